@@ -1,0 +1,154 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+let swift: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let c: [CSetting] = [.enableWarning("all"), .enableWarning("extra")]
+
+/// A Swift plugin carries its own runtime, so that it does not depend on the host's toolchain.
+let ownRuntime: [SwiftSetting] = [.unsafeFlags(["-static-stdlib"])]
+
+/// FoundationEssentials' static library leaves these for the linker line.
+let linkOwnRuntime: [LinkerSetting] = [
+    .unsafeFlags(["-static-stdlib"]),
+    .linkedLibrary("_FoundationCollections"),
+    .linkedLibrary("_FoundationCShims"),
+    .linkedLibrary("swiftSynchronization"),
+]
+
+/// What the SDK asks of every plugin's link: one exported symbol, bound to itself, never unloaded.
+let pluginLink: [LinkerSetting] = [
+    .unsafeFlags([
+        "-Xlinker", "--version-script=\(Context.packageDirectory)/PluginsSDK/C/exports.map",
+        "-Xlinker", "-Bsymbolic",
+        "-Xlinker", "--exclude-libs=ALL",
+        "-Xlinker", "-z", "-Xlinker", "now",
+        "-Xlinker", "-z", "-Xlinker", "nodelete",
+    ])
+]
+
+/// A C plugin of this package; `directory` holds its one or two sources.
+func cPlugin(_ name: String, _ directory: String) -> Target {
+    .target(
+        name: name, dependencies: ["COutletPlugin"], path: directory, publicHeadersPath: ".",
+        cSettings: c, linkerSettings: pluginLink)
+}
+
+let package = Package(
+    name: "Outlet",
+    products: [
+        .library(name: "Outlet", targets: ["Outlet"]),
+        .library(name: "OutletTesting", targets: ["OutletTesting"]),
+        .library(name: "OutletPluginKit", targets: ["OutletPluginKit"]),
+        .executable(name: "outlet", targets: ["OutletTool"]),
+        .library(name: "request-id", type: .dynamic, targets: ["RequestID"]),
+        .library(name: "pacer", type: .dynamic, targets: ["Pacer"]),
+    ],
+    targets: [
+        // Values, session, provider: no C.
+        .target(name: "OutletHTTP", swiftSettings: swift),
+        .target(name: "OutletSession", dependencies: ["OutletHTTP"], swiftSettings: swift),
+        .target(
+            name: "OutletProvider", dependencies: ["OutletSession", "OutletHTTP"],
+            swiftSettings: swift),
+        .target(
+            name: "OutletTesting", dependencies: ["OutletSession", "OutletHTTP"],
+            swiftSettings: swift),
+
+        // libcurl and OpenSSL.
+        .systemLibrary(
+            name: "CLibcurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "CCurl", dependencies: ["CLibcurl"], cSettings: c),
+        .target(name: "OutletTLS", dependencies: ["COpenSSL"], swiftSettings: swift),
+        .target(
+            name: "OutletCurl",
+            dependencies: ["OutletSession", "OutletHTTP", "OutletTLS", "CCurl", "CLibcurl"],
+            swiftSettings: swift),
+
+        // Plugins: the header, the host, the Swift SDK.
+        .target(name: "COutletPlugin", path: "PluginsSDK/C", exclude: ["exports.map"], cSettings: c),
+        .systemLibrary(name: "CFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
+        .target(
+            name: "OutletPluginHost",
+            dependencies: [
+                "OutletProvider", "OutletSession", "OutletHTTP", "COutletPlugin", "CFFI",
+            ],
+            swiftSettings: swift),
+        .target(
+            name: "OutletPluginKit", dependencies: ["COutletPlugin"],
+            path: "PluginsSDK/Swift/OutletPluginKit", swiftSettings: swift + ownRuntime),
+
+        // The umbrella, the program, the loopback server of demo and tests.
+        .target(
+            name: "Outlet",
+            dependencies: [
+                "OutletHTTP", "OutletSession", "OutletCurl", "OutletProvider", "OutletPluginHost",
+            ],
+            swiftSettings: swift),
+        .systemLibrary(
+            name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
+            providers: [.apt(["libmicrohttpd-dev"])]),
+        .target(name: "OutletTestServer", dependencies: ["CMicroHTTPD"], swiftSettings: swift),
+        .target(
+            name: "OutletCLI", dependencies: ["Outlet", "OutletTestServer"], swiftSettings: swift),
+        .executableTarget(
+            name: "OutletTool", dependencies: ["OutletCLI"], swiftSettings: swift,
+            linkerSettings: linkOwnRuntime),
+
+        // Sample plugins.
+        cPlugin("RequestID", "SamplePlugins/RequestID"),
+        .target(
+            name: "Pacer", dependencies: ["OutletPluginKit", "COutletPlugin"],
+            path: "SamplePlugins/Pacer", swiftSettings: swift + ownRuntime,
+            linkerSettings: pluginLink + linkOwnRuntime),
+
+        // Tests.
+        .target(
+            name: "OutletTestSupport", dependencies: ["OutletTestServer"],
+            path: "Tests/OutletTestSupport", swiftSettings: swift),
+        .testTarget(
+            name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),
+        .testTarget(
+            name: "OutletSessionTests",
+            dependencies: ["OutletSession", "OutletHTTP", "OutletTesting"], swiftSettings: swift),
+        .testTarget(
+            name: "OutletTLSTests", dependencies: ["OutletTLS", "OutletTestSupport"],
+            swiftSettings: swift),
+        .testTarget(
+            name: "OutletCurlTests",
+            dependencies: [
+                "OutletCurl", "OutletSession", "OutletHTTP", "OutletTestServer",
+                "OutletTestSupport",
+            ],
+            swiftSettings: swift),
+        .testTarget(
+            name: "OutletProviderTests",
+            dependencies: ["OutletProvider", "OutletSession", "OutletHTTP", "OutletTesting"],
+            swiftSettings: swift),
+        .testTarget(
+            name: "OutletPluginHostTests",
+            dependencies: [
+                "OutletPluginHost", "OutletProvider", "OutletSession", "OutletHTTP",
+                "OutletTesting", "OutletTestSupport", "COutletPlugin",
+            ],
+            swiftSettings: swift),
+        .testTarget(
+            name: "OutletTestServerTests", dependencies: ["OutletTestServer", "OutletTestSupport"],
+            swiftSettings: swift),
+        .testTarget(
+            name: "OutletCLITests",
+            dependencies: ["OutletCLI", "Outlet", "OutletTestServer", "OutletTestSupport"],
+            swiftSettings: swift),
+        .testTarget(
+            name: "OutletTests", dependencies: ["Outlet", "OutletTestServer", "OutletTestSupport"],
+            swiftSettings: swift),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .c11,
+    cxxLanguageStandard: .cxx17
+)

@@ -1,0 +1,1 @@
+#include <outlet/outlet.h>

@@ -1,0 +1,83 @@
+public import FoundationEssentials
+
+/// One header field: a name and a value, both as they go on the wire.
+public struct HTTPHeader: Equatable, Hashable, Sendable {
+    /// The field's name; its case is kept, and ignored in look-ups.
+    public let name: String
+    /// The field's value, without surrounding blanks.
+    public let value: String
+
+    /// Makes a field; ``HTTPRequest/checkSyntax()`` refuses names and values that HTTP cannot carry.
+    public init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+extension HTTPHeader: CustomStringConvertible {
+    /// `Name: value`.
+    public var description: String { "\(name): \(value)" }
+}
+
+extension HTTPHeader {
+    /// An `Accept` field.
+    public static func accept(_ value: String) -> HTTPHeader {
+        HTTPHeader(name: "Accept", value: value)
+    }
+
+    /// An `Accept-Charset` field.
+    public static func acceptCharset(_ value: String) -> HTTPHeader {
+        HTTPHeader(name: "Accept-Charset", value: value)
+    }
+
+    /// An `Accept-Language` field.
+    public static func acceptLanguage(_ value: String) -> HTTPHeader {
+        HTTPHeader(name: "Accept-Language", value: value)
+    }
+
+    /// An `Accept-Encoding` field.
+    public static func acceptEncoding(_ value: String) -> HTTPHeader {
+        HTTPHeader(name: "Accept-Encoding", value: value)
+    }
+
+    /// An `Authorization` field of the Basic scheme (RFC 7617), in UTF-8.
+    public static func authorization(username: String, password: String) -> HTTPHeader {
+        let credential = Data("\(username):\(password)".utf8).base64EncodedString()
+        return authorization("Basic \(credential)")
+    }
+
+    /// An `Authorization` field of the Bearer scheme (RFC 6750).
+    public static func authorization(bearerToken: String) -> HTTPHeader {
+        authorization("Bearer \(bearerToken)")
+    }
+
+    /// An `Authorization` field with a value made elsewhere.
+    public static func authorization(_ value: String) -> HTTPHeader {
+        HTTPHeader(name: "Authorization", value: value)
+    }
+
+    /// A `Content-Disposition` field.
+    public static func contentDisposition(_ value: String) -> HTTPHeader {
+        HTTPHeader(name: "Content-Disposition", value: value)
+    }
+
+    /// A `Content-Encoding` field.
+    public static func contentEncoding(_ value: String) -> HTTPHeader {
+        HTTPHeader(name: "Content-Encoding", value: value)
+    }
+
+    /// A `Content-Type` field.
+    public static func contentType(_ value: String) -> HTTPHeader {
+        HTTPHeader(name: "Content-Type", value: value)
+    }
+
+    /// A `User-Agent` field.
+    public static func userAgent(_ value: String) -> HTTPHeader {
+        HTTPHeader(name: "User-Agent", value: value)
+    }
+
+    /// A `Sec-WebSocket-Protocol` field.
+    public static func websocketProtocol(_ value: String) -> HTTPHeader {
+        HTTPHeader(name: "Sec-WebSocket-Protocol", value: value)
+    }
+}

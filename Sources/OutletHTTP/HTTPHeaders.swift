@@ -1,0 +1,224 @@
+/// Header fields in order, names matched without regard to case.
+///
+/// ``add(name:value:)`` and ``update(name:value:)`` keep one field per name, as dictionaries of
+/// headers do elsewhere; ``append(name:value:)`` repeats a field, which HTTP allows
+/// (RFC 9110 §5.3). Fields received from a server keep their bytes until a value is asked for.
+public struct HTTPHeaders: Sendable {
+    private enum Storage: Sendable {
+        case fields([HTTPHeader])
+        case received(HeaderBlock)
+    }
+
+    private var storage: Storage
+
+    /// No fields.
+    public init() {
+        storage = .fields([])
+    }
+
+    /// The fields given; of equal names the last wins and takes the place of the first.
+    public init(_ headers: [HTTPHeader]) {
+        self.init()
+        for header in headers { update(header) }
+    }
+
+    /// The entries of a dictionary; of names that differ in case only, an unspecified one wins.
+    public init(_ dictionary: [String: String]) {
+        self.init()
+        for (name, value) in dictionary { update(HTTPHeader(name: name, value: value)) }
+    }
+
+    /// The fields of a received header section, unchanged.
+    public init(_ block: HeaderBlock) {
+        storage = .received(block)
+    }
+
+    /// The fields in order, as values.
+    private var fields: [HTTPHeader] {
+        switch storage {
+        case .fields(let fields): fields
+        case .received(let block):
+            block.fields.map {
+                HTTPHeader(name: block.string($0.name), value: block.string($0.value))
+            }
+        }
+    }
+
+    private mutating func mutate(_ body: (inout [HTTPHeader]) -> Void) {
+        var fields = self.fields
+        storage = .fields([])
+        body(&fields)
+        storage = .fields(fields)
+    }
+
+    // MARK: One field per name
+
+    /// Same as ``update(name:value:)``.
+    public mutating func add(name: String, value: String) {
+        update(HTTPHeader(name: name, value: value))
+    }
+
+    /// Same as ``update(_:)``.
+    public mutating func add(_ header: HTTPHeader) {
+        update(header)
+    }
+
+    /// Sets a field: the first of that name keeps its place, further ones go.
+    public mutating func update(name: String, value: String) {
+        update(HTTPHeader(name: name, value: value))
+    }
+
+    /// Sets a field: the first of that name keeps its place, further ones go.
+    public mutating func update(_ header: HTTPHeader) {
+        mutate { fields in
+            guard let first = fields.firstIndex(where: { $0.isNamed(header.name) }) else {
+                fields.append(header)
+                return
+            }
+            fields[first] = header
+            var index = fields.count - 1
+            while index > first {
+                if fields[index].isNamed(header.name) { fields.remove(at: index) }
+                index -= 1
+            }
+        }
+    }
+
+    /// Removes all fields of a name.
+    public mutating func remove(name: String) {
+        mutate { $0.removeAll { $0.isNamed(name) } }
+    }
+
+    // MARK: Repeated fields
+
+    /// Adds a field behind the others, whether or not its name is there already.
+    public mutating func append(name: String, value: String) {
+        append(HTTPHeader(name: name, value: value))
+    }
+
+    /// Adds a field behind the others, whether or not its name is there already.
+    public mutating func append(_ header: HTTPHeader) {
+        mutate { $0.append(header) }
+    }
+
+    /// The values of all fields of a name, in order.
+    public func values(for name: String) -> [String] {
+        switch storage {
+        case .fields(let fields):
+            fields.lazy.filter { $0.isNamed(name) }.map(\.value)
+        case .received(let block):
+            block.indices(named: name).map { block.string(block.fields[$0].value) }
+        }
+    }
+
+    /// The value of a field; repeated ones are joined by `", "` (RFC 9110 §5.3).
+    ///
+    /// `Set-Cookie` cannot be joined: its first value is returned, ``values(for:)`` has them all.
+    public func value(for name: String) -> String? {
+        let values = values(for: name)
+        guard values.count > 1 else { return values.first }
+        return asciiEqualsIgnoringCase(name, "Set-Cookie")
+            ? values[0] : values.joined(separator: ", ")
+    }
+
+    /// The value of a field; setting `nil` removes it.
+    public subscript(_ name: String) -> String? {
+        get { value(for: name) }
+        set {
+            if let newValue {
+                update(name: name, value: newValue)
+            } else {
+                remove(name: name)
+            }
+        }
+    }
+
+    // MARK: Order and views
+
+    /// Sorts the fields by name, case ignored; equal names keep their order.
+    public mutating func sort() {
+        mutate { fields in
+            fields = fields.enumerated()
+                .map { (key: $0.element.name.lowercased(), offset: $0.offset, header: $0.element) }
+                .sorted { ($0.key, $0.offset) < ($1.key, $1.offset) }
+                .map(\.header)
+        }
+    }
+
+    /// The fields sorted by name, case ignored.
+    public func sorted() -> HTTPHeaders {
+        var sorted = self
+        sorted.sort()
+        return sorted
+    }
+
+    /// The fields as a dictionary; repeated ones are joined as in ``value(for:)``.
+    public var dictionary: [String: String] {
+        var dictionary: [String: String] = [:]
+        var names: [String: String] = [:]
+        for header in fields {
+            let key = header.name.lowercased()
+            let name = names[key] ?? header.name
+            names[key] = name
+            dictionary[name] = value(for: name)
+        }
+        return dictionary
+    }
+}
+
+extension HTTPHeader {
+    func isNamed(_ other: String) -> Bool { asciiEqualsIgnoringCase(name, other) }
+}
+
+extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {
+    /// Fields in the order written; of equal names the last wins.
+    public init(dictionaryLiteral elements: (String, String)...) {
+        self.init()
+        for (name, value) in elements { update(name: name, value: value) }
+    }
+
+    /// Fields in the order written; of equal names the last wins.
+    public init(arrayLiteral elements: HTTPHeader...) {
+        self.init(elements)
+    }
+}
+
+extension HTTPHeaders: Collection {
+    /// The position of the first field.
+    public var startIndex: Int { 0 }
+
+    /// The position behind the last field.
+    public var endIndex: Int {
+        switch storage {
+        case .fields(let fields): fields.count
+        case .received(let block): block.count
+        }
+    }
+
+    /// The field at a position.
+    public subscript(position: Int) -> HTTPHeader {
+        switch storage {
+        case .fields(let fields): fields[position]
+        case .received(let block):
+            HTTPHeader(
+                name: block.string(block.fields[position].name),
+                value: block.string(block.fields[position].value))
+        }
+    }
+
+    /// The next position.
+    public func index(after position: Int) -> Int { position + 1 }
+}
+
+extension HTTPHeaders: Equatable, Hashable {
+    /// Equal when the fields are, in order, names compared to the letter.
+    public static func == (a: HTTPHeaders, b: HTTPHeaders) -> Bool { a.fields == b.fields }
+
+    /// Hashes the fields in order.
+    public func hash(into hasher: inout Hasher) { hasher.combine(fields) }
+}
+
+extension HTTPHeaders: CustomStringConvertible {
+    /// One `Name: value` a line.
+    public var description: String { map(\.description).joined(separator: "\n") }
+}

@@ -1,0 +1,46 @@
+/// A request method: any token, compared case-sensitively (RFC 9110 §9.1).
+public struct HTTPMethod: RawRepresentable, Equatable, Hashable, Sendable {
+    /// `CONNECT`.
+    public static let connect = HTTPMethod(rawValue: "CONNECT")
+    /// `DELETE`.
+    public static let delete = HTTPMethod(rawValue: "DELETE")
+    /// `GET`.
+    public static let get = HTTPMethod(rawValue: "GET")
+    /// `HEAD`.
+    public static let head = HTTPMethod(rawValue: "HEAD")
+    /// `OPTIONS`.
+    public static let options = HTTPMethod(rawValue: "OPTIONS")
+    /// `PATCH`.
+    public static let patch = HTTPMethod(rawValue: "PATCH")
+    /// `POST`.
+    public static let post = HTTPMethod(rawValue: "POST")
+    /// `PUT`.
+    public static let put = HTTPMethod(rawValue: "PUT")
+    /// `QUERY`.
+    public static let query = HTTPMethod(rawValue: "QUERY")
+    /// `TRACE`.
+    public static let trace = HTTPMethod(rawValue: "TRACE")
+
+    /// The method as it goes on the wire.
+    public let rawValue: String
+
+    /// Makes a method of any name; ``HTTPRequest/checkSyntax()`` refuses what is not a token.
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+}
+
+extension HTTPMethod {
+    /// Whether repeating the request has the effect of sending it once (RFC 9110 §9.2.2).
+    public var isIdempotent: Bool {
+        switch self {
+        case .get, .head, .options, .trace, .put, .delete, .query: true
+        default: false
+        }
+    }
+}
+
+extension HTTPMethod: CustomStringConvertible {
+    /// The method as it goes on the wire.
+    public var description: String { rawValue }
+}

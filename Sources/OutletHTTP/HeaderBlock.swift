@@ -1,0 +1,134 @@
+/// A response's header fields as they came: the raw bytes, and where each name and value lies.
+///
+/// Strings are made when somebody asks; a look-up compares lengths, then bytes.
+public struct HeaderBlock: Sendable {
+    /// Where one field lies in ``bytes``, in bytes from its start.
+    struct Field: Sendable {
+        var name: Range<Int> { Int(nameStart)..<Int(nameEnd) }
+        var value: Range<Int> { Int(valueStart)..<Int(valueEnd) }
+        let nameStart, nameEnd, valueStart, valueEnd: UInt32
+    }
+
+    /// The header section, status line included, lines ended by LF or CRLF.
+    let bytes: [UInt8]
+    let fields: [Field]
+
+    /// Indexes a header section.
+    ///
+    /// A line without a colon (the status line, the final empty line) is passed over; a line that
+    /// begins with a blank continues the value before it (RFC 9112 §5.2).
+    ///
+    /// - Parameter bytes: At most 4 GiB; what lies behind is ignored.
+    public init(bytes: [UInt8]) {
+        self.bytes = bytes
+        self.fields = bytes.withUnsafeBufferPointer(HeaderBlock.index)
+    }
+
+    /// How many fields the block holds.
+    public var count: Int { fields.count }
+
+    func string(_ range: Range<Int>) -> String {
+        bytes.withUnsafeBufferPointer { String(decoding: $0[range], as: UTF8.self) }
+    }
+
+    /// The indices of the fields of one name, in order.
+    func indices(named name: String) -> [Int] {
+        var found: [Int] = []
+        forEachIndex(named: name) { index in
+            found.append(index)
+            return true
+        }
+        return found
+    }
+
+    /// Calls `body` with each field of that name until it answers false.
+    func forEachIndex(named name: String, _ body: (Int) -> Bool) {
+        var name = name
+        name.withUTF8 { wanted in
+            bytes.withUnsafeBufferPointer { block in
+                for (index, field) in fields.enumerated() {
+                    guard Int(field.nameEnd - field.nameStart) == wanted.count else { continue }
+                    let candidate = UnsafeBufferPointer(rebasing: block[field.name])
+                    guard asciiEqualsIgnoringCase(candidate, wanted) else { continue }
+                    guard body(index) else { return }
+                }
+            }
+        }
+    }
+
+    private static func index(_ block: UnsafeBufferPointer<UInt8>) -> [Field] {
+        var fields: [Field] = []
+        fields.reserveCapacity(16)
+        var start = 0
+        let limit = min(block.count, Int(UInt32.max))
+        while start < limit {
+            var end = start
+            while end < limit, block[end] != UInt8(ascii: "\n") { end += 1 }
+            let next = end + 1
+            if end > start, block[end - 1] == UInt8(ascii: "\r") { end -= 1 }
+            defer { start = next }
+            guard end > start else { continue }
+            if isBlank(block[start]) {
+                guard let last = fields.popLast() else { continue }
+                fields.append(
+                    Field(
+                        nameStart: last.nameStart, nameEnd: last.nameEnd,
+                        valueStart: last.valueStart,
+                        valueEnd: UInt32(trimmedEnd(block, from: start, to: end))))
+                continue
+            }
+            var colon = start
+            while colon < end, block[colon] != UInt8(ascii: ":") { colon += 1 }
+            guard colon < end, !isStatusLine(block, start, colon) else { continue }
+            var valueStart = colon + 1
+            while valueStart < end, isBlank(block[valueStart]) { valueStart += 1 }
+            fields.append(
+                Field(
+                    nameStart: UInt32(start), nameEnd: UInt32(colon),
+                    valueStart: UInt32(valueStart),
+                    valueEnd: UInt32(trimmedEnd(block, from: valueStart, to: end))))
+        }
+        return fields
+    }
+
+    /// A status line may hold a colon in its reason phrase; a field name never holds a blank.
+    private static func isStatusLine(
+        _ block: UnsafeBufferPointer<UInt8>, _ start: Int, _ colon: Int
+    ) -> Bool {
+        colon - start > 8 && block[start] == UInt8(ascii: "H")
+            && block[start + 4] == UInt8(ascii: "/") && block[start..<colon].contains(0x20)
+    }
+
+    private static func trimmedEnd(
+        _ block: UnsafeBufferPointer<UInt8>, from start: Int, to end: Int
+    ) -> Int {
+        var end = end
+        while end > start, isBlank(block[end - 1]) { end -= 1 }
+        return end
+    }
+}
+
+/// Space or tab (RFC 9110 §5.6.3).
+func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+/// Compares two ASCII texts of the same length without regard to case.
+func asciiEqualsIgnoringCase(
+    _ a: UnsafeBufferPointer<UInt8>, _ b: UnsafeBufferPointer<UInt8>
+) -> Bool {
+    guard a.count == b.count else { return false }
+    for index in 0..<a.count where a[index] != b[index] {
+        guard asciiLowercased(a[index]) == asciiLowercased(b[index]) else { return false }
+    }
+    return true
+}
+
+func asciiLowercased(_ byte: UInt8) -> UInt8 {
+    byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
+}
+
+func asciiEqualsIgnoringCase(_ a: String, _ b: String) -> Bool {
+    guard a.utf8.count == b.utf8.count else { return false }
+    var left = a
+    var right = b
+    return left.withUTF8 { l in right.withUTF8 { r in asciiEqualsIgnoringCase(l, r) } }
+}

@@ -1,0 +1,39 @@
+import FoundationEssentials
+public import OutletHTTP
+
+extension HTTPHeaders {
+    /// The fields that a session sends unless told otherwise: `Accept-Encoding`,
+    /// `Accept-Language` and `User-Agent`.
+    public static let `default`: HTTPHeaders = [
+        .defaultAcceptEncoding, .defaultAcceptLanguage, .defaultUserAgent,
+    ]
+}
+
+extension HTTPHeader {
+    /// What the linked libcurl can decode, best first (RFC 9110 §12.5.3).
+    public static let defaultAcceptEncoding = acceptEncoding("br;q=1.0, gzip;q=0.9, deflate;q=0.8")
+
+    /// The languages of the environment (`LC_ALL`, `LC_MESSAGES`, `LANG`), English if none is set.
+    public static let defaultAcceptLanguage: HTTPHeader = {
+        let environment = ProcessInfo.processInfo.environment
+        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }
+            .first { !$0.isEmpty }
+        let name = locale?.prefix { $0 != "." && $0 != "@" }.replacing("_", with: "-") ?? ""
+        return acceptLanguage(["", "C", "POSIX"].contains(name) ? "en;q=1.0" : "\(name);q=1.0")
+    }()
+
+    /// The program, the system and Outlet, each with its version.
+    public static let defaultUserAgent: HTTPHeader = {
+        let process = ProcessInfo.processInfo
+        let program =
+            process.arguments.first.flatMap { $0.split(separator: "/").last }.map(String.init)
+            ?? "Unknown"
+        let system = process.operatingSystemVersion
+        let version = "\(system.majorVersion).\(system.minorVersion).\(system.patchVersion)"
+        return userAgent(
+            "\(program)/Unknown (Unknown; build:Unknown; Linux \(version)) Outlet/\(outletVersion)")
+    }()
+}
+
+/// This library's version, as in the changelog.
+public let outletVersion = "0.1.0"

@@ -1,0 +1,98 @@
+public import FoundationEssentials
+public import OutletHTTP
+
+/// Every setting of a session, with its unit and its default.
+public struct SessionConfiguration: Sendable {
+    /// Fields sent with each request that does not set them itself.
+    public var headers: HTTPHeaders = .default
+
+    /// How long a transfer may make no progress, in seconds; 0 means no limit.
+    ///
+    /// Takes the place of ``OutletHTTP/HTTPRequest/timeoutInterval`` where that has its default.
+    public var timeoutIntervalForRequest: TimeInterval = 60
+    /// How long a transfer may take in all, in seconds (`CURLOPT_TIMEOUT_MS`); 0 means no limit.
+    public var timeoutIntervalForResource: TimeInterval = 7 * 24 * 3600
+    /// How long connecting may take, TLS included, in seconds (`CURLOPT_CONNECTTIMEOUT_MS`).
+    public var connectTimeout: TimeInterval = 30
+
+    /// Connections to one host at a time; further requests wait in the session's own queue.
+    public var httpMaximumConnectionsPerHost = 64
+    /// Connections in all at a time.
+    public var maximumConnections = 4096
+    /// How long an idle connection is kept, in seconds (`CURLOPT_MAXAGE_CONN`).
+    public var connectionIdleTimeout: TimeInterval = 118
+    /// Which HTTP versions are spoken (`CURLOPT_HTTP_VERSION`).
+    public var httpVersion: HTTPVersionPolicy = .automatic
+    /// The largest response body that is collected in memory, in bytes.
+    public var maximumResponseSize: Int64 = .max
+
+    /// Where certificate authorities are found.
+    public var certificateAuthorities: CertificateAuthorities = .system
+    /// Whether the server's certificate and name are checked; leave it on.
+    public var verifiesCertificates = true
+    /// A PEM file with the client's certificate chain (`CURLOPT_SSLCERT`), and its key's.
+    public var clientCertificate: ClientCertificate?
+
+    /// The proxy; the environment's by default.
+    public var proxy: ProxyPolicy = .environment
+    /// A Unix socket to connect to in place of the address's host (`CURLOPT_UNIX_SOCKET_PATH`).
+    public var unixSocketPath: String?
+
+    /// Whether each line on the wire is written to stderr, secrets left out.
+    public var logsWire = false
+
+    /// The usual settings.
+    public static var `default`: SessionConfiguration { SessionConfiguration() }
+    /// Settings that leave nothing behind on disk; the same as ``default`` until caches are asked for.
+    public static var ephemeral: SessionConfiguration { SessionConfiguration() }
+
+    /// The usual settings.
+    public init() {}
+}
+
+/// Which HTTP versions are spoken.
+public enum HTTPVersionPolicy: Sendable, Equatable {
+    /// HTTP/2 where TLS agrees on it, HTTP/1.1 elsewhere.
+    case automatic
+    /// HTTP/1.1 only.
+    case http1
+    /// HTTP/2 without asking first, over plain TCP too.
+    case http2PriorKnowledge
+}
+
+/// Where certificate authorities are found.
+public enum CertificateAuthorities: Sendable, Equatable {
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, else the system's store.
+    case system
+    /// A PEM bundle.
+    case file(path: String)
+    /// A directory of PEM files named by hash (`openssl rehash`).
+    case directory(path: String)
+}
+
+/// A client's certificate for mutual TLS.
+public struct ClientCertificate: Sendable, Equatable {
+    /// A PEM file with the certificate, its chain behind it.
+    public var certificatePath: String
+    /// A PEM file with the private key; `nil` when it is in ``certificatePath``.
+    public var keyPath: String?
+    /// What opens the key; never part of a description.
+    public var keyPassword: String?
+
+    /// Names the files.
+    public init(certificatePath: String, keyPath: String? = nil, keyPassword: String? = nil) {
+        self.certificatePath = certificatePath
+        self.keyPath = keyPath
+        self.keyPassword = keyPassword
+    }
+}
+
+/// Which proxy a request goes through.
+public enum ProxyPolicy: Sendable, Equatable {
+    /// What `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say, read once per session.
+    case environment
+    /// None.
+    case none
+    /// One for all hosts, but for those that match `except` (suffixes, or `*`).
+    case url(String, except: [String])
+}

@@ -1,0 +1,117 @@
+/// Why a transfer failed: a stable code, the stage, the host, and what a person can do about it.
+public struct TransferError: Error, Sendable, Equatable {
+    /// What went wrong, spelt as in URL loading elsewhere.
+    public enum Code: String, Sendable, CaseIterable {
+        /// Something that has no code of its own; see ``TransferError/reason``.
+        case unknown
+        /// The transfer was cancelled.
+        case cancelled
+        /// No progress, or no end, within the time allowed.
+        case timedOut
+        /// The address is not a URL, or has no host.
+        case badURL
+        /// The scheme is neither http nor https.
+        case unsupportedURL
+        /// The name of the host does not resolve.
+        case cannotFindHost
+        /// The host does not accept the connection.
+        case cannotConnectToHost
+        /// The connection broke, or closed before the response was whole.
+        case networkConnectionLost
+        /// The name service failed.
+        case dnsLookupFailed
+        /// No network is up.
+        case notConnectedToInternet
+        /// The answer is not HTTP, or breaks its rules.
+        case badServerResponse
+        /// The body's encoding is broken.
+        case cannotDecodeContentData
+        /// The body is larger than allowed.
+        case dataLengthExceedsMaximum
+        /// TLS could not be agreed on.
+        case secureConnectionFailed
+        /// The certificate's dates have passed.
+        case serverCertificateHasBadDate
+        /// The certificate does not lead to a trusted authority, or is for another host.
+        case serverCertificateUntrusted
+        /// The server wants a certificate of the client's, or refused it.
+        case clientCertificateRejected
+        /// The proxy refused, or speaks something else.
+        case proxyConnectionFailed
+        /// The file for the body cannot be made.
+        case cannotCreateFile
+        /// The file for the body cannot be written; the disk may be full.
+        case cannotWriteToFile
+        /// The file with the body cannot be read.
+        case cannotOpenFile
+        /// The request's body stream cannot go back to its start.
+        case requestBodyStreamExhausted
+        /// The process has no more file descriptors.
+        case tooManyOpenFiles
+        /// The request cannot go on the wire (method, header, body).
+        case badRequest
+        /// The transport was shut down.
+        case transportClosed
+    }
+
+    /// Where in the transfer's life it failed.
+    public enum Stage: String, Sendable, CaseIterable {
+        /// Before anything was sent: the address, the options.
+        case preparing
+        /// Waiting for a free connection.
+        case queued
+        /// Looking up the host's name.
+        case resolving
+        /// Connecting to the host or the proxy.
+        case connecting
+        /// Agreeing on TLS.
+        case securing
+        /// Sending the request.
+        case sending
+        /// Waiting for the first byte of the response.
+        case waiting
+        /// Receiving the response.
+        case receiving
+    }
+
+    /// What went wrong.
+    public var code: Code
+    /// When it went wrong.
+    public var stage: Stage
+    /// The host (and port, where it is not the scheme's own) that was talked to.
+    public var host: String?
+    /// The fact behind the code, from the library or the system; no secrets.
+    public var reason: String
+    /// What to try next; empty when there is nothing to say.
+    public var advice: String
+    /// libcurl's code, where there is one (`CURLcode`).
+    public var underlyingCode: Int32?
+
+    /// Makes an error.
+    public init(
+        code: Code, stage: Stage = .preparing, host: String? = nil, reason: String,
+        advice: String = "", underlyingCode: Int32? = nil
+    ) {
+        self.code = code
+        self.stage = stage
+        self.host = host
+        self.reason = reason
+        self.advice = advice
+        self.underlyingCode = underlyingCode
+    }
+
+    /// The transfer was cancelled.
+    public static var cancelled: TransferError {
+        TransferError(code: .cancelled, reason: "the transfer was cancelled")
+    }
+}
+
+extension TransferError: CustomStringConvertible {
+    /// One line: the host, what happened, the fact, what to try.
+    public var description: String {
+        var text = host.map { "\($0): " } ?? ""
+        text += reason
+        if !advice.isEmpty { text += " (\(advice))" }
+        return text
+    }
+}

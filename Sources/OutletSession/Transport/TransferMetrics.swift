@@ -1,0 +1,43 @@
+/// What was measured of one transfer.
+///
+/// Times count from its start, in microseconds, 0 where the stage did not occur (a re-used
+/// connection resolves, connects and secures nothing).
+public struct TransferMetrics: Sendable, Equatable {
+    /// The name was resolved (`CURLINFO_NAMELOOKUP_TIME_T`), µs.
+    public var nameLookup: Int64 = 0
+    /// TCP was connected (`CURLINFO_CONNECT_TIME_T`), µs.
+    public var connect: Int64 = 0
+    /// TLS was agreed (`CURLINFO_APPCONNECT_TIME_T`), µs.
+    public var secureConnect: Int64 = 0
+    /// The request was about to be sent (`CURLINFO_PRETRANSFER_TIME_T`), µs.
+    public var preTransfer: Int64 = 0
+    /// The first byte of the response arrived (`CURLINFO_STARTTRANSFER_TIME_T`), µs.
+    public var firstByte: Int64 = 0
+    /// The transfer was over (`CURLINFO_TOTAL_TIME_T`), µs.
+    public var total: Int64 = 0
+    /// The wait in the transport's own queue before the transfer, µs; not part of the others.
+    public var queued: Int64 = 0
+    /// Bytes of the request's head (`CURLINFO_REQUEST_SIZE`).
+    public var requestHeaderBytes: Int64 = 0
+    /// Bytes of the request's body on the wire (`CURLINFO_SIZE_UPLOAD_T`).
+    public var requestBodyBytes: Int64 = 0
+    /// Bytes of the response's head (`CURLINFO_HEADER_SIZE`).
+    public var responseHeaderBytes: Int64 = 0
+    /// Bytes of the response's body on the wire, before decoding (`CURLINFO_SIZE_DOWNLOAD_T`).
+    public var responseBodyBytes: Int64 = 0
+    /// Whether the connection had been used before (`CURLINFO_NUM_CONNECTS` is 0).
+    public var isReusedConnection = false
+    /// The protocol spoken, such as `HTTP/2` (`CURLINFO_HTTP_VERSION`); empty before a response.
+    public var httpVersion = ""
+    /// The peer's address and port (`CURLINFO_PRIMARY_IP`, `_PORT`); empty when not connected.
+    public var remoteAddress = ""
+    /// The own address and port (`CURLINFO_LOCAL_IP`, `_PORT`); empty when not connected.
+    public var localAddress = ""
+    /// The TLS version and cipher, such as `TLSv1.3 TLS_AES_256_GCM_SHA384`; empty without TLS.
+    public var tls = ""
+    /// The proxy in use, without credentials; empty without one.
+    public var proxy = ""
+
+    /// Makes metrics of nothing.
+    public init() {}
+}

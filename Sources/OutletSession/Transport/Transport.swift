@@ -1,0 +1,222 @@
+public import FoundationEssentials
+public import OutletHTTP
+
+/// Carries requests over a network: one call, one attempt, one hop.
+///
+/// A transport neither follows redirects nor retries nor judges a status; the session above it
+/// does. Whatever conforms (libcurl, a stub) serves all of the session's features.
+public protocol Transport: AnyObject, Sendable {
+    /// Begins one transfer and returns at once.
+    ///
+    /// - Parameters:
+    ///   - job: What to send and what to do with the answer.
+    ///   - handler: Told what happens; kept until ``TransferHandler/transferDidFinish(_:result:turn:)``
+    ///     was called, which happens exactly once, also after a cancel and after ``shutDown()``.
+    ///
+    /// - Returns: The transfer. The handler may be called before this returns.
+    ///
+    /// Thread: any. Never blocks.
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask
+
+    /// Cancels all transfers and frees what the transport holds; it starts no more.
+    ///
+    /// Thread: any, once or often. Does not wait.
+    func shutDown()
+}
+
+/// A transfer that a transport has begun.
+public protocol TransferTask: AnyObject, Sendable {
+    /// A number that no other transfer of this process has.
+    var identifier: UInt64 { get }
+    /// Ends the transfer with ``TransferError/Code/cancelled``; no effect after the end.
+    ///
+    /// Thread: any. Idempotent.
+    func cancel()
+    /// Stops reading from and writing to the peer until ``resume()``. Thread: any. Idempotent.
+    func suspend()
+    /// Goes on after ``suspend()``. Thread: any. Idempotent.
+    func resume()
+}
+
+/// One attempt of one request, as a transport is asked to carry it.
+public struct TransferJob: Sendable {
+    /// The request as it shall go on the wire.
+    public var request: HTTPRequest
+    /// Where the body of the response goes.
+    public var delivery: BodyDelivery
+    /// Whether the handler wants ``TransferHandler/transfer(_:didProgress:)``.
+    public var reportsProgress: Bool
+    /// Answers authentication challenges, if present.
+    public var credential: Credential?
+    /// Decides which of several waiting requests goes first.
+    public var priority: TransferPriority
+
+    /// Makes a job that collects the response's body in memory.
+    public init(request: HTTPRequest, delivery: BodyDelivery = .collect) {
+        self.request = request
+        self.delivery = delivery
+        self.reportsProgress = false
+        self.credential = nil
+        self.priority = .normal
+    }
+}
+
+/// Where a response's body goes.
+public enum BodyDelivery: Sendable, Equatable {
+    /// Into memory, handed over whole at the end.
+    case collect
+    /// To the handler, chunk by chunk.
+    case chunks
+    /// Into a file, written from `offset` on; the file is made if it is not there.
+    case file(path: String, offset: Int64)
+}
+
+/// Which of several waiting requests goes first.
+public enum TransferPriority: UInt8, Sendable, Comparable, CaseIterable {
+    /// After all others.
+    case low
+    /// The usual.
+    case normal
+    /// Before all others.
+    case high
+
+    /// Orders priorities from low to high.
+    public static func < (a: TransferPriority, b: TransferPriority) -> Bool {
+        a.rawValue < b.rawValue
+    }
+}
+
+/// A name and a password for HTTP authentication.
+public struct Credential: Sendable, Equatable, Hashable {
+    /// The user's name.
+    public var user: String
+    /// The password; never part of a description.
+    public var password: String
+    /// How long the credential is kept.
+    public var persistence: Persistence
+
+    /// How long a credential is kept.
+    public enum Persistence: Sendable {
+        /// For the request that carries it.
+        case none
+        /// For the session.
+        case forSession
+    }
+
+    /// Makes a credential.
+    public init(user: String, password: String, persistence: Persistence = .forSession) {
+        self.user = user
+        self.password = password
+        self.persistence = persistence
+    }
+}
+
+extension Credential: CustomStringConvertible {
+    /// The user's name; the password is left out.
+    public var description: String { "\(user):•••" }
+}
+
+/// Told what happens to a transfer.
+///
+/// All calls come from the transport's own thread, one at a time, in this order: any number of
+/// heads (interim ones first, the final one last), chunks and progress in between and after, the
+/// end exactly once and last. Nothing here may block.
+public protocol TransferHandler: AnyObject, Sendable {
+    /// A head has arrived; interim ones (1xx) come here too.
+    ///
+    /// - Returns: Whether to go on, to wait for ``TransferTask/resume()`` or to end as cancelled.
+    func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision
+
+    /// The next bytes of the body, under ``BodyDelivery/chunks`` only.
+    ///
+    /// - Parameter chunk: Valid until this returns.
+    /// - Returns: Whether to go on, to wait for ``TransferTask/resume()`` (this chunk counts as
+    ///   delivered) or to end as cancelled.
+    func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision
+
+    /// How far the bodies have come, if ``TransferJob/reportsProgress`` asks for it.
+    func transfer(_ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn)
+
+    /// The transfer is over; nothing follows.
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn)
+}
+
+extension TransferHandler {
+    /// Goes on.
+    public func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision { .proceed }
+
+    /// Drops the chunk and goes on.
+    public func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision { .proceed }
+
+    /// Takes no notice.
+    public func transfer(
+        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
+    ) {}
+}
+
+/// What a handler answers to a head or a chunk.
+public enum TransferDecision: Sendable {
+    /// Go on.
+    case proceed
+    /// Wait for ``TransferTask/resume()``.
+    case pause
+    /// End the transfer as cancelled.
+    case cancel
+}
+
+/// How many body bytes have passed; totals are -1 where unknown.
+public struct TransferCounts: Sendable, Equatable {
+    /// Bytes of the request's body handed to the network.
+    public var sent: Int64
+    /// Bytes of the request's body in all.
+    public var expectedToSend: Int64
+    /// Bytes of the response's body received, decoded.
+    public var received: Int64
+    /// Bytes of the response's body in all, as announced.
+    public var expectedToReceive: Int64
+
+    /// Makes counts.
+    public init(
+        sent: Int64 = 0, expectedToSend: Int64 = -1, received: Int64 = 0,
+        expectedToReceive: Int64 = -1
+    ) {
+        self.sent = sent
+        self.expectedToSend = expectedToSend
+        self.received = received
+        self.expectedToReceive = expectedToReceive
+    }
+}
+
+/// How a transfer ended.
+public struct TransferResult: Sendable {
+    /// The final head, if one arrived.
+    public var response: HTTPResponse?
+    /// The body, under ``BodyDelivery/collect``; `nil` when no byte arrived.
+    public var body: Data?
+    /// Trailer fields (RFC 9110 §6.5).
+    public var trailers: HTTPHeaders?
+    /// Why it failed; `nil` when the response arrived whole.
+    public var error: TransferError?
+    /// What was measured.
+    public var metrics: TransferMetrics
+
+    /// Makes a result.
+    public init(
+        response: HTTPResponse? = nil, body: Data? = nil, trailers: HTTPHeaders? = nil,
+        error: TransferError? = nil, metrics: TransferMetrics = TransferMetrics()
+    ) {
+        self.response = response
+        self.body = body
+        self.trailers = trailers
+        self.error = error
+        self.metrics = metrics
+    }
+}
