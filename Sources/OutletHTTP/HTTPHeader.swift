@@ -1,4 +1,4 @@
-public import FoundationEssentials
+import FoundationEssentials
 
 /// One header field: a name and a value, both as they go on the wire.
 public struct HTTPHeader: Equatable, Hashable, Sendable {

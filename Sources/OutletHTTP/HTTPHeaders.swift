@@ -84,6 +84,17 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
+    /// Adds, behind the others, those fields of `defaults` whose names are not there yet.
+    public mutating func addMissing(from defaults: HTTPHeaders) {
+        mutate { fields in
+            let own = fields.count
+            let missing = defaults.fields.filter { header in
+                !fields[..<own].contains { $0.isNamed(header.name) }
+            }
+            fields.append(contentsOf: missing)
+        }
+    }
+
     /// Removes all fields of a name.
     public mutating func remove(name: String) {
         mutate { $0.removeAll { $0.isNamed(name) } }

@@ -17,6 +17,11 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     /// Facts about the request for plugins and logs, such as `target.name`; never sent.
     public var attributes: [String: String]
 
+    /// What a request has that sets no limit of its own: 60 seconds.
+    ///
+    /// A session puts its own setting in this one's place.
+    public static let defaultTimeoutInterval: TimeInterval = 60
+
     /// Makes a request.
     ///
     /// - Parameters:
@@ -27,7 +32,7 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     ///   - timeoutInterval: How long the transfer may make no progress, in seconds.
     public init(
         url: URL?, method: HTTPMethod = .get, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none, timeoutInterval: TimeInterval = 60
+        body: HTTPBody = .none, timeoutInterval: TimeInterval = defaultTimeoutInterval
     ) {
         self.url = url
         self.method = method

@@ -23,6 +23,8 @@ public struct SessionConfiguration: Sendable {
     public var connectionIdleTimeout: TimeInterval = 118
     /// Which HTTP versions are spoken (`CURLOPT_HTTP_VERSION`).
     public var httpVersion: HTTPVersionPolicy = .automatic
+    /// How many redirects are followed before the request fails.
+    public var maximumRedirects = 20
     /// The largest response body that is collected in memory, in bytes.
     public var maximumResponseSize: Int64 = .max
 

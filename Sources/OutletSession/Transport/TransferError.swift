@@ -22,6 +22,10 @@ public struct TransferError: Error, Sendable, Equatable {
         case dnsLookupFailed
         /// No network is up.
         case notConnectedToInternet
+        /// One redirect led to another, more often than allowed.
+        case httpTooManyRedirects
+        /// A redirect leads to an address that cannot be followed.
+        case redirectToInvalidLocation
         /// The answer is not HTTP, or breaks its rules.
         case badServerResponse
         /// The body's encoding is broken.

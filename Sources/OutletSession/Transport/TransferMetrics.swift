@@ -17,6 +17,10 @@ public struct TransferMetrics: Sendable, Equatable {
     public var total: Int64 = 0
     /// The wait in the transport's own queue before the transfer, µs; not part of the others.
     public var queued: Int64 = 0
+    /// How many redirects led here; the other figures are those of the last hop.
+    public var redirectCount = 0
+    /// How long those redirects took, µs; not part of the others.
+    public var redirectDuration: Int64 = 0
     /// Bytes of the request's head (`CURLINFO_REQUEST_SIZE`).
     public var requestHeaderBytes: Int64 = 0
     /// Bytes of the request's body on the wire (`CURLINFO_SIZE_UPLOAD_T`).

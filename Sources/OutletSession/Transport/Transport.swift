@@ -26,7 +26,7 @@ public protocol Transport: AnyObject, Sendable {
 
 /// A transfer that a transport has begun.
 public protocol TransferTask: AnyObject, Sendable {
-    /// A number that no other transfer of this process has.
+    /// A number that no other transfer of this process has; later ones have greater ones.
     var identifier: UInt64 { get }
     /// Ends the transfer with ``TransferError/Code/cancelled``; no effect after the end.
     ///
@@ -139,7 +139,8 @@ public protocol TransferHandler: AnyObject, Sendable {
     ) -> TransferDecision
 
     /// How far the bodies have come, if ``TransferJob/reportsProgress`` asks for it.
-    func transfer(_ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn)
+    func transfer(
+        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn)
 
     /// The transfer is over; nothing follows.
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn)

@@ -1,0 +1,164 @@
+public import FoundationEssentials
+import OutletHTTP
+
+extension SessionError: CustomStringConvertible, LocalizedError {
+    /// One line: what failed, and the fact.
+    public var description: String {
+        switch self {
+        case .createUploadableFailed(let error):
+            "The body to upload could not be made: \(error)"
+        case .createURLRequestFailed(let error):
+            "The request could not be made: \(error)"
+        case .downloadedFileMoveFailed(let error, let source, let destination):
+            "The downloaded file could not be moved from \(source.path) to \(destination.path): \(error)"
+        case .explicitlyCancelled:
+            "Request explicitly cancelled."
+        case .invalidURL(let url):
+            "URL is not valid: \(url)"
+        case .multipartEncodingFailed(let reason):
+            "Multipart encoding failed: \(reason)"
+        case .parameterEncodingFailed(let reason):
+            "Parameter encoding failed: \(reason)"
+        case .parameterEncoderFailed(let reason):
+            "Parameter encoder failed: \(reason)"
+        case .requestAdaptationFailed(let error):
+            "Request adaption failed with error: \(error)"
+        case .requestRetryFailed(let retryError, let originalError):
+            "Request retry failed with retry error: \(retryError), original error: \(originalError)"
+        case .responseValidationFailed(let reason):
+            reason.description
+        case .responseSerializationFailed(let reason):
+            reason.description
+        case .sessionDeinitialized:
+            "Session was deinitialized before the request finished; keep a reference to it."
+        case .sessionInvalidated(let error):
+            "Session was invalidated: \(error.map { "\($0)" } ?? "no error given")"
+        case .sessionTaskFailed(let error):
+            "\(error)"
+        case .urlRequestValidationFailed(let reason):
+            reason.description
+        }
+    }
+
+    /// Same as ``description``.
+    public var errorDescription: String? { description }
+}
+
+extension SessionError.MultipartEncodingFailureReason: CustomStringConvertible {
+    /// The part or file, and what is wrong with it.
+    public var description: String {
+        switch self {
+        case .bodyPartURLInvalid(let url): "\(url): not a file URL"
+        case .bodyPartFilenameInvalid(let url): "\(url): has no file name with an extension"
+        case .bodyPartFileNotReachable(let url): "\(url.path): no such file"
+        case .bodyPartFileNotReachableWithError(let url, let error): "\(url.path): \(error)"
+        case .bodyPartFileIsDirectory(let url): "\(url.path): is a directory"
+        case .bodyPartFileSizeNotAvailable(let url): "\(url.path): its size is not known"
+        case .bodyPartFileSizeQueryFailedWithError(let url, let error): "\(url.path): \(error)"
+        case .bodyPartInputStreamCreationFailed(let url): "\(url.path): cannot be opened"
+        case .outputStreamCreationFailed(let url): "\(url.path): cannot be created"
+        case .outputStreamFileAlreadyExists(let url): "\(url.path): exists already"
+        case .outputStreamURLInvalid(let url): "\(url): not a file URL"
+        case .outputStreamWriteFailed(let error): "writing failed: \(error)"
+        case .inputStreamReadFailed(let error): "reading failed: \(error)"
+        }
+    }
+}
+
+extension SessionError.ParameterEncodingFailureReason: CustomStringConvertible {
+    /// What the encoding met.
+    public var description: String {
+        switch self {
+        case .missingURL: "the request has no URL"
+        case .jsonEncodingFailed(let error): "JSON: \(error)"
+        case .customEncodingFailed(let error): "\(error)"
+        }
+    }
+}
+
+extension SessionError.ParameterEncoderFailureReason: CustomStringConvertible {
+    /// What the encoder met.
+    public var description: String {
+        switch self {
+        case .missingRequiredComponent(.url): "the request has no URL"
+        case .missingRequiredComponent(.httpMethod(let method)):
+            "the request has no usable method: \(method)"
+        case .encoderFailed(let error): "\(error)"
+        }
+    }
+}
+
+extension SessionError.ResponseValidationFailureReason: CustomStringConvertible {
+    /// What was found, and what would have been acceptable.
+    public var description: String {
+        switch self {
+        case .dataFileNil: "Response could not be validated, there is no file."
+        case .dataFileReadFailed(let url):
+            "Response could not be validated, \(url.path) cannot be read."
+        case .missingContentType(let types):
+            "Response has no Content-Type; acceptable are \(types.joined(separator: ", "))."
+        case .unacceptableContentType(let types, let type):
+            "Response Content-Type \(type) is not among \(types.joined(separator: ", "))."
+        case .unacceptableStatusCode(let code):
+            "Response status code was unacceptable: \(code)."
+        case .customValidationFailed(let error): "Response was refused by a validator: \(error)"
+        }
+    }
+}
+
+extension SessionError.ResponseSerializationFailureReason: CustomStringConvertible {
+    /// What the serializer met.
+    public var description: String {
+        switch self {
+        case .inputDataNilOrZeroLength:
+            "Response could not be serialized, input data was nil or zero length."
+        case .inputFileNil: "Response could not be serialized, there is no file."
+        case .inputFileReadFailed(let url):
+            "Response could not be serialized, \(url.path) cannot be read."
+        case .stringSerializationFailed(let encoding):
+            "Response is not text in \(encoding)."
+        case .jsonSerializationFailed(let error): "Response is not JSON: \(error)"
+        case .decodingFailed(let error):
+            "Response could not be decoded: \(SessionError.explain(decoding: error))"
+        case .customSerializationFailed(let error): "Response could not be serialized: \(error)"
+        case .invalidEmptyResponse(let type):
+            "Response is empty, and \(type) has no empty value; conform it to EmptyResponse."
+        }
+    }
+}
+
+extension SessionError.URLRequestValidationFailureReason: CustomStringConvertible {
+    /// What stands in the way.
+    public var description: String {
+        switch self {
+        case .bodyDataInGETRequest(let data):
+            "Invalid URLRequest: a GET request carries \(data.count) bytes of body (set allowsBodyInGET to send it)."
+        case .invalidSyntax(let error): "Invalid request: \(error)"
+        }
+    }
+}
+
+extension SessionError {
+    /// A decoding error as one line: where, and what was expected there.
+    static func explain(decoding error: any Error) -> String {
+        guard let error = error as? DecodingError else { return "\(error)" }
+        func place(_ context: DecodingError.Context, _ key: (any CodingKey)? = nil) -> String {
+            let path = (context.codingPath + (key.map { [$0] } ?? []))
+                .map { $0.intValue.map { "[\($0)]" } ?? ".\($0.stringValue)" }
+                .joined()
+            return path.isEmpty ? "the top level" : path
+        }
+        switch error {
+        case .typeMismatch(let type, let context):
+            return "at \(place(context)): expected \(type). \(context.debugDescription)"
+        case .valueNotFound(let type, let context):
+            return "at \(place(context)): expected \(type), found null. \(context.debugDescription)"
+        case .keyNotFound(let key, let context):
+            return "at \(place(context, key)): the key is missing."
+        case .dataCorrupted(let context):
+            let cause = context.underlyingError.map { " (\($0))" } ?? ""
+            return "at \(place(context)): \(context.debugDescription)\(cause)"
+        @unknown default: return "\(error)"
+        }
+    }
+}

@@ -1,0 +1,150 @@
+public import Dispatch
+public import FoundationEssentials
+public import OutletHTTP
+
+/// Passes each event on to several monitors, each on its own queue, in order.
+public final class CompositeEventMonitor: EventMonitor {
+    private let monitors: [(monitor: any EventMonitor, queue: DispatchQueue)]
+
+    /// Makes a monitor of monitors.
+    ///
+    /// - Parameters:
+    ///   - monitors: Told of each event, in this order.
+    ///   - defaultQueue: For those that name no queue.
+    public init(monitors: [any EventMonitor], defaultQueue: DispatchQueue) {
+        self.monitors = monitors.map { ($0, $0.queue ?? defaultQueue) }
+    }
+
+    private func perform(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
+        for (monitor, queue) in monitors { queue.async { event(monitor) } }
+    }
+
+    /// Passes the event on.
+    public func request(_ request: Request, didCreateInitialURLRequest urlRequest: HTTPRequest) {
+        perform { $0.request(request, didCreateInitialURLRequest: urlRequest) }
+    }
+
+    /// Passes the event on.
+    public func request(_ request: Request, didFailToCreateURLRequestWithError error: SessionError)
+    {
+        perform { $0.request(request, didFailToCreateURLRequestWithError: error) }
+    }
+
+    /// Passes the event on.
+    public func request(
+        _ request: Request, didAdaptInitialRequest initialRequest: HTTPRequest,
+        to adaptedRequest: HTTPRequest
+    ) {
+        perform { $0.request(request, didAdaptInitialRequest: initialRequest, to: adaptedRequest) }
+    }
+
+    /// Passes the event on.
+    public func request(
+        _ request: Request, didFailToAdaptURLRequest initialRequest: HTTPRequest,
+        withError error: SessionError
+    ) {
+        perform { $0.request(request, didFailToAdaptURLRequest: initialRequest, withError: error) }
+    }
+
+    /// Passes the event on.
+    public func request(_ request: Request, didCreateURLRequest urlRequest: HTTPRequest) {
+        perform { $0.request(request, didCreateURLRequest: urlRequest) }
+    }
+
+    /// Passes the event on.
+    public func request(_ request: Request, didCreateTask task: any TransferTask) {
+        perform { $0.request(request, didCreateTask: task) }
+    }
+
+    /// Passes the event on.
+    public func request(_ request: Request, didGatherMetrics metrics: TransferMetrics) {
+        perform { $0.request(request, didGatherMetrics: metrics) }
+    }
+
+    /// Passes the event on.
+    public func request(
+        _ request: Request, didFailTask task: any TransferTask, earlyWithError error: SessionError
+    ) {
+        perform { $0.request(request, didFailTask: task, earlyWithError: error) }
+    }
+
+    /// Passes the event on.
+    public func request(
+        _ request: Request, didCompleteTask task: any TransferTask, with error: SessionError?
+    ) {
+        perform { $0.request(request, didCompleteTask: task, with: error) }
+    }
+
+    /// Passes the event on.
+    public func request(
+        _ request: Request, willRedirectTo newRequest: HTTPRequest, after response: HTTPResponse
+    ) {
+        perform { $0.request(request, willRedirectTo: newRequest, after: response) }
+    }
+
+    /// Passes the event on.
+    public func requestIsRetrying(_ request: Request) {
+        perform { $0.requestIsRetrying(request) }
+    }
+
+    /// Passes the event on.
+    public func requestDidFinish(_ request: Request) {
+        perform { $0.requestDidFinish(request) }
+    }
+
+    /// Passes the event on.
+    public func requestDidResume(_ request: Request) {
+        perform { $0.requestDidResume(request) }
+    }
+
+    /// Passes the event on.
+    public func request(_ request: Request, didResumeTask task: any TransferTask) {
+        perform { $0.request(request, didResumeTask: task) }
+    }
+
+    /// Passes the event on.
+    public func requestDidSuspend(_ request: Request) {
+        perform { $0.requestDidSuspend(request) }
+    }
+
+    /// Passes the event on.
+    public func request(_ request: Request, didSuspendTask task: any TransferTask) {
+        perform { $0.request(request, didSuspendTask: task) }
+    }
+
+    /// Passes the event on.
+    public func requestDidCancel(_ request: Request) {
+        perform { $0.requestDidCancel(request) }
+    }
+
+    /// Passes the event on.
+    public func request(_ request: Request, didCancelTask task: any TransferTask) {
+        perform { $0.request(request, didCancelTask: task) }
+    }
+
+    /// Passes the event on.
+    public func request(
+        _ request: DataRequest, didValidateRequest urlRequest: HTTPRequest?,
+        response: HTTPResponse, data: Data?, withResult result: Request.ValidationResult
+    ) {
+        perform {
+            $0.request(
+                request, didValidateRequest: urlRequest, response: response, data: data,
+                withResult: result)
+        }
+    }
+
+    /// Passes the event on.
+    public func request(
+        _ request: DataRequest, didParseResponse response: DataResponse<Data?, SessionError>
+    ) {
+        perform { $0.request(request, didParseResponse: response) }
+    }
+
+    /// Passes the event on.
+    public func request<Value: Sendable>(
+        _ request: DataRequest, didParseResponse response: DataResponse<Value, SessionError>
+    ) {
+        perform { $0.request(request, didParseResponse: response) }
+    }
+}

@@ -1,0 +1,136 @@
+public import Dispatch
+public import FoundationEssentials
+public import OutletHTTP
+
+/// Watches what requests do; changes nothing.
+///
+/// Every method has an empty default. Those of the request come in the order of its life.
+///
+/// Thread: ``queue``, one event after the other.
+public protocol EventMonitor: Sendable {
+    /// Where the events are delivered; the session's callback queue when `nil`.
+    var queue: DispatchQueue? { get }
+
+    /// The first form of the request was made, before any adapter.
+    func request(_ request: Request, didCreateInitialURLRequest urlRequest: HTTPRequest)
+    /// The request could not be made.
+    func request(_ request: Request, didFailToCreateURLRequestWithError error: SessionError)
+    /// The adapters have changed the request.
+    func request(
+        _ request: Request, didAdaptInitialRequest initialRequest: HTTPRequest,
+        to adaptedRequest: HTTPRequest)
+    /// An adapter failed.
+    func request(
+        _ request: Request, didFailToAdaptURLRequest initialRequest: HTTPRequest,
+        withError error: SessionError)
+    /// The final form of the request was made.
+    func request(_ request: Request, didCreateURLRequest urlRequest: HTTPRequest)
+    /// A transfer was made for the request.
+    func request(_ request: Request, didCreateTask task: any TransferTask)
+    /// An attempt was measured.
+    func request(_ request: Request, didGatherMetrics metrics: TransferMetrics)
+    /// A transfer failed for a reason of the session's own, before its end.
+    func request(
+        _ request: Request, didFailTask task: any TransferTask, earlyWithError error: SessionError)
+    /// A transfer ended, well or not.
+    func request(
+        _ request: Request, didCompleteTask task: any TransferTask, with error: SessionError?)
+    /// A redirect is about to be followed.
+    func request(
+        _ request: Request, willRedirectTo newRequest: HTTPRequest, after response: HTTPResponse)
+    /// The request is tried again.
+    func requestIsRetrying(_ request: Request)
+    /// The request is over, all serializers included.
+    func requestDidFinish(_ request: Request)
+    /// The request was resumed.
+    func requestDidResume(_ request: Request)
+    /// A transfer was resumed.
+    func request(_ request: Request, didResumeTask task: any TransferTask)
+    /// The request was suspended.
+    func requestDidSuspend(_ request: Request)
+    /// A transfer was suspended.
+    func request(_ request: Request, didSuspendTask task: any TransferTask)
+    /// The request was cancelled.
+    func requestDidCancel(_ request: Request)
+    /// A transfer was cancelled.
+    func request(_ request: Request, didCancelTask task: any TransferTask)
+    /// A validator has judged a response.
+    func request(
+        _ request: DataRequest, didValidateRequest urlRequest: HTTPRequest?,
+        response: HTTPResponse, data: Data?, withResult result: Request.ValidationResult)
+    /// A response without a serializer was handed over.
+    func request(
+        _ request: DataRequest, didParseResponse response: DataResponse<Data?, SessionError>)
+    /// A serializer has made a value, or failed.
+    func request<Value: Sendable>(
+        _ request: DataRequest, didParseResponse response: DataResponse<Value, SessionError>)
+}
+
+extension EventMonitor {
+    /// The session's callback queue.
+    public var queue: DispatchQueue? { nil }
+
+    /// Takes no notice.
+    public func request(_ request: Request, didCreateInitialURLRequest urlRequest: HTTPRequest) {}
+    /// Takes no notice.
+    public func request(
+        _ request: Request, didFailToCreateURLRequestWithError error: SessionError
+    ) {}
+    /// Takes no notice.
+    public func request(
+        _ request: Request, didAdaptInitialRequest initialRequest: HTTPRequest,
+        to adaptedRequest: HTTPRequest
+    ) {}
+    /// Takes no notice.
+    public func request(
+        _ request: Request, didFailToAdaptURLRequest initialRequest: HTTPRequest,
+        withError error: SessionError
+    ) {}
+    /// Takes no notice.
+    public func request(_ request: Request, didCreateURLRequest urlRequest: HTTPRequest) {}
+    /// Takes no notice.
+    public func request(_ request: Request, didCreateTask task: any TransferTask) {}
+    /// Takes no notice.
+    public func request(_ request: Request, didGatherMetrics metrics: TransferMetrics) {}
+    /// Takes no notice.
+    public func request(
+        _ request: Request, didFailTask task: any TransferTask, earlyWithError error: SessionError
+    ) {}
+    /// Takes no notice.
+    public func request(
+        _ request: Request, didCompleteTask task: any TransferTask, with error: SessionError?
+    ) {}
+    /// Takes no notice.
+    public func request(
+        _ request: Request, willRedirectTo newRequest: HTTPRequest, after response: HTTPResponse
+    ) {}
+    /// Takes no notice.
+    public func requestIsRetrying(_ request: Request) {}
+    /// Takes no notice.
+    public func requestDidFinish(_ request: Request) {}
+    /// Takes no notice.
+    public func requestDidResume(_ request: Request) {}
+    /// Takes no notice.
+    public func request(_ request: Request, didResumeTask task: any TransferTask) {}
+    /// Takes no notice.
+    public func requestDidSuspend(_ request: Request) {}
+    /// Takes no notice.
+    public func request(_ request: Request, didSuspendTask task: any TransferTask) {}
+    /// Takes no notice.
+    public func requestDidCancel(_ request: Request) {}
+    /// Takes no notice.
+    public func request(_ request: Request, didCancelTask task: any TransferTask) {}
+    /// Takes no notice.
+    public func request(
+        _ request: DataRequest, didValidateRequest urlRequest: HTTPRequest?,
+        response: HTTPResponse, data: Data?, withResult result: Request.ValidationResult
+    ) {}
+    /// Takes no notice.
+    public func request(
+        _ request: DataRequest, didParseResponse response: DataResponse<Data?, SessionError>
+    ) {}
+    /// Takes no notice.
+    public func request<Value: Sendable>(
+        _ request: DataRequest, didParseResponse response: DataResponse<Value, SessionError>
+    ) {}
+}

@@ -1,0 +1,93 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+
+extension Request {
+    /// Follows a redirect, or asks whether to.
+    ///
+    /// - Returns: Whether somebody else finishes what the transfer began; if not, the redirect is
+    ///   the response.
+    func redirect(
+        _ task: any TransferTask, _ response: HTTPResponse, _ result: TransferResult
+    ) -> Bool {
+        let (sent, handler, hops, attempt) = mutable.withLock { mutable in
+            mutable.redirectDuration += result.metrics.total
+            return (
+                mutable.performedRequests.last, mutable.redirectHandler ?? core.redirectHandler,
+                mutable.redirects, mutable.machine.attempt
+            )
+        }
+        guard let sent else { return false }
+        if let handler = handler as? Redirector, case .doNotFollow = handler.behavior {
+            return false
+        }
+        let next: HTTPRequest
+        switch RedirectRules.next(after: sent, response: response) {
+        case .success(let request): next = request
+        case .failure(let error):
+            failRedirect(error, response, attempt: attempt)
+            return true
+        }
+        guard hops < core.configuration.maximumRedirects else {
+            let error = TransferError(
+                code: .httpTooManyRedirects, stage: .receiving, host: next.url?.host(),
+                reason: "gave up after \(hops) redirects, the last to \(next.url?.host() ?? "?")",
+                advice: "the server may redirect for ever; see maximumRedirects")
+            failRedirect(error, response, attempt: attempt)
+            return true
+        }
+        guard let handler, !isPlainFollow(handler) else {
+            follow(next, after: response, attempt: attempt)
+            return true
+        }
+        core.requestQueue.async {
+            let answered = AnswerOnce()
+            handler.task(task, willBeRedirectedTo: next, for: response) { request in
+                guard answered.claim() else { return }
+                if let request {
+                    self.follow(request, after: response, attempt: attempt)
+                } else {
+                    self.conclude(task, result, turn: nil)
+                }
+            }
+        }
+        return true
+    }
+
+    private func isPlainFollow(_ handler: any RedirectHandler) -> Bool {
+        guard let handler = handler as? Redirector, case .follow = handler.behavior else {
+            return false
+        }
+        return true
+    }
+
+    private func follow(_ next: HTTPRequest, after response: HTTPResponse, attempt: Int) {
+        do {
+            try next.validate()
+        } catch {
+            fail(
+                with: error.asSessionError { .sessionTaskFailed(error: $0) }, attempt: attempt,
+                mayRetry: false)
+            return
+        }
+        let mayGoOn = mutable.withLock { mutable in
+            guard mutable.machine.isCurrent(attempt, in: .transferring),
+                mutable.machine.state != .cancelled
+            else { return false }
+            mutable.prepared = next
+            mutable.redirects += 1
+            return true
+        }
+        guard mayGoOn else {
+            fail(with: .explicitlyCancelled, attempt: attempt, mayRetry: false)
+            return
+        }
+        core.monitors?.request(self, willRedirectTo: next, after: response)
+        continueTransfer()
+    }
+
+    private func failRedirect(_ error: TransferError, _ response: HTTPResponse, attempt: Int) {
+        mutable.withLock { $0.response = response }
+        fail(with: .sessionTaskFailed(error: error), attempt: attempt, mayRetry: true)
+    }
+}

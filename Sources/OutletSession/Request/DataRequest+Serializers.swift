@@ -1,0 +1,83 @@
+public import Dispatch
+public import FoundationEssentials
+public import OutletHTTP
+
+extension DataRequest {
+    /// Hands over the body.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - dataPreprocessor: Changes the body first.
+    ///   - emptyResponseCodes: Status codes whose responses may be empty.
+    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - completionHandler: Called exactly once.
+    @discardableResult
+    public func responseData(
+        queue: DispatchQueue? = nil,
+        dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
+        emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods,
+        completionHandler: @escaping @Sendable (DataResponse<Data, SessionError>) -> Void
+    ) -> Self {
+        response(
+            queue: queue,
+            responseSerializer: DataResponseSerializer(
+                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods),
+            completionHandler: completionHandler)
+    }
+
+    /// Hands over the body as text.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - dataPreprocessor: Changes the body first.
+    ///   - encoding: The charset; the response's own if `nil`, ISO 8859-1 if it names none.
+    ///   - emptyResponseCodes: Status codes whose responses may be empty.
+    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - completionHandler: Called exactly once.
+    @discardableResult
+    public func responseString(
+        queue: DispatchQueue? = nil,
+        dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
+        encoding: String.Encoding? = nil,
+        emptyResponseCodes: Set<Int> = StringResponseSerializer.defaultEmptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = StringResponseSerializer.defaultEmptyRequestMethods,
+        completionHandler: @escaping @Sendable (DataResponse<String, SessionError>) -> Void
+    ) -> Self {
+        response(
+            queue: queue,
+            responseSerializer: StringResponseSerializer(
+                dataPreprocessor: dataPreprocessor, encoding: encoding,
+                emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods),
+            completionHandler: completionHandler)
+    }
+
+    /// Hands over the body as a decoded value.
+    ///
+    /// - Parameters:
+    ///   - type: What to decode.
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - dataPreprocessor: Changes the body first.
+    ///   - decoder: Makes the value.
+    ///   - emptyResponseCodes: Status codes whose responses may be empty.
+    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - completionHandler: Called exactly once.
+    @discardableResult
+    public func responseDecodable<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self,
+        queue: DispatchQueue? = nil,
+        dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        decoder: any DataDecoder = JSONDecoder(),
+        emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods,
+        completionHandler: @escaping @Sendable (DataResponse<Value, SessionError>) -> Void
+    ) -> Self {
+        response(
+            queue: queue,
+            responseSerializer: DecodableResponseSerializer<Value>(
+                dataPreprocessor: dataPreprocessor, decoder: decoder,
+                emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods),
+            completionHandler: completionHandler)
+    }
+}

@@ -1,0 +1,152 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+
+/// From a convertible to a transfer: make, adapt, send.
+extension Request {
+    func perform(_ action: RequestMachine.Action) {
+        switch action {
+        case .nothing: break
+        case .setUp(let attempt): setUp(attempt: attempt)
+        case .startTransfer: startTransfer()
+        case .resumeTransfer:
+            guard let task = lastTask else { return }
+            task.resume()
+            core.monitors?.request(self, didResumeTask: task)
+        case .suspendTransfer:
+            guard let task = lastTask else { return }
+            task.suspend()
+            core.monitors?.request(self, didSuspendTask: task)
+        case .cancelTransfer:
+            // A transfer that is just being started finds the request cancelled afterwards.
+            guard let task = lastTask else { return }
+            task.cancel()
+            core.monitors?.request(self, didCancelTask: task)
+        case .finish: finishOnQueue()
+        }
+    }
+
+    private func setUp(attempt: Int) {
+        if let error = core.register(self) {
+            fail(with: error, attempt: attempt, mayRetry: false)
+            return
+        }
+        let adapters = core.adapters(for: interceptor)
+        if adapters == nil, convertible is HTTPRequest || convertible is PlainRequest {
+            // Values only: no code of the user's runs, no thread is needed.
+            make(attempt: attempt, adapter: nil)
+        } else {
+            core.requestQueue.async { self.make(attempt: attempt, adapter: adapters) }
+        }
+    }
+
+    private func make(attempt: Int, adapter: (any RequestAdapter)?) {
+        let initial: HTTPRequest
+        do {
+            initial = try convertible.asURLRequest()
+            try initial.validate()
+        } catch {
+            let error = error.asSessionError { .createURLRequestFailed(error: $0) }
+            core.monitors?.request(self, didFailToCreateURLRequestWithError: error)
+            fail(with: error, attempt: attempt, mayRetry: true)
+            return
+        }
+        mutable.withLock { $0.requests.append(initial) }
+        core.monitors?.request(self, didCreateInitialURLRequest: initial)
+        guard let adapter else {
+            send(initial, attempt: attempt)
+            return
+        }
+        guard let session = core.session else {
+            fail(with: .sessionDeinitialized, attempt: attempt, mayRetry: false)
+            return
+        }
+        let answered = AnswerOnce()
+        let state = RequestAdapterState(
+            requestID: id, session: session, retryCount: retryCount)
+        adapter.adapt(initial, using: state) { result in
+            guard answered.claim() else { return }
+            self.didAdapt(initial, result, attempt: attempt)
+        }
+    }
+
+    private func didAdapt(
+        _ initial: HTTPRequest, _ result: Result<HTTPRequest, any Error>, attempt: Int
+    ) {
+        do {
+            let adapted = try result.get()
+            try adapted.validate()
+            mutable.withLock { $0.requests.append(adapted) }
+            core.monitors?.request(self, didAdaptInitialRequest: initial, to: adapted)
+            send(adapted, attempt: attempt)
+        } catch {
+            let error = SessionError.requestAdaptationFailed(error: error)
+            core.monitors?.request(self, didFailToAdaptURLRequest: initial, withError: error)
+            fail(with: error, attempt: attempt, mayRetry: true)
+        }
+    }
+
+    private func send(_ request: HTTPRequest, attempt: Int) {
+        core.monitors?.request(self, didCreateURLRequest: request)
+        let action = mutable.withLock { mutable in
+            mutable.prepared = core.wireRequest(from: request)
+            return mutable.machine.didSetUp(attempt: attempt)
+        }
+        perform(action)
+    }
+
+    /// Begins the transfer of the prepared request; the machine has said so.
+    private func startTransfer() {
+        guard let task = transfer({ $0.tasks.append($1) }) else { return }
+        core.monitors?.request(self, didCreateTask: task)
+        core.monitors?.request(self, didResumeTask: task)
+    }
+
+    /// Begins the transfer of the prepared request, a redirect's next hop.
+    func continueTransfer() {
+        _ = transfer { $0.tasks.replaceLast($1) }
+    }
+
+    private func transfer(
+        _ record: (inout Mutable, any TransferTask) -> Void
+    ) -> (any TransferTask)? {
+        let job = mutable.withLock { mutable -> TransferJob? in
+            guard let request = mutable.prepared else { return nil }
+            mutable.performedRequests.append(request)
+            var job = TransferJob(request: request, delivery: delivery())
+            // A redirect to another origin does not take the credential along.
+            if mutable.redirects == 0
+                || RedirectRules.isSameOrigin(mutable.requests.last?.url, request.url)
+            {
+                job.credential = mutable.credential
+            }
+            return job
+        }
+        guard let job else { return nil }
+        let task = core.transport.start(job, handler: self)
+        // Whoever cancelled or suspended meanwhile found no task to tell.
+        let state = mutable.withLock { mutable in
+            record(&mutable, task)
+            mutable.tasks.orderLast { $0.identifier < $1.identifier }
+            return mutable.machine.state
+        }
+        switch state {
+        case .cancelled: task.cancel()
+        case .suspended: task.suspend()
+        default: break
+        }
+        return task
+    }
+}
+
+/// Lets the first of several answers pass.
+final class AnswerOnce: Sendable {
+    private let isClaimed = Lock(false)
+
+    func claim() -> Bool {
+        isClaimed.withLock { isClaimed in
+            defer { isClaimed = true }
+            return !isClaimed
+        }
+    }
+}

@@ -1,0 +1,251 @@
+public import FoundationEssentials
+public import OutletHTTP
+
+/// What all kinds of requests share: a state, a pipeline, a history of attempts.
+///
+/// Made by a ``Session``. Starts by itself when its first response handler is added, unless the
+/// session or the call says otherwise. Every method may be called from any thread.
+public class Request: @unchecked Sendable {
+    // because every mutable property is in `mutable`, behind its lock.
+
+    /// What has been asked of a request.
+    public enum State: Sendable {
+        /// Nothing yet. May go to any other state.
+        case initialized
+        /// To run. May go to `suspended`, `cancelled`, `finished`.
+        case resumed
+        /// To wait. May go to `resumed`, `cancelled`, `finished`.
+        case suspended
+        /// To stop. Final.
+        case cancelled
+        /// Over. Final, unless another handler is added.
+        case finished
+    }
+
+    /// A validator's verdict.
+    public typealias ValidationResult = Result<Void, any Error>
+
+    /// Everything that changes.
+    struct Mutable: Sendable {
+        var machine = RequestMachine()
+        /// The requests of all attempts, before and after adaptation, in order.
+        var requests = InlineFirst<HTTPRequest>()
+        /// What went on the wire, in order.
+        var performedRequests = InlineFirst<HTTPRequest>()
+        /// The transfers of all attempts, of redirects the last, in order.
+        var tasks = InlineFirst<any TransferTask>()
+        /// The measures of all attempts, in order.
+        var metrics = InlineFirst<TransferMetrics>()
+        /// The last response.
+        var response: HTTPResponse?
+        /// Why the request failed.
+        var error: SessionError?
+        /// How many redirects this attempt has followed.
+        var redirects = 0
+        /// How long those redirects took, µs.
+        var redirectDuration: Int64 = 0
+        var credential: Credential?
+        var redirectHandler: (any RedirectHandler)?
+        var interceptor: (any RequestInterceptor)?
+        var responseHandlers = InlineFirst<ResponseHandler>()
+        /// The next of ``responseHandlers`` to serialize.
+        var nextHandler = 0
+        /// What the serializers that are done want delivered.
+        var deliveries = InlineFirst<Delivery>()
+        /// The request that is ready to be sent.
+        var prepared: HTTPRequest?
+        /// The body of the last response, kinds that collect it only.
+        var data: Data?
+        var dataValidators = InlineFirst<DataRequest.Validator>()
+    }
+
+    let mutable: Lock<Mutable>
+    let core: SessionCore
+    /// Counts the requests of this process.
+    let serial: UInt64
+    let convertible: any URLRequestConvertible
+    let shouldAutomaticallyResume: Bool?
+
+    init(
+        core: SessionCore, convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
+    ) {
+        self.core = core
+        self.convertible = convertible
+        self.shouldAutomaticallyResume = shouldAutomaticallyResume
+        self.serial = core.nextSerial()
+        var initial = Mutable()
+        initial.interceptor = interceptor
+        mutable = Lock(initial)
+    }
+
+    /// Identifies the request; the same at every attempt.
+    public var id: UUID { core.uuid(serial: serial) }
+
+    // MARK: State
+
+    /// What has been asked of the request.
+    public var state: State { mutable.withLock { $0.machine.state } }
+    /// Whether nothing was asked yet.
+    public var isInitialized: Bool { state == .initialized }
+    /// Whether the request is to run.
+    public var isResumed: Bool { state == .resumed }
+    /// Whether the request is to wait.
+    public var isSuspended: Bool { state == .suspended }
+    /// Whether the request was cancelled.
+    public var isCancelled: Bool { state == .cancelled }
+    /// Whether the request is over, and was not cancelled.
+    public var isFinished: Bool { state == .finished }
+
+    /// Starts the request, or goes on after ``suspend()``. No effect otherwise.
+    @discardableResult
+    public func resume() -> Self {
+        guard let action = mutable.withLock({ $0.machine.resume() }) else { return self }
+        core.monitors?.requestDidResume(self)
+        perform(action)
+        return self
+    }
+
+    /// Makes the request wait: no byte is read or written until ``resume()``.
+    @discardableResult
+    public func suspend() -> Self {
+        guard let action = mutable.withLock({ $0.machine.suspend() }) else { return self }
+        core.monitors?.requestDidSuspend(self)
+        perform(action)
+        return self
+    }
+
+    /// Ends the request with ``SessionError/explicitlyCancelled``; it is not retried.
+    ///
+    /// Handlers are still called, once each. No effect on a request that is over.
+    @discardableResult
+    public func cancel() -> Self {
+        let action = mutable.withLock { mutable -> RequestMachine.Action? in
+            guard let action = mutable.machine.cancel() else { return nil }
+            mutable.error = mutable.error ?? .explicitlyCancelled
+            return action
+        }
+        guard let action else { return self }
+        core.monitors?.requestDidCancel(self)
+        perform(action)
+        return self
+    }
+
+    // MARK: History
+
+    /// The requests of all attempts, before and after adaptation, in order.
+    public var requests: [HTTPRequest] { mutable.withLock { $0.requests.array } }
+    /// The first request that was made.
+    public var firstRequest: HTTPRequest? { mutable.withLock { $0.requests.first } }
+    /// The last request that was made.
+    public var lastRequest: HTTPRequest? { mutable.withLock { $0.requests.last } }
+    /// Same as ``lastRequest``.
+    public var request: HTTPRequest? { lastRequest }
+    /// What went on the wire, in order: session's fields included, redirects too.
+    public var performedRequests: [HTTPRequest] {
+        mutable.withLock { $0.performedRequests.array }
+    }
+    /// The transfers of all attempts, of redirects the last, in order.
+    public var tasks: [any TransferTask] { mutable.withLock { $0.tasks.array } }
+    /// The first transfer.
+    public var firstTask: (any TransferTask)? { mutable.withLock { $0.tasks.first } }
+    /// The last transfer.
+    public var lastTask: (any TransferTask)? { mutable.withLock { $0.tasks.last } }
+    /// Same as ``lastTask``.
+    public var task: (any TransferTask)? { lastTask }
+    /// The measures of all attempts, in order.
+    public var allMetrics: [TransferMetrics] { mutable.withLock { $0.metrics.array } }
+    /// The measures of the first attempt.
+    public var firstMetrics: TransferMetrics? { mutable.withLock { $0.metrics.first } }
+    /// The measures of the last attempt.
+    public var lastMetrics: TransferMetrics? { mutable.withLock { $0.metrics.last } }
+    /// Same as ``lastMetrics``.
+    public var metrics: TransferMetrics? { lastMetrics }
+    /// The last response's head.
+    public var response: HTTPResponse? { mutable.withLock { $0.response } }
+    /// Why the request failed, so far as known.
+    public var error: SessionError? { mutable.withLock { $0.error } }
+    /// How often the request was tried again.
+    public var retryCount: Int { mutable.withLock { $0.machine.retryCount } }
+
+    // MARK: Settings of this request
+
+    /// What answers authentication challenges.
+    public var credential: Credential? { mutable.withLock { $0.credential } }
+
+    /// Answers authentication challenges with a name and a password.
+    @discardableResult
+    public func authenticate(
+        username: String, password: String, persistence: Credential.Persistence = .forSession
+    ) -> Self {
+        authenticate(
+            with: Credential(user: username, password: password, persistence: persistence))
+    }
+
+    /// Answers authentication challenges with a credential.
+    @discardableResult
+    public func authenticate(with credential: Credential) -> Self {
+        mutable.withLock { $0.credential = credential }
+        return self
+    }
+
+    /// What decides about redirects, if it was set for this request.
+    public var redirectHandler: (any RedirectHandler)? { mutable.withLock { $0.redirectHandler } }
+
+    /// Decides about redirects of this request; the last one set counts.
+    @discardableResult
+    public func redirect(using handler: any RedirectHandler) -> Self {
+        mutable.withLock { $0.redirectHandler = handler }
+        return self
+    }
+
+    /// This request's own interceptor.
+    public var interceptor: (any RequestInterceptor)? { mutable.withLock { $0.interceptor } }
+
+    // MARK: What the kinds fill in
+
+    /// Judges the response; the first failure wins. Where the request is being finished.
+    func runValidators() {}
+
+    /// Whether validating needs no code of the user's.
+    func validatesQuickly(_ mutable: Mutable) -> Bool { true }
+
+    /// Forgets what the last attempt brought.
+    func reset(_ mutable: inout Mutable) {
+        mutable.error = nil
+        mutable.response = nil
+        mutable.data = nil
+        mutable.redirects = 0
+        mutable.redirectDuration = 0
+        mutable.nextHandler = 0
+        mutable.deliveries = InlineFirst()
+        mutable.prepared = nil
+    }
+
+    /// Where the body of a response goes.
+    func delivery() -> BodyDelivery { .collect }
+
+    /// Takes what a transfer brought.
+    func take(_ result: TransferResult, _ mutable: inout Mutable) {
+        mutable.data = result.body
+    }
+}
+
+extension Request: Equatable, Hashable {
+    /// The same request.
+    public static func == (a: Request, b: Request) -> Bool { a === b }
+
+    /// Hashes the identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension Request: CustomStringConvertible {
+    /// Method, address and, once known, status.
+    public var description: String {
+        guard let request = lastRequest, let url = request.url else {
+            return "No request created yet."
+        }
+        let status = response.map { " (\($0.statusCode))" } ?? ""
+        return "\(request.method) \(url.absoluteString)\(status)"
+    }
+}

@@ -1,0 +1,159 @@
+/// The life of a request as a value: what state it is in, and what its owner must do next.
+///
+/// Work that answers later (an adapter, a transfer, a retrier) carries the number of the attempt
+/// it belongs to; an answer for an attempt that is over is dropped.
+struct RequestMachine: Sendable {
+    /// Where the request's own work stands, whatever its owner has asked for.
+    enum Phase: Equatable, Sendable {
+        /// Nothing was begun.
+        case idle
+        /// The request is being made and adapted.
+        case settingUp
+        /// Ready to be sent, but suspended.
+        case ready
+        /// A transfer is under way.
+        case transferring
+        /// Validators and retriers are at work.
+        case evaluating
+        /// A retry waits for its time.
+        case waitingToRetry
+        /// Serializers are at work.
+        case finishing
+        /// All is done.
+        case finished
+    }
+
+    /// What the owner must do once the lock is released.
+    enum Action: Equatable, Sendable {
+        case nothing
+        case setUp(attempt: Int)
+        case startTransfer
+        case resumeTransfer
+        case suspendTransfer
+        case cancelTransfer
+        case finish
+    }
+
+    private(set) var state = Request.State.initialized
+    private(set) var phase = Phase.idle
+    /// How often the request was set up; answers carry it.
+    private(set) var attempt = 0
+    private(set) var retryCount = 0
+
+    /// Whether an answer for that attempt still matters.
+    func isCurrent(_ attempt: Int, in phase: Phase) -> Bool {
+        self.attempt == attempt && self.phase == phase
+    }
+
+    // MARK: What the user asks for
+
+    /// `nil` when the state does not change.
+    mutating func resume() -> Action? {
+        guard state == .initialized || state == .suspended else { return nil }
+        state = .resumed
+        switch phase {
+        case .idle: return setUpAgain()
+        case .ready:
+            phase = .transferring
+            return .startTransfer
+        case .transferring: return .resumeTransfer
+        default: return .nothing
+        }
+    }
+
+    /// `nil` when the state does not change.
+    mutating func suspend() -> Action? {
+        guard state == .initialized || state == .resumed, phase < .finishing else { return nil }
+        state = .suspended
+        return phase == .transferring ? .suspendTransfer : .nothing
+    }
+
+    /// `nil` when the state does not change.
+    mutating func cancel() -> Action? {
+        guard state != .cancelled, state != .finished, phase < .finishing else { return nil }
+        state = .cancelled
+        if phase == .transferring { return .cancelTransfer }
+        return beginFinishing() ? .finish : .nothing
+    }
+
+    // MARK: What the pipeline reports
+
+    /// The request is ready to be sent.
+    mutating func didSetUp(attempt: Int) -> Action {
+        guard isCurrent(attempt, in: .settingUp) else { return .nothing }
+        guard state == .resumed else {
+            phase = .ready
+            return .nothing
+        }
+        phase = .transferring
+        return .startTransfer
+    }
+
+    /// The transfer, or the setting up, has come to an end; validation and retry follow.
+    mutating func beginEvaluating(attempt: Int) -> Bool {
+        guard self.attempt == attempt, phase < .evaluating else { return false }
+        phase = .evaluating
+        return true
+    }
+
+    /// A retrier wants another attempt, at once or later. From a serializer's failure, too.
+    mutating func willRetry(attempt: Int) -> Bool {
+        guard self.attempt == attempt, phase == .evaluating || phase == .finishing,
+            state != .cancelled
+        else { return false }
+        phase = .waitingToRetry
+        retryCount += 1
+        return true
+    }
+
+    /// The time for the next attempt has come.
+    mutating func retryNow(attempt: Int) -> Action {
+        guard isCurrent(attempt, in: .waitingToRetry) else { return .nothing }
+        return setUpAgain()
+    }
+
+    /// Whether the caller is the one who finishes the request.
+    mutating func beginFinishing() -> Bool {
+        guard phase < .finishing else { return false }
+        phase = .finishing
+        return true
+    }
+
+    /// All completions are about to be called.
+    mutating func didFinish() {
+        phase = .finished
+        if state != .cancelled { state = .finished }
+    }
+
+    /// A handler was added to a finished request: it alone runs, on what is already there.
+    mutating func reopen() -> Bool {
+        guard phase == .finished else { return false }
+        phase = .finishing
+        if state == .finished { state = .resumed }
+        return true
+    }
+
+    private mutating func setUpAgain() -> Action {
+        attempt += 1
+        phase = .settingUp
+        return .setUp(attempt: attempt)
+    }
+}
+
+extension RequestMachine.Phase: Comparable {
+    /// Phases in the order of a life; a retry goes back.
+    private var order: Int {
+        switch self {
+        case .idle: 0
+        case .settingUp: 1
+        case .ready: 2
+        case .transferring: 3
+        case .evaluating: 4
+        case .waitingToRetry: 5
+        case .finishing: 6
+        case .finished: 7
+        }
+    }
+
+    static func < (a: Self, b: Self) -> Bool { a.order < b.order }
+}

@@ -1,0 +1,43 @@
+import Dispatch
+
+/// What a user wants done with a finished request: make a value, then hand it over.
+struct ResponseHandler: Sendable {
+    /// Where the value is handed over.
+    enum Destination: Sendable {
+        /// On that queue; the session's callback queue when `nil`.
+        case queue(DispatchQueue?)
+        /// Wherever the request is being finished: it resumes a task, which runs elsewhere.
+        case anywhere
+    }
+
+    let destination: Destination
+    /// Whether serializing runs no code of the user's and takes microseconds at most.
+    let isQuick: Bool
+    /// Makes the value.
+    let serialize: @Sendable (Request) -> Serialized
+
+    /// A value that was made, or failed to be.
+    struct Serialized: Sendable {
+        /// Why it failed; retriers are asked about it.
+        let failure: SessionError?
+        /// Hands the value over; with an error, hands that over in its place.
+        let deliver: @Sendable (SessionError?) -> Void
+    }
+}
+
+/// A value that waits for the other serializers.
+struct Delivery: Sendable {
+    let destination: ResponseHandler.Destination
+    let replacement: SessionError?
+    let serialized: ResponseHandler.Serialized
+
+    func deliver() { serialized.deliver(replacement) }
+}
+
+/// Where a request is being finished right now.
+enum FinishingPlace {
+    /// On the transport's thread; nothing of the user's runs here, unless declared non-blocking.
+    case transport(TransportTurn)
+    /// On a queue.
+    case queue(DispatchQueue)
+}

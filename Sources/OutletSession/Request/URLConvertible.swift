@@ -1,0 +1,76 @@
+public import FoundationEssentials
+public import OutletHTTP
+
+/// Something that is, or can become, a URL.
+public protocol URLConvertible: Sendable {
+    /// The URL.
+    ///
+    /// - Throws: ``SessionError/invalidURL(url:)``, or an error of the type's own.
+    func asURL() throws -> URL
+}
+
+extension String: URLConvertible {
+    /// The URL this text spells; nothing in it is escaped on the way.
+    public func asURL() throws -> URL {
+        guard let url = URL(string: self) else { throw SessionError.invalidURL(url: self) }
+        return url
+    }
+}
+
+extension URL: URLConvertible {
+    /// The URL itself.
+    public func asURL() throws -> URL { self }
+}
+
+extension URLComponents: URLConvertible {
+    /// The URL these components make.
+    public func asURL() throws -> URL {
+        guard let url else { throw SessionError.invalidURL(url: self) }
+        return url
+    }
+}
+
+/// Something that is, or can become, a request; asked again at every attempt.
+public protocol URLRequestConvertible: Sendable {
+    /// The request.
+    ///
+    /// - Throws: Any error; the request fails with
+    ///   ``SessionError/createURLRequestFailed(error:)`` around it.
+    ///
+    /// Thread: the session's request queue, or the caller's when nothing else needs a thread.
+    func asURLRequest() throws -> HTTPRequest
+}
+
+extension URLRequestConvertible {
+    /// The request, or `nil` when it cannot be made.
+    public var urlRequest: HTTPRequest? { try? asURLRequest() }
+}
+
+extension HTTPRequest: URLRequestConvertible {
+    /// The request itself.
+    public func asURLRequest() throws -> HTTPRequest { self }
+}
+
+extension HTTPRequest {
+    /// Makes a request from what can become a URL.
+    ///
+    /// - Throws: What ``URLConvertible/asURL()`` throws.
+    public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
+        let url = try url.asURL()
+        self.init(url: url, method: method, headers: headers ?? HTTPHeaders(), body: .none)
+    }
+
+    /// Refuses what cannot be sent: a `GET` with a body, odd methods and fields.
+    ///
+    /// - Throws: ``SessionError/urlRequestValidationFailed(reason:)``.
+    public func validate() throws {
+        if method == .get, !allowsBodyInGET, let data = body.data {
+            throw SessionError.urlRequestValidationFailed(reason: .bodyDataInGETRequest(data))
+        }
+        do {
+            try checkSyntax()
+        } catch {
+            throw SessionError.urlRequestValidationFailed(reason: .invalidSyntax(error))
+        }
+    }
+}

@@ -1,0 +1,122 @@
+public import FoundationEssentials
+public import OutletHTTP
+
+/// Everything about a finished request: what was sent, what came back, what was made of it.
+public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
+    /// The last request that was sent; `nil` when none could be made.
+    public let request: HTTPRequest?
+    /// The head of the response, if one arrived.
+    public let response: HTTPResponse?
+    /// The body; `nil` when no byte arrived.
+    public let data: Data?
+    /// The measures of the last attempt.
+    public let metrics: TransferMetrics?
+    /// How long serializing took, in seconds.
+    public let serializationDuration: TimeInterval
+    /// The value, or why there is none.
+    public let result: Result<Success, Failure>
+
+    /// The value, if there is one.
+    public var value: Success? { try? result.get() }
+
+    /// Why there is no value.
+    public var error: Failure? {
+        guard case .failure(let error) = result else { return nil }
+        return error
+    }
+
+    /// Makes a response.
+    public init(
+        request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
+        serializationDuration: TimeInterval, result: Result<Success, Failure>
+    ) {
+        self.request = request
+        self.response = response
+        self.data = data
+        self.metrics = metrics
+        self.serializationDuration = serializationDuration
+        self.result = result
+    }
+
+    private func with<S, F>(_ result: Result<S, F>) -> DataResponse<S, F> {
+        DataResponse<S, F>(
+            request: request, response: response, data: data, metrics: metrics,
+            serializationDuration: serializationDuration, result: result)
+    }
+
+    /// The same response with another value.
+    public func map<New>(_ transform: (Success) -> New) -> DataResponse<New, Failure> {
+        with(result.map(transform))
+    }
+
+    /// The same response with another value, or the error that `transform` throws.
+    public func tryMap<New>(
+        _ transform: (Success) throws -> New
+    ) -> DataResponse<New, any Error> {
+        with(
+            result.mapError { $0 as any Error }.flatMap { value in
+                Result { try transform(value) }
+            })
+    }
+
+    /// The same response with another error.
+    public func mapError<New: Error>(_ transform: (Failure) -> New) -> DataResponse<Success, New> {
+        with(result.mapError(transform))
+    }
+
+    /// The same response with another error, or the one that `transform` throws.
+    public func tryMapError<New: Error>(
+        _ transform: (Failure) throws -> New
+    ) -> DataResponse<Success, any Error> {
+        with(
+            result.mapError { error in
+                do { return try transform(error) } catch { return error }
+            })
+    }
+}
+
+extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
+    /// The result.
+    public var description: String { "\(result)" }
+
+    /// Request, response, durations and result, a section each; header values are left as sent.
+    public var debugDescription: String {
+        guard let request else { return "[Request]: None\n[Result]: \(result)" }
+        var lines = [
+            "[Request]: \(request.method) \(request.url?.absoluteString ?? "None")",
+            section("Headers", request.headers),
+            "[Body]: \(printable(request.httpBody, type: request.headers["Content-Type"]))",
+        ]
+        if let response {
+            lines += [
+                "[Response]:", "[Status Code]: \(response.statusCode)",
+                section("Headers", response.headers),
+                "[Body]: \(printable(data, type: response.mimeType))",
+            ]
+        } else {
+            lines.append("[Response]: None")
+        }
+        let network = metrics.map { "\(Double($0.total) / 1_000_000)s" } ?? "None"
+        lines += [
+            "[Network Duration]: \(network)",
+            "[Serialization Duration]: \(serializationDuration)s",
+            "[Result]: \(result)",
+        ]
+        return lines.joined(separator: "\n")
+    }
+
+    private func section(_ title: String, _ headers: HTTPHeaders) -> String {
+        headers.isEmpty
+            ? "[\(title)]: None"
+            : "[\(title)]:\n"
+                + headers.sorted().map { "    \($0)" }
+                .joined(separator: "\n")
+    }
+
+    private func printable(_ data: Data?, type: String?) -> String {
+        guard let data, !data.isEmpty else { return "None" }
+        let isText = ["json", "xml", "text"].contains { type?.contains($0) == true }
+        guard isText, data.count <= 100_000 else { return "\(data.count) bytes" }
+        return "\n" + String(decoding: data, as: UTF8.self)
+    }
+}

@@ -1,0 +1,46 @@
+import OutletHTTP
+
+/// A media type or range (RFC 9110 §8.3.1, §12.5.1) without its parameters.
+struct MediaType: Equatable {
+    let type: Substring
+    let subtype: Substring
+
+    /// `nil` unless the text has exactly the two parts.
+    init?(_ text: String) {
+        let essence = text.prefix { $0 != ";" }
+            .split(separator: "/", omittingEmptySubsequences: false)
+            .map { part in
+                part.drop { $0 == " " || $0 == "\t" }
+                    .prefix { $0 != " " && $0 != "\t" }
+            }
+        guard essence.count == 2, !essence[0].isEmpty, !essence[1].isEmpty else { return nil }
+        type = essence[0]
+        subtype = essence[1]
+    }
+
+    var isAny: Bool { type == "*" && subtype == "*" }
+
+    func matches(_ other: MediaType) -> Bool {
+        (type == "*" || type.lowercased() == other.type.lowercased())
+            && (subtype == "*" || subtype.lowercased() == other.subtype.lowercased())
+    }
+
+    /// Whether a response's content type is among those acceptable.
+    static func validate(
+        _ acceptable: [String], _ response: HTTPResponse, isEmpty: Bool
+    ) -> Request.ValidationResult {
+        guard !isEmpty else { return .success(()) }
+        let ranges = acceptable.compactMap(MediaType.init)
+        guard let name = response.mimeType, let type = MediaType(name) else {
+            guard !ranges.contains(where: \.isAny) else { return .success(()) }
+            return .failure(
+                SessionError.responseValidationFailed(
+                    reason: .missingContentType(acceptableContentTypes: acceptable.sorted())))
+        }
+        guard !ranges.contains(where: { $0.matches(type) }) else { return .success(()) }
+        return .failure(
+            SessionError.responseValidationFailed(
+                reason: .unacceptableContentType(
+                    acceptableContentTypes: acceptable.sorted(), responseContentType: name)))
+    }
+}

@@ -1,0 +1,160 @@
+public import Dispatch
+public import OutletHTTP
+
+/// Makes requests, and holds what they share: connections, settings, interceptors, queues.
+///
+/// Keep a reference while requests run: dropping the session ends them with
+/// ``SessionError/sessionDeinitialized``. A subclass must restate `@unchecked Sendable`:
+///
+/// ```swift
+/// final class TracingSession: Session, @unchecked Sendable {}
+/// ```
+open class Session: @unchecked Sendable {
+    // because nothing here changes after `init`.
+
+    /// Changes a request before parameters are encoded into it; again at every attempt.
+    public typealias RequestModifier = @Sendable (inout HTTPRequest) throws -> Void
+
+    /// Where completions go.
+    public enum CallbackDelivery: Sendable {
+        /// To the queue of the call, else to ``Session/callbackQueue``.
+        case queued
+        /// At once, on the transport's thread, unless the call names a queue.
+        ///
+        /// The caller promises that no completion, validator, serializer or retrier blocks.
+        case inline
+    }
+
+    let core: SessionCore
+
+    /// Makes a session on a transport.
+    ///
+    /// - Parameters:
+    ///   - transport: Carries the requests; shut down when the session goes.
+    ///   - configuration: The settings; those about connections are the transport's already.
+    ///   - rootQueue: Where the session's own work runs, one thing after the other.
+    ///   - startRequestsImmediately: Whether a request starts when its first handler is added.
+    ///   - requestQueue: Where requests are made and adapted; one on `rootQueue` if `nil`.
+    ///   - serializationQueue: Where responses are serialized; if `nil`, where the first
+    ///     completion is wanted.
+    ///   - callbackQueue: Where completions run that name no queue; a serial one if `nil`.
+    ///   - delivery: Whether completions without a queue need one at all.
+    ///   - interceptor: Adapts and retries all requests, before their own interceptors.
+    ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
+    ///   - eventMonitors: Watch all requests.
+    public init(
+        transport: any Transport,
+        configuration: SessionConfiguration = .default,
+        rootQueue: DispatchQueue = DispatchQueue(label: "outlet.session.rootQueue"),
+        startRequestsImmediately: Bool = true,
+        requestQueue: DispatchQueue? = nil,
+        serializationQueue: DispatchQueue? = nil,
+        callbackQueue: DispatchQueue? = nil,
+        delivery: CallbackDelivery = .queued,
+        interceptor: (any RequestInterceptor)? = nil,
+        redirectHandler: (any RedirectHandler)? = nil,
+        eventMonitors: [any EventMonitor] = []
+    ) {
+        core = SessionCore(
+            transport: transport, configuration: configuration,
+            queues: SessionQueues(
+                root: rootQueue, request: requestQueue, serialization: serializationQueue,
+                callback: callbackQueue),
+            startsImmediately: startRequestsImmediately, deliversInline: delivery == .inline,
+            interceptor: interceptor, redirectHandler: redirectHandler,
+            eventMonitors: eventMonitors)
+        core.belongs(to: self)
+    }
+
+    deinit { core.close(.sessionDeinitialized) }
+
+    /// The settings.
+    public var sessionConfiguration: SessionConfiguration { core.configuration }
+    /// Where the session's own work runs.
+    public var rootQueue: DispatchQueue { core.rootQueue }
+    /// Where requests are made and adapted.
+    public var requestQueue: DispatchQueue { core.requestQueue }
+    /// Where responses for tasks are serialized.
+    public var serializationQueue: DispatchQueue { core.serializationQueue }
+    /// Where completions run that name no queue.
+    public var callbackQueue: DispatchQueue { core.callbackQueue }
+    /// Whether a request starts when its first handler is added.
+    public var startRequestsImmediately: Bool { core.startsImmediately }
+    /// Adapts and retries all requests.
+    public var interceptor: (any RequestInterceptor)? { core.interceptor }
+    /// Decides about redirects.
+    public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
+
+    /// Ends all requests with ``SessionError/sessionInvalidated(error:)``; no more may start.
+    public func invalidate(error: (any Error)? = nil) {
+        core.close(.sessionInvalidated(error: error))
+    }
+
+    /// Hands over the requests that are under way. On ``rootQueue``.
+    public func withAllRequests(perform action: @escaping @Sendable (Set<Request>) -> Void) {
+        core.rootQueue.async { [core] in action(Set(core.activeRequests)) }
+    }
+
+    /// Cancels the requests that are under way.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `completion` runs; ``callbackQueue`` if `nil`.
+    ///   - completion: Called when all were told, which is not when all are over.
+    public func cancelAllRequests(
+        completingOnQueue queue: DispatchQueue? = nil, completion: (@Sendable () -> Void)? = nil
+    ) {
+        core.rootQueue.async { [core] in
+            for request in core.activeRequests { request.cancel() }
+            guard let completion else { return }
+            (queue ?? core.callbackQueue).async(execute: completion)
+        }
+    }
+
+    // MARK: Data
+
+    /// Makes a request for an address.
+    ///
+    /// - Parameters:
+    ///   - convertible: The address.
+    ///   - method: The request method.
+    ///   - headers: Fields besides the session's.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - requestModifier: Changes the request once it is made; again at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func request(
+        _ convertible: any URLConvertible,
+        method: HTTPMethod = .get,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> DataRequest {
+        let plain = PlainRequest(url: convertible, method: method, headers: headers)
+        guard let requestModifier else {
+            return request(
+                plain, interceptor: interceptor,
+                shouldAutomaticallyResume: shouldAutomaticallyResume)
+        }
+        return request(
+            ModifiedRequest(base: plain, modifier: requestModifier), interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    /// Makes a request from one, or from what can become one.
+    ///
+    /// - Parameters:
+    ///   - convertible: The request; asked again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func request(
+        _ convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> DataRequest {
+        DataRequest(
+            core: core, convertible: convertible, interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+}

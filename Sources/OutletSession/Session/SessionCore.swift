@@ -1,0 +1,168 @@
+import Dispatch
+import FoundationEssentials
+import Synchronization
+import OutletHTTP
+
+/// What a session's requests need of it, and what outlives the session until they are done.
+///
+/// Requests hold the core, the core knows the session weakly: dropping the session ends them.
+final class SessionCore: Sendable {
+    let transport: any Transport
+    let configuration: SessionConfiguration
+    let rootQueue: DispatchQueue
+    let requestQueue: DispatchQueue
+    /// The queue for serialization that was asked for, if one was.
+    let explicitSerializationQueue: DispatchQueue?
+    /// Where values for tasks are serialized.
+    let serializationQueue: DispatchQueue
+    let callbackQueue: DispatchQueue
+    let startsImmediately: Bool
+    let deliversInline: Bool
+    let interceptor: (any RequestInterceptor)?
+    let redirectHandler: (any RedirectHandler)?
+    /// `nil` when nobody watches: the request path then pays one test an event.
+    let monitors: CompositeEventMonitor?
+
+    /// Requests that are under way, and why no more may start.
+    private struct Registry {
+        var active: [UInt64: Request] = [:]
+        var closed: SessionError?
+    }
+    private let registry = Lock(Registry())
+    private let owner = Lock(WeakSession())
+
+    private struct WeakSession: Sendable { weak var session: Session? }
+
+    init(
+        transport: any Transport, configuration: SessionConfiguration, queues: SessionQueues,
+        startsImmediately: Bool, deliversInline: Bool, interceptor: (any RequestInterceptor)?,
+        redirectHandler: (any RedirectHandler)?, eventMonitors: [any EventMonitor]
+    ) {
+        self.transport = transport
+        self.configuration = configuration
+        self.rootQueue = queues.root
+        self.requestQueue = queues.request
+        self.explicitSerializationQueue = queues.explicitSerialization
+        self.serializationQueue = queues.serialization
+        self.callbackQueue = queues.callback
+        self.startsImmediately = startsImmediately
+        self.deliversInline = deliversInline
+        self.interceptor = interceptor
+        self.redirectHandler = redirectHandler
+        self.monitors =
+            eventMonitors.isEmpty
+            ? nil : CompositeEventMonitor(monitors: eventMonitors, defaultQueue: queues.callback)
+    }
+
+    var session: Session? { owner.withLock { $0.session } }
+
+    func belongs(to session: Session) {
+        owner.withLock { $0.session = session }
+    }
+
+    /// Whether values for tasks may be made on the transport's thread.
+    var serializationIsQuick: Bool { explicitSerializationQueue == nil }
+
+    // MARK: Requests under way
+
+    /// Takes a request in; returns why it must not run.
+    func register(_ request: Request) -> SessionError? {
+        registry.withLock { registry in
+            if let closed = registry.closed { return closed }
+            registry.active[request.serial] = request
+            return nil
+        }
+    }
+
+    func unregister(_ request: Request) {
+        registry.withLock { _ = $0.active.removeValue(forKey: request.serial) }
+    }
+
+    var activeRequests: [Request] { registry.withLock { Array($0.active.values) } }
+
+    /// Ends all requests with that error, and lets no more start.
+    func close(_ error: SessionError) {
+        let active = registry.withLock { registry -> [Request] in
+            guard registry.closed == nil else { return [] }
+            registry.closed = error
+            defer { registry.active.removeAll() }
+            return Array(registry.active.values)
+        }
+        for request in active.sorted(by: { $0.serial < $1.serial }) { request.abandon(with: error) }
+        transport.shutDown()
+    }
+
+    // MARK: Interceptors
+
+    /// The session's adapter and the request's own, in this order; `nil` without any.
+    func adapters(for own: (any RequestInterceptor)?) -> (any RequestAdapter)? {
+        chain(own)
+    }
+
+    /// The session's retrier and the request's own, in this order; `nil` without any.
+    func retriers(for own: (any RequestInterceptor)?) -> (any RequestRetrier)? {
+        chain(own)
+    }
+
+    private func chain(_ own: (any RequestInterceptor)?) -> (any RequestInterceptor)? {
+        guard let interceptor else { return own }
+        guard let own else { return interceptor }
+        return Interceptor(interceptors: [interceptor, own])
+    }
+
+    // MARK: Requests on the wire
+
+    /// The request with the session's fields and limits where it has none of its own.
+    func wireRequest(from request: HTTPRequest) -> HTTPRequest {
+        var wire = request
+        wire.headers.addMissing(from: configuration.headers)
+        if request.timeoutInterval == HTTPRequest.defaultTimeoutInterval {
+            wire.timeoutInterval = configuration.timeoutIntervalForRequest
+        }
+        return wire
+    }
+
+    // MARK: Identity
+
+    private static let serials = Atomic<UInt64>(0)
+    /// Makes ids unique among processes without asking the system for each.
+    private static let processID = UInt64.random(in: 0 ... .max)
+
+    func nextSerial() -> UInt64 {
+        Self.serials.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+
+    /// A version 8 UUID (RFC 9562 §5.8): random for the process, counted within it.
+    func uuid(serial: UInt64) -> UUID {
+        let p = withUnsafeBytes(of: Self.processID.bigEndian) { Array($0) }
+        let s = withUnsafeBytes(of: serial.bigEndian) { Array($0) }
+        return UUID(
+            uuid: (
+                p[0], p[1], p[2], p[3], p[4], p[5], 0x80 | (p[6] & 0x0F), p[7],
+                0x80 | (s[0] & 0x3F), s[1], s[2], s[3], s[4], s[5], s[6], s[7]
+            ))
+    }
+}
+
+/// The queues of a session.
+struct SessionQueues {
+    let root: DispatchQueue
+    let request: DispatchQueue
+    let explicitSerialization: DispatchQueue?
+    let serialization: DispatchQueue
+    let callback: DispatchQueue
+
+    /// Fills in what was not given, as children of `root` by name.
+    init(
+        root: DispatchQueue, request: DispatchQueue?, serialization: DispatchQueue?,
+        callback: DispatchQueue?
+    ) {
+        let label = root.label
+        self.root = DispatchQueue(label: label, target: root)
+        self.request = request ?? DispatchQueue(label: "\(label).requestQueue", target: root)
+        self.explicitSerialization = serialization
+        self.serialization =
+            serialization ?? DispatchQueue(label: "\(label).serializationQueue")
+        self.callback = callback ?? DispatchQueue(label: "\(label).callbackQueue")
+    }
+}

@@ -1,0 +1,48 @@
+#if OUTLET_TSAN
+    import Glibc
+
+    /// The one kind of lock here, made of a pthread mutex so that the thread sanitizer sees it.
+    ///
+    /// The sanitizer of Swift 6.3.1 reports `Synchronization.Mutex` falsely.
+    package final class Lock<State>: @unchecked Sendable {
+        // because every access to `state` is under `mutex`.
+        private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+        private var state: State
+
+        package init(_ state: sending State) {
+            self.state = state
+            mutex = .allocate(capacity: 1)
+            pthread_mutex_init(mutex, nil)
+        }
+
+        deinit {
+            pthread_mutex_destroy(mutex)
+            mutex.deallocate()
+        }
+
+        package func withLock<Result, Failure: Error>(
+            _ body: (inout sending State) throws(Failure) -> sending Result
+        ) throws(Failure) -> sending Result {
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            return try body(&state)
+        }
+    }
+#else
+    import Synchronization
+
+    /// The one kind of lock here: decide under it, act after it.
+    package struct Lock<State>: ~Copyable, Sendable {
+        private let mutex: Mutex<State>
+
+        package init(_ state: sending State) {
+            mutex = Mutex(state)
+        }
+
+        package borrowing func withLock<Result, Failure: Error>(
+            _ body: (inout sending State) throws(Failure) -> sending Result
+        ) throws(Failure) -> sending Result {
+            try mutex.withLock(body)
+        }
+    }
+#endif
