@@ -93,7 +93,9 @@ let package = Package(
         .systemLibrary(
             name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
             providers: [.apt(["libmicrohttpd-dev"])]),
-        .target(name: "OutletTestServer", dependencies: ["CMicroHTTPD"], swiftSettings: swift),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(
+            name: "OutletTestServer", dependencies: ["CMicroHTTPD", "CZlib"], swiftSettings: swift),
         .target(
             name: "OutletCLI", dependencies: ["Outlet", "OutletTestServer"], swiftSettings: swift),
         .executableTarget(
@@ -108,8 +110,9 @@ let package = Package(
             linkerSettings: pluginLink + linkOwnRuntime),
 
         // Tests.
+        .target(name: "CSpawn", path: "Tests/CSpawn", cSettings: c),
         .target(
-            name: "OutletTestSupport", dependencies: ["OutletTestServer"],
+            name: "OutletTestSupport", dependencies: ["OutletTestServer", "CSpawn"],
             path: "Tests/OutletTestSupport", swiftSettings: swift),
         .testTarget(
             name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),

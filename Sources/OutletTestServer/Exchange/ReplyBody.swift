@@ -1,0 +1,129 @@
+internal import CMicroHTTPD
+internal import Dispatch
+
+/// A response body: bytes at hand, or made while they are sent.
+enum ReplyBody {
+    case bytes([UInt8])
+    /// `count` bytes of ``BytePattern``, with a `Content-Length`.
+    case pattern(count: Int)
+    /// Lines made one by one, sent chunked.
+    case lines(count: Int, line: (Int) -> [UInt8])
+    /// `count` asterisks, one every `interval` seconds, with a `Content-Length`.
+    case drip(count: Int, interval: Double)
+
+    private static let blockSize = 64 * 1024
+
+    /// The libmicrohttpd response, owned by the caller; `nil` when out of memory.
+    func makeResponse(connection: OpaquePointer, suspensions: Suspensions) -> OpaquePointer? {
+        let source: any BodySource
+        let size: UInt64
+        switch self {
+        case .bytes(let bytes):
+            return bytes.withUnsafeBytes {
+                MHD_create_response_from_buffer(
+                    $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress),
+                    .RESPMEM_MUST_COPY)
+            }
+        case .pattern(let count):
+            source = BytePattern()
+            size = UInt64(count)
+        case .lines(let count, let line):
+            source = LineSource(count: count, line: line)
+            size = UInt64.max  // MHD_SIZE_UNKNOWN
+        case .drip(let count, let interval):
+            source = DripSource(interval: interval, connection: connection, suspensions)
+            size = UInt64(count)
+        }
+        return MHD_create_response_from_callback(
+            size, Self.blockSize, readBody,
+            Unmanaged.passRetained(BodyReader(source: source)).toOpaque(), releaseBody)
+    }
+}
+
+/// Makes the bytes of a body while libmicrohttpd sends them; lives on the daemon's thread.
+protocol BodySource {
+    /// Fills the start of `buffer` with the bytes from `position` on.
+    ///
+    /// - Returns: How many bytes, 0 if the connection was suspended, `nil` at the end.
+    mutating func read(into buffer: UnsafeMutableRawBufferPointer, at position: Int) -> Int?
+}
+
+private final class BodyReader {
+    var source: any BodySource
+
+    init(source: any BodySource) {
+        self.source = source
+    }
+}
+
+private let readBody: MHD_ContentReaderCallback = { context, position, buffer, size in
+    let endOfStream = -1  // MHD_CONTENT_READER_END_OF_STREAM
+    guard let context, let buffer else { return endOfStream }
+    let reader = Unmanaged<BodyReader>.fromOpaque(context).takeUnretainedValue()
+    let target = UnsafeMutableRawBufferPointer(start: buffer, count: size)
+    return reader.source.read(into: target, at: Int(position)) ?? endOfStream
+}
+
+private let releaseBody: MHD_ContentReaderFreeCallback = { context in
+    guard let context else { return }
+    Unmanaged<BodyReader>.fromOpaque(context).release()
+}
+
+/// Bytes that depend on their position alone and have no period that a buffer size could hide.
+struct BytePattern: BodySource {
+    static func byte(at position: Int) -> UInt8 {
+        UInt8(truncatingIfNeeded: position &* 31 &+ position / 251)
+    }
+
+    mutating func read(into buffer: UnsafeMutableRawBufferPointer, at position: Int) -> Int? {
+        for offset in buffer.indices { buffer[offset] = Self.byte(at: position + offset) }
+        return buffer.count
+    }
+}
+
+/// Lines, each made when its turn comes.
+private struct LineSource: BodySource {
+    let count: Int
+    let line: (Int) -> [UInt8]
+    private var next = 0
+    private var rest: ArraySlice<UInt8> = []
+
+    init(count: Int, line: @escaping (Int) -> [UInt8]) {
+        self.count = count
+        self.line = line
+    }
+
+    mutating func read(into buffer: UnsafeMutableRawBufferPointer, at position: Int) -> Int? {
+        if rest.isEmpty {
+            guard next < count else { return nil }
+            rest = line(next)[...]
+            next += 1
+        }
+        let piece = rest.prefix(buffer.count)
+        buffer.copyBytes(from: piece)
+        rest = rest.dropFirst(piece.count)
+        return piece.count
+    }
+}
+
+/// A byte at a time, each after a wait.
+private struct DripSource: BodySource {
+    let interval: Double
+    let connection: OpaquePointer
+    let suspensions: Suspensions
+    private let start = DispatchTime.now().uptimeNanoseconds
+
+    init(interval: Double, connection: OpaquePointer, _ suspensions: Suspensions) {
+        self.interval = interval
+        self.connection = connection
+        self.suspensions = suspensions
+    }
+
+    mutating func read(into buffer: UnsafeMutableRawBufferPointer, at position: Int) -> Int? {
+        let elapsed = Double(DispatchTime.now().uptimeNanoseconds - start) / 1e9
+        let due = interval * Double(position)
+        if elapsed < due, suspensions.suspend(connection, seconds: due - elapsed) { return 0 }
+        buffer[0] = UInt8(ascii: "*")
+        return 1
+    }
+}

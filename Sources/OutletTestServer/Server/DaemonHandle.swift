@@ -1,0 +1,79 @@
+internal import CMicroHTTPD
+internal import Glibc
+
+/// A running libmicrohttpd daemon.
+///
+/// `@unchecked Sendable`
+/// because `MHD_stop_daemon` may be called from any thread, and ``LoopbackServer`` sees to it that
+/// it is called once.
+struct DaemonHandle: @unchecked Sendable {
+    private let daemon: OpaquePointer
+
+    /// Starts the daemon's thread; `service` must outlive it.
+    init(listener: ListeningSocket, service: Service) throws(LoopbackServerError) {
+        let context = Unmanaged.passUnretained(service).toOpaque()
+        let contextWord = Int(bitPattern: context)
+        let flags = MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
+        let options: [any CVarArg] = [
+            MHD_OPTION.LISTEN_SOCKET.rawValue, listener.descriptor,
+            MHD_OPTION.CONNECTION_LIMIT.rawValue, UInt32(16_384),
+            // Room for large header sections, and few rounds for a large upload.
+            MHD_OPTION.CONNECTION_MEMORY_LIMIT.rawValue, 128 * 1024,
+            MHD_OPTION.URI_LOG_CALLBACK.rawValue,
+            unsafeBitCast(requestBegan, to: Int.self), contextWord,
+            MHD_OPTION.NOTIFY_COMPLETED.rawValue,
+            unsafeBitCast(requestEnded, to: Int.self), contextWord,
+            MHD_OPTION.END.rawValue,
+        ]
+        let daemon = withVaList(options) {
+            MHD_start_daemon_va(flags, 0, nil, nil, requestArrived, context, $0)
+        }
+        // The socket stays open on failure: libmicrohttpd does not say whether it closed it, and
+        // closing it twice could close a stranger's.
+        guard let daemon else { throw .cannotServe(errno: errno) }
+        self.daemon = daemon
+    }
+
+    /// Ends the daemon's thread and closes its sockets; no connection may be suspended.
+    func stop() {
+        MHD_stop_daemon(daemon)
+    }
+}
+
+private typealias RequestBegan =
+    @convention(c) (
+        UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?
+    ) -> UnsafeMutableRawPointer?
+
+/// Makes the ``Exchange`` that libmicrohttpd passes along with the request.
+private let requestBegan: RequestBegan = { _, uri, _ in
+    let exchange = Exchange(target: uri.map { String(cString: $0) } ?? "/")
+    return Unmanaged.passRetained(exchange).toOpaque()
+}
+
+/// Releases the ``Exchange``: answered, or its connection gone.
+private let requestEnded: MHD_RequestCompletedCallback = { _, _, context, _ in
+    guard let pointer = context?.pointee else { return }
+    context?.pointee = nil
+    Unmanaged<Exchange>.fromOpaque(pointer).release()
+}
+
+/// Called with the head, then with each piece of the body, then for the answer.
+private let requestArrived: MHD_AccessHandlerCallback = {
+    serviceContext, connection, _, method, _, data, size, context in
+    guard let serviceContext, let connection, let method, let size, let pointer = context?.pointee
+    else { return .NO }
+    let service = Unmanaged<Service>.fromOpaque(serviceContext).takeUnretainedValue()
+    let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeUnretainedValue()
+
+    guard exchange.hasHead else {
+        exchange.readHead(method: String(cString: method), connection: connection)
+        return .YES
+    }
+    guard size.pointee == 0 else {
+        exchange.body.append(contentsOf: UnsafeRawBufferPointer(start: data, count: size.pointee))
+        size.pointee = 0
+        return .YES
+    }
+    return service.answer(exchange, on: connection)
+}

@@ -1,0 +1,54 @@
+internal import FoundationEssentials
+internal import Glibc
+
+/// A directory of its own under the system's temporary one; gone with its last owner.
+public final class TemporaryDirectory: Sendable {
+    /// The absolute path, without a slash at its end.
+    public let path: String
+
+    /// Makes an empty directory that only this user can enter.
+    ///
+    /// - Throws: ``TestSupportError`` if it cannot be made.
+    public init() throws {
+        var template = Array("/tmp/outlet-test-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else {
+            throw TestSupportError("temporary directory: not made", errno: errno)
+        }
+        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    /// The path of an entry, which need not exist.
+    public func path(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// Writes a file and returns its path; directories on the way are made.
+    @discardableResult
+    public func write(_ text: String, to name: String) throws -> String {
+        try write(Array(text.utf8), to: name)
+    }
+
+    /// Writes a file and returns its path; directories on the way are made.
+    @discardableResult
+    public func write(_ bytes: [UInt8], to name: String) throws -> String {
+        let path = path(name)
+        if let slash = name.lastIndex(of: "/") {
+            try FileManager.default.createDirectory(
+                atPath: self.path(String(name[..<slash])), withIntermediateDirectories: true)
+        }
+        guard FileManager.default.createFile(atPath: path, contents: Data(bytes)) else {
+            throw TestSupportError("temporary directory: not written: \(path)")
+        }
+        return path
+    }
+
+    /// The bytes of a file in it.
+    public func read(_ name: String) throws -> [UInt8] {
+        guard let data = FileManager.default.contents(atPath: path(name)) else {
+            throw TestSupportError("temporary directory: no such file: \(path(name))")
+        }
+        return Array(data)
+    }
+}

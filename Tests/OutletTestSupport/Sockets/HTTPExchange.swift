@@ -1,0 +1,71 @@
+/// One HTTP/1.1 exchange made by hand, for tests of servers.
+public struct HTTPExchange: Sendable {
+    /// The status code; 0 if there was none.
+    public let status: Int
+    /// Status line and header lines, as received.
+    public let head: String
+    /// The body, chunks put together.
+    public let body: [UInt8]
+
+    /// The body as text.
+    public var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// The values of a header field in order; case is ignored.
+    public func values(of name: String) -> [String] {
+        head.split(separator: "\r\n").dropFirst().compactMap { line in
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2, parts[0].lowercased() == name.lowercased() else { return nil }
+            return String(parts[1].drop { $0 == " " })
+        }
+    }
+
+    /// Sends a request on a connection of its own, and reads to the server's end.
+    ///
+    /// - Parameters:
+    ///   - target: The request target as sent.
+    ///   - method: The method.
+    ///   - headers: Header lines beside `Host` and `Connection`.
+    ///   - body: The body; sent with a `Content-Length` if not empty.
+    ///   - address: The server.
+    /// - Throws: ``TestSupportError`` if nobody listens, or the answer took longer than 20 s.
+    public static func perform(
+        _ target: String, method: String = "GET", headers: [String] = [], body: String = "",
+        at address: SocketAddress
+    ) async throws -> HTTPExchange {
+        var lines = ["\(method) \(target) HTTP/1.1", "Host: localhost", "Connection: close"]
+        lines += headers
+        if !body.isEmpty { lines.append("Content-Length: \(body.utf8.count)") }
+        let request = lines.joined(separator: "\r\n") + "\r\n\r\n" + body
+        let gate = try Gate()
+        let socket = try StreamSocket(connectingTo: address, gate: gate)
+        let answer = Once<[UInt8]>()
+        try onOwnThread {
+            socket.send(request)
+            answer.set(socket.receiveAll())
+        }
+        defer { gate.open() }
+        return HTTPExchange(try await answer.value())
+    }
+
+    private init(_ bytes: [UInt8]) {
+        let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) ?? bytes.count..<bytes.count
+        head = String(decoding: bytes[..<end.lowerBound], as: UTF8.self)
+        let words = head.prefix { $0 != "\r\n" }.split(separator: " ")
+        status = words.count > 1 ? Int(words[1]) ?? 0 : 0
+        let rest = bytes[end.upperBound...]
+        body =
+            head.lowercased().contains("transfer-encoding: chunked") ? Self.join(rest) : Array(rest)
+    }
+
+    private static func join(_ chunks: ArraySlice<UInt8>) -> [UInt8] {
+        var rest = chunks
+        var body: [UInt8] = []
+        while let end = rest.firstRange(of: Array("\r\n".utf8)) {
+            let line = String(decoding: rest[..<end.lowerBound], as: UTF8.self)
+            guard let size = Int(line, radix: 16), size > 0 else { break }
+            body += rest[end.upperBound...].prefix(size)
+            rest = rest[end.upperBound...].dropFirst(size + 2)
+        }
+        return body
+    }
+}

@@ -1,0 +1,91 @@
+/// Takes requests out of what a connection sends, whatever the pieces it comes in.
+struct RequestReader {
+    let socket: StreamSocket
+    /// Called with each piece as it comes.
+    let arrived: (_ bytes: [UInt8]) -> Void
+    private var buffer: [UInt8] = []
+
+    init(socket: StreamSocket, arrived: @escaping (_ bytes: [UInt8]) -> Void) {
+        self.socket = socket
+        self.arrived = arrived
+    }
+
+    /// The next request's head with its empty line; `nil` if the connection ends before.
+    mutating func head() -> String? {
+        text(through: "\r\n\r\n")
+    }
+
+    /// The body that a head announces, as sent; `nil` if the connection ends before.
+    mutating func body(of head: String) -> [UInt8]? {
+        let fields = head.split(separator: "\r\n").dropFirst().map { line in
+            let parts = line.split(separator: ":", maxSplits: 1)
+            return (
+                name: parts[0].lowercased(),
+                value: parts.count < 2 ? "" : parts[1].drop { $0 == " " }
+            )
+        }
+        if fields.contains(where: { $0.name == "expect" }) {
+            socket.send("HTTP/1.1 100 Continue\r\n\r\n")
+        }
+        if fields.contains(where: { $0.name == "transfer-encoding" }) {
+            return chunks()
+        }
+        let length = fields.first { $0.name == "content-length" }.flatMap { Int($0.value) } ?? 0
+        return take(length)
+    }
+
+    /// Says that nothing more comes, and reads to the client's end: closing before would be a reset.
+    mutating func finish() {
+        socket.finishSending()
+        drop()
+    }
+
+    /// Reads to the client's end.
+    mutating func drop() {
+        while fill() { buffer = [] }
+    }
+
+    private mutating func chunks() -> [UInt8]? {
+        var body: [UInt8] = []
+        while true {
+            guard let line = text(through: "\r\n") else { return nil }
+            body += line.utf8
+            let digits = line.prefix { $0.isHexDigit }
+            guard let size = Int(digits, radix: 16), size > 0 else { break }
+            guard let chunk = take(size + 2) else { return nil }
+            body += chunk
+        }
+        while true {
+            guard let line = text(through: "\r\n") else { return nil }
+            body += line.utf8
+            if line == "\r\n" { return body }
+        }
+    }
+
+    private mutating func text(through end: String) -> String? {
+        let end = Array(end.utf8)
+        var start = 0
+        while true {
+            if let match = buffer[start...].firstRange(of: end) {
+                return take(match.upperBound).map { String(decoding: $0, as: UTF8.self) }
+            }
+            start = max(0, buffer.count - end.count + 1)
+            guard fill() else { return nil }
+        }
+    }
+
+    private mutating func take(_ count: Int) -> [UInt8]? {
+        while buffer.count < count {
+            guard fill() else { return nil }
+        }
+        defer { buffer.removeFirst(count) }
+        return Array(buffer.prefix(count))
+    }
+
+    private mutating func fill() -> Bool {
+        guard let bytes = socket.receive() else { return false }
+        arrived(bytes)
+        buffer += bytes
+        return true
+    }
+}

@@ -1,0 +1,37 @@
+/// What a ``ScriptedServer`` does on one connection, step by step.
+///
+/// A script that runs out closes the connection, once all that was sent has been read.
+public enum Step: Sendable {
+    /// Reads a request: its head, and the body that the head announces.
+    case request
+    /// Reads up to the empty line behind a head and leaves the body unread.
+    case requestHead
+    /// Sends bytes as they are.
+    case send([UInt8])
+    /// Sends bytes in pieces of `size`, waiting `interval` before each but the first.
+    case trickle([UInt8], size: Int, interval: Duration)
+    /// Does nothing until the test opens the gate.
+    case wait(Gate)
+    /// Does nothing until the client closes the connection; what it sends is read and dropped.
+    case stall
+    /// Closes the connection with a reset (RST).
+    case reset
+    /// Starts the script again on the same connection.
+    case again
+
+    /// Sends text as it is.
+    public static func send(_ text: String) -> Step { .send(Array(text.utf8)) }
+
+    /// Sends a response with a `Content-Length`.
+    ///
+    /// - Parameters:
+    ///   - status: Code and reason: `"200 OK"`.
+    ///   - headers: Header lines beside `Content-Length`, as they are to appear.
+    ///   - body: The body.
+    public static func respond(
+        _ status: String = "200 OK", headers: [String] = [], body: String = ""
+    ) -> Step {
+        let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"] + headers
+        return .send(lines.map { $0 + "\r\n" }.joined() + "\r\n" + body)
+    }
+}

@@ -1,0 +1,165 @@
+internal import Glibc
+
+/// A server that does what a test says, byte for byte, and records what it was sent.
+///
+/// Each connection has a thread of its own; ``stop()`` ends all of them wherever they are.
+public final class ScriptedServer: Sendable {
+    /// A request that was read.
+    public struct Request: Sendable {
+        /// Which connection it came on, from 0.
+        public let connection: Int
+        /// Request line and header lines up to and with the empty line, as sent.
+        public let head: String
+        /// The body as sent, chunk framing included.
+        public let body: [UInt8]
+    }
+
+    /// Where it listens.
+    public let address: SocketAddress
+    /// The number of each connection, as it is accepted.
+    public let connections = Recorder<Int>()
+    /// Each request, once it has been read in full.
+    public let requests = Recorder<Request>()
+    /// The number of each connection, when its script is over.
+    public let endings = Recorder<Int>()
+
+    private let stopGate: Gate
+    private let bytes = Recorder<(connection: Int, bytes: [UInt8])>()
+
+    /// Starts a server that plays one script on every connection.
+    public static func start(
+        at address: SocketAddress = .loopback(port: 0), _ steps: Step...
+    ) throws -> ScriptedServer {
+        try start(at: address) { _ in steps }
+    }
+
+    /// Starts a server that asks for a script for each connection, numbered from 0.
+    ///
+    /// - Throws: ``TestSupportError`` if the address cannot be listened on.
+    public static func start(
+        at address: SocketAddress = .loopback(port: 0),
+        scripts: @escaping @Sendable (_ connection: Int) -> [Step]
+    ) throws -> ScriptedServer {
+        let listener = try ListeningSocket(address)
+        let server = try ScriptedServer(
+            address: listener.port == 0 ? address : .loopback(port: listener.port))
+        let play = Play(server: server)
+        try onOwnThread { play.accept(from: listener, scripts: scripts) }
+        return server
+    }
+
+    private init(address: SocketAddress) throws {
+        self.address = address
+        stopGate = try Gate()
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// The TCP port; 0 on a unix socket.
+    public var port: UInt16 {
+        guard case .loopback(let port) = address else { return 0 }
+        return port
+    }
+
+    /// `http://127.0.0.1:PORT`, or `http://localhost` on a unix socket.
+    public var baseURL: String { port == 0 ? "http://localhost" : "http://127.0.0.1:\(port)" }
+
+    /// Everything a connection has sent so far, read by whichever step.
+    public func received(on connection: Int) -> [UInt8] {
+        Array(bytes.values.filter { $0.connection == connection }.map(\.bytes).joined())
+    }
+
+    /// Closes the port and all connections; calling it again does nothing.
+    public func stop() {
+        stopGate.open()
+        if case .unix(let path) = address { unlink(path) }
+    }
+
+    /// What the threads need; not the server itself, which must be able to go while they run.
+    private struct Play: Sendable {
+        let gate: Gate
+        let connections: Recorder<Int>
+        let requests: Recorder<Request>
+        let endings: Recorder<Int>
+        let bytes: Recorder<(connection: Int, bytes: [UInt8])>
+
+        init(server: ScriptedServer) {
+            gate = server.stopGate
+            connections = server.connections
+            requests = server.requests
+            endings = server.endings
+            bytes = server.bytes
+        }
+
+        func accept(
+            from listener: ListeningSocket, scripts: @escaping @Sendable (Int) -> [Step]
+        ) {
+            var number = 0
+            while let socket = listener.accept(unless: gate) {
+                let connection = number
+                number += 1
+                connections.record(connection)
+                do {
+                    try onOwnThread {
+                        play(scripts(connection), on: socket, connection: connection)
+                    }
+                } catch {
+                    endings.record(connection)
+                }
+            }
+        }
+
+        private func play(_ steps: [Step], on socket: StreamSocket, connection: Int) {
+            defer { endings.record(connection) }
+            var reader = RequestReader(socket: socket) { bytes.record((connection, $0)) }
+            var index = 0
+            while index < steps.count {
+                let step = steps[index]
+                index += 1
+                if case .again = step { index = 0 }
+                guard perform(step, on: socket, reader: &reader, connection: connection) else {
+                    return
+                }
+            }
+            reader.finish()
+        }
+
+        /// `false` when the connection is over.
+        private func perform(
+            _ step: Step, on socket: StreamSocket, reader: inout RequestReader, connection: Int
+        ) -> Bool {
+            switch step {
+            case .request:
+                guard let head = reader.head(), let body = reader.body(of: head) else {
+                    return false
+                }
+                requests.record(Request(connection: connection, head: head, body: body))
+            case .requestHead:
+                guard let head = reader.head() else { return false }
+                requests.record(Request(connection: connection, head: head, body: []))
+            case .send(let bytes):
+                return socket.send(bytes)
+            case .trickle(let bytes, let size, let interval):
+                var rest = bytes[...]
+                while !rest.isEmpty {
+                    guard socket.send(rest.prefix(size)) else { return false }
+                    rest = rest.dropFirst(size)
+                    guard rest.isEmpty || socket.pause(interval) else { return false }
+                }
+            case .wait(let other):
+                return socket.wait(for: other)
+            case .stall:
+                reader.drop()
+                return false
+            case .reset:
+                socket.resetWhenClosed()
+                return false
+            case .again:
+                break
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,59 @@
+internal import Glibc
+
+/// Where a server listens: a TCP port on 127.0.0.1, or a path of a unix socket.
+public enum SocketAddress: Sendable, Equatable {
+    /// A TCP port on 127.0.0.1; 0 to listen on a free one.
+    case loopback(port: UInt16)
+    /// A unix socket's path.
+    case unix(path: String)
+
+    var family: Int32 {
+        switch self {
+        case .loopback: AF_INET
+        case .unix: AF_UNIX
+        }
+    }
+
+    /// Calls `body` with the address as the system takes it.
+    func withSystemAddress<Result>(
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) throws -> Result {
+        var storage = sockaddr_storage()
+        let size: Int
+        switch self {
+        case .loopback(let port):
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+            size = MemoryLayout<sockaddr_in>.size
+            withUnsafeMutableBytes(of: &storage) {
+                $0.storeBytes(of: address, as: sockaddr_in.self)
+            }
+        case .unix(let path):
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            let capacity = MemoryLayout.size(ofValue: address.sun_path)
+            guard path.utf8.count < capacity else {
+                throw TestSupportError("unix socket: path longer than \(capacity - 1): \(path)")
+            }
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+            size = MemoryLayout<sockaddr_un>.size
+            withUnsafeMutableBytes(of: &storage) {
+                $0.storeBytes(of: address, as: sockaddr_un.self)
+            }
+        }
+        return withUnsafeBytes(of: &storage) { bytes in
+            bytes.withMemoryRebound(to: sockaddr.self) { addresses in
+                body(addresses.baseAddress.unsafelyUnwrapped, socklen_t(size))
+            }
+        }
+    }
+}
+
+/// A TCP port on 127.0.0.1 that was free a moment ago, and on which nothing listens.
+///
+/// - Throws: ``TestSupportError`` if there is none.
+public func freePort() throws -> UInt16 {
+    try ListeningSocket(.loopback(port: 0)).port
+}

@@ -1,0 +1,103 @@
+internal import Glibc
+
+/// A connected socket whose blocking calls end when a gate opens.
+public final class StreamSocket: Sendable {
+    private let descriptor: FileDescriptor
+    private let gate: Gate
+
+    init(_ descriptor: FileDescriptor, gate: Gate) {
+        self.descriptor = descriptor
+        self.gate = gate
+        var value: Int32 = 1
+        setsockopt(
+            descriptor.number, Int32(IPPROTO_TCP), TCP_NODELAY, &value,
+            socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// Connects, as a client.
+    ///
+    /// - Throws: ``TestSupportError`` if nobody listens there.
+    public convenience init(connectingTo address: SocketAddress, gate: Gate) throws {
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        let number = socket(address.family, type, 0)
+        guard number >= 0 else { throw TestSupportError("socket: not made", errno: errno) }
+        let descriptor = FileDescriptor(number)
+        guard try address.withSystemAddress({ connect(number, $0, $1) }) == 0 else {
+            throw TestSupportError("socket: cannot connect to \(address)", errno: errno)
+        }
+        self.init(descriptor, gate: gate)
+    }
+
+    /// What came, blocking until something does; `nil` at the end, on an error, at the gate.
+    public func receive(upTo limit: Int = 64 * 1024) -> [UInt8]? {
+        guard Self.wait(for: descriptor, POLLIN, unless: gate) else { return nil }
+        let bytes = descriptor.read(upTo: limit)
+        return bytes.isEmpty ? nil : bytes
+    }
+
+    /// Everything up to the end.
+    public func receiveAll() -> [UInt8] {
+        var bytes: [UInt8] = []
+        while let piece = receive() { bytes += piece }
+        return bytes
+    }
+
+    /// Sends all bytes, blocking; `false` if the peer is gone or the gate open.
+    @discardableResult
+    public func send(_ bytes: some Collection<UInt8>) -> Bool {
+        var rest = Array(bytes)[...]
+        while !rest.isEmpty {
+            guard Self.wait(for: descriptor, POLLOUT, unless: gate) else { return false }
+            let flags = Int32(MSG_NOSIGNAL | MSG_DONTWAIT)
+            let count = rest.withUnsafeBytes {
+                Glibc.send(descriptor.number, $0.baseAddress, $0.count, flags)
+            }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno != EINTR && errno != EAGAIN {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Sends text, blocking.
+    @discardableResult
+    public func send(_ text: String) -> Bool { send(text.utf8) }
+
+    /// Says that nothing more will be sent (FIN).
+    public func finishSending() {
+        shutdown(descriptor.number, Int32(SHUT_WR))
+    }
+
+    /// Makes closing the socket a reset (RST) instead of an orderly end.
+    func resetWhenClosed() {
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(
+            descriptor.number, SOL_SOCKET, SO_LINGER, &linger,
+            socklen_t(MemoryLayout.size(ofValue: linger)))
+    }
+
+    /// Blocks for a time, or until the gate opens: then `false`.
+    func pause(_ duration: Duration) -> Bool {
+        var entry = pollfd(fd: gate.reader.number, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, Int32(duration.seconds * 1000)) == 0
+    }
+
+    /// Blocks until a second gate opens; `false` if the first one does before.
+    func wait(for other: Gate) -> Bool {
+        Self.wait(for: other.reader, POLLIN, unless: gate)
+    }
+
+    static func wait(for descriptor: FileDescriptor, _ events: Int32, unless gate: Gate) -> Bool {
+        var entries = [
+            pollfd(fd: descriptor.number, events: Int16(events), revents: 0),
+            pollfd(fd: gate.reader.number, events: Int16(POLLIN), revents: 0),
+        ]
+        while true {
+            let result = poll(&entries, 2, -1)
+            if result < 0 && errno == EINTR { continue }
+            return result > 0 && entries[1].revents == 0
+        }
+    }
+}
