@@ -1,1 +1,142 @@
+/* layout_check.c - the ABI in numbers: a change here breaks plugins that exist.
+ *
+ * An appended field adds a line and changes its table's size; raise OUTLET_ABI_MINOR with it. */
 #include <outlet/outlet.h>
+
+#if UINTPTR_MAX != UINT64_MAX
+#error "Outlet's plugin ABI is defined for 64-bit systems"
+#endif
+
+#define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type " changed its size")
+#define AT(type, field, offset) \
+    _Static_assert(offsetof(type, field) == (offset), #type "." #field " moved")
+
+SIZE(outlet_view, 16);
+AT(outlet_view, ptr, 0);
+AT(outlet_view, len, 8);
+
+SIZE(outlet_field, 32);
+AT(outlet_field, name, 0);
+AT(outlet_field, value, 16);
+
+SIZE(outlet_call, 8);
+AT(outlet_call, id, 0);
+
+SIZE(outlet_request, 8);
+AT(outlet_request, id, 0);
+
+SIZE(outlet_response, 8);
+AT(outlet_response, id, 0);
+
+SIZE(outlet_completion, 8);
+AT(outlet_completion, id, 0);
+
+SIZE(outlet_sink, 8);
+AT(outlet_sink, id, 0);
+
+SIZE(outlet_owner, 8);
+AT(outlet_owner, id, 0);
+
+SIZE(outlet_host, 288);
+AT(outlet_host, struct_size, 0);
+AT(outlet_host, abi_minor, 4);
+AT(outlet_host, name, 8);
+AT(outlet_host, version, 24);
+AT(outlet_host, extension, 40);
+AT(outlet_host, log, 48);
+AT(outlet_host, fail, 56);
+AT(outlet_host, deadline_ns, 64);
+AT(outlet_host, config_value, 72);
+AT(outlet_host, request_method, 80);
+AT(outlet_host, request_url, 88);
+AT(outlet_host, request_header, 96);
+AT(outlet_host, request_headers, 104);
+AT(outlet_host, request_body, 112);
+AT(outlet_host, request_attr, 120);
+AT(outlet_host, request_set_method, 128);
+AT(outlet_host, request_set_url, 136);
+AT(outlet_host, request_set_header, 144);
+AT(outlet_host, request_add_header, 152);
+AT(outlet_host, request_remove_header, 160);
+AT(outlet_host, request_set_body, 168);
+AT(outlet_host, request_set_attr, 176);
+AT(outlet_host, request_answer, 184);
+AT(outlet_host, response_status, 192);
+AT(outlet_host, response_error, 200);
+AT(outlet_host, response_header, 208);
+AT(outlet_host, response_headers, 216);
+AT(outlet_host, response_body, 224);
+AT(outlet_host, response_replace, 232);
+AT(outlet_host, response_replace_error, 240);
+AT(outlet_host, sink_write, 248);
+AT(outlet_host, is_cancelled, 256);
+AT(outlet_host, adapt_done, 264);
+AT(outlet_host, retry_done, 272);
+AT(outlet_host, quiesced, 280);
+
+SIZE(outlet_hooks, 64);
+AT(outlet_hooks, struct_size, 0);
+AT(outlet_hooks, reserved, 4);
+AT(outlet_hooks, prepare, 8);
+AT(outlet_hooks, will_send, 16);
+AT(outlet_hooks, did_receive, 24);
+AT(outlet_hooks, process, 32);
+AT(outlet_hooks, adapt, 40);
+AT(outlet_hooks, retry, 48);
+AT(outlet_hooks, cancel, 56);
+
+SIZE(outlet_export, 64);
+AT(outlet_export, struct_size, 0);
+AT(outlet_export, flags, 4);
+AT(outlet_export, name, 8);
+AT(outlet_export, signature, 24);
+AT(outlet_export, summary, 40);
+AT(outlet_export, function, 56);
+
+SIZE(outlet_config, 24);
+AT(outlet_config, struct_size, 0);
+AT(outlet_config, reserved, 4);
+AT(outlet_config, json, 8);
+
+SIZE(outlet_descriptor, 200);
+AT(outlet_descriptor, struct_size, 0);
+AT(outlet_descriptor, flags, 4);
+AT(outlet_descriptor, id, 8);
+AT(outlet_descriptor, version, 24);
+AT(outlet_descriptor, name, 40);
+AT(outlet_descriptor, summary, 56);
+AT(outlet_descriptor, vendor, 72);
+AT(outlet_descriptor, url, 88);
+AT(outlet_descriptor, config_schema, 104);
+AT(outlet_descriptor, permissions, 120);
+AT(outlet_descriptor, permission_count, 128);
+AT(outlet_descriptor, exports, 136);
+AT(outlet_descriptor, export_count, 144);
+AT(outlet_descriptor, data, 152);
+AT(outlet_descriptor, create, 160);
+AT(outlet_descriptor, hooks, 168);
+AT(outlet_descriptor, quiesce, 176);
+AT(outlet_descriptor, destroy, 184);
+AT(outlet_descriptor, extension, 192);
+
+SIZE(outlet_module, 24);
+AT(outlet_module, struct_size, 0);
+AT(outlet_module, abi_minor, 4);
+AT(outlet_module, min_host_minor, 8);
+AT(outlet_module, descriptor_count, 12);
+AT(outlet_module, descriptors, 16);
+
+/* Statuses and verdicts are part of it too. */
+_Static_assert(sizeof(outlet_status) == 4, "outlet_status changed its size");
+_Static_assert(OUTLET_OK == 0 && OUTLET_PENDING == 1, "a status changed its value");
+_Static_assert(OUTLET_E_FAILED == -1 && OUTLET_E_STALE == -2 && OUTLET_E_DENIED == -3 &&
+                   OUTLET_E_ARGUMENT == -4 && OUTLET_E_THREAD == -5 && OUTLET_E_STATE == -6 &&
+                   OUTLET_E_TIMEOUT == -7 && OUTLET_E_CANCELLED == -8 &&
+                   OUTLET_E_UNSUPPORTED == -9 && OUTLET_E_NOT_FOUND == -10,
+               "a status changed its value");
+_Static_assert(OUTLET_RETRY_NO == 0 && OUTLET_RETRY_NOW == 1 && OUTLET_RETRY_AFTER == 2 &&
+                   OUTLET_RETRY_FAIL_WITH == 3,
+               "a verdict changed its value");
+_Static_assert(OUTLET_F_CONCURRENT == 1 && OUTLET_F_NONBLOCKING == 2 && OUTLET_F_SPAWNS == 4 &&
+                   OUTLET_F_PER_PROCESS == 8 && OUTLET_X_ANY_THREAD == 1 && OUTLET_X_PURE == 2,
+               "a flag changed its value");

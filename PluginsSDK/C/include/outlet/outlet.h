@@ -1,1 +1,13 @@
-#pragma once
+/* outlet/outlet.h - the whole stable plugin ABI. Start reading at base.h. */
+#ifndef OUTLET_OUTLET_H
+#define OUTLET_OUTLET_H
+
+#include "base.h"
+#include "entry.h"
+#include "export.h"
+#include "hooks.h"
+#include "host.h"
+#include "plugin.h"
+#include "version.h"
+
+#endif

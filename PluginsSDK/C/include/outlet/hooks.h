@@ -1,0 +1,61 @@
+/* outlet/hooks.h - the moments of a request that a plugin can take part in.
+ *
+ *   adapt -> prepare -> will_send -> (network) -> retry? -> did_receive -> process
+ *
+ * A further attempt begins again at adapt. will_send sees what all plugins' adapt and prepare
+ * made of the request. */
+#ifndef OUTLET_HOOKS_H
+#define OUTLET_HOOKS_H
+
+#include "base.h"
+
+OUTLET_BEGIN_DECLARATIONS
+
+/* All hooks are optional. A status of OUTLET_OK goes on; a negative one fails the request with
+ * the text given to outlet_host.fail. */
+typedef struct outlet_hooks {
+    uint32_t struct_size; /* sizeof(outlet_hooks) the plugin was compiled with */
+    uint32_t reserved;    /* 0 */
+
+    /* Changes a request before it is sent; all plugins in order. Thread: [hook]. */
+    outlet_status (*OUTLET_OPTIONAL prepare)(outlet_instance *instance, outlet_call call,
+                                             outlet_request request);
+
+    /* Sees a request that is about to be sent; cannot change it. Thread: [hook]. */
+    void (*OUTLET_OPTIONAL will_send)(outlet_instance *instance, outlet_call call,
+                                      outlet_request request);
+
+    /* Sees the outcome; cannot change it. Thread: [hook]. */
+    void (*OUTLET_OPTIONAL did_receive)(outlet_instance *instance, outlet_call call,
+                                        outlet_request request, outlet_response response);
+
+    /* May replace the outcome. Thread: [hook]. */
+    outlet_status (*OUTLET_OPTIONAL process)(outlet_instance *instance, outlet_call call,
+                                             outlet_request request, outlet_response response);
+
+    /* Changes a request, and may take its time: fetch a token, wait for a turn.
+     *
+     * OUTLET_OK: done (settled by adapt_done, or nothing left to say). OUTLET_PENDING: adapt_done
+     * follows, from any thread; until then the request stays changeable by whoever holds the
+     * completion. Never settled: the host fails the request at its deadline. Thread: [hook]. */
+    outlet_status (*OUTLET_OPTIONAL adapt)(outlet_instance *instance, outlet_call call,
+                                           outlet_request request, outlet_completion completion);
+
+    /* Decides about another attempt after a failure; `attempt` counts those made, from 1.
+     *
+     * OUTLET_OK: settled by retry_done, or OUTLET_RETRY_NO. OUTLET_PENDING: retry_done follows.
+     * Thread: [hook]. */
+    outlet_status (*OUTLET_OPTIONAL retry)(outlet_instance *instance, outlet_call call,
+                                           outlet_request request, outlet_response response,
+                                           uint32_t attempt, outlet_completion completion);
+
+    /* Nobody waits for this completion any more; stop early. It may still be settled, which is
+     * answered with OUTLET_E_STALE and not held against the plugin.
+     *
+     * Thread: any of the host's, also beside other hooks. Must not block. */
+    void (*OUTLET_OPTIONAL cancel)(outlet_instance *instance, outlet_completion completion);
+} outlet_hooks;
+
+OUTLET_END_DECLARATIONS
+
+#endif

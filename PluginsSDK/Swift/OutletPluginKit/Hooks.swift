@@ -1,0 +1,78 @@
+/// Changes requests before they are sent.
+public protocol RequestPreparing: Plugin {
+    /// Runs once per attempt, in the order of the plugins.
+    ///
+    /// - Throws: Any error; the request fails with its text.
+    ///
+    /// Thread: one of the host's workers, beside other hooks. May block, unless
+    /// ``PluginInfo/isNonblocking``.
+    func prepare(_ request: MutableRequest) throws
+}
+
+/// Watches requests go out and outcomes come in.
+public protocol RequestObserving: Plugin {
+    /// Runs right before a request is sent.
+    ///
+    /// Thread: one of the host's workers, beside other hooks.
+    func willSend(_ request: Request)
+
+    /// Runs when the outcome is known, before anybody may replace it.
+    ///
+    /// Thread: one of the host's workers, beside other hooks.
+    func didReceive(_ response: Response, for request: Request)
+}
+
+extension RequestObserving {
+    /// Takes no notice.
+    public func willSend(_ request: Request) {}
+    /// Takes no notice.
+    public func didReceive(_ response: Response, for request: Request) {}
+}
+
+/// May put another outcome in place of the one that arrived.
+public protocol ResponseProcessing: Plugin {
+    /// Runs after all ``RequestObserving/didReceive(_:for:)``.
+    ///
+    /// - Throws: Any error; the request fails with its text.
+    ///
+    /// Thread: one of the host's workers, beside other hooks.
+    func process(_ response: MutableResponse, for request: Request) throws
+}
+
+/// Changes requests and may take its time about it.
+public protocol RequestAdapting: Plugin {
+    /// Runs before each attempt. The request stays changeable until this returns.
+    ///
+    /// Runs on the host's thread up to its first suspension; one that never suspends costs no
+    /// task of its own. Cancelled when nobody waits for the request any more.
+    ///
+    /// - Throws: Any error; the request fails with its text.
+    nonisolated(nonsending) func adapt(_ request: MutableRequest) async throws
+}
+
+/// Decides about another attempt after a failure.
+public protocol RequestRetrying: Plugin {
+    /// Runs after an attempt failed: no response, or one that was not accepted.
+    ///
+    /// Threads as in ``RequestAdapting/adapt(_:)``.
+    ///
+    /// - Parameters:
+    ///   - request: What was sent.
+    ///   - response: What came of it.
+    ///   - attempt: How many attempts were made; at least 1.
+    nonisolated(nonsending) func retry(
+        _ request: Request, after response: Response, attempt: Int
+    ) async -> RetryDecision
+}
+
+/// What a ``RequestRetrying`` plugin decides.
+public enum RetryDecision: Sendable, Equatable {
+    /// This plugin would not retry; the next one is asked.
+    case doNotRetry
+    /// Send again at once.
+    case retry
+    /// Send again after a wait.
+    case retryAfter(Duration)
+    /// Do not retry, and fail with this text.
+    case fail(String)
+}

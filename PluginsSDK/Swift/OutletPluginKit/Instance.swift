@@ -1,0 +1,100 @@
+import COutletPlugin
+import Synchronization
+
+/// One instance as the host holds it: the plugin, its roles, and the tasks it has under way.
+final class Instance: @unchecked Sendable {
+    // @unchecked because all is constant but `work`, which has its own lock.
+    let host: Host
+    let hooks: UnsafePointer<outlet_hooks>
+    let plugin: any Plugin
+    let preparing: (any RequestPreparing)?
+    let observing: (any RequestObserving)?
+    let processing: (any ResponseProcessing)?
+    let adapting: (any RequestAdapting)?
+    let retrying: (any RequestRetrying)?
+
+    private struct Work {
+        var isQuiescing = false
+        var running: Set<UInt64> = []
+        var tasks: [UInt64: Task<Void, Never>] = [:]
+    }
+
+    private let work = Mutex(Work())
+
+    init(plugin: any Plugin, host: Host, hooks: UnsafePointer<outlet_hooks>) {
+        self.plugin = plugin
+        self.host = host
+        self.hooks = hooks
+        preparing = plugin as? any RequestPreparing
+        observing = plugin as? any RequestObserving
+        processing = plugin as? any ResponseProcessing
+        adapting = plugin as? any RequestAdapting
+        retrying = plugin as? any RequestRetrying
+    }
+
+    /// The instance behind the host's pointer.
+    static func at(_ pointer: OpaquePointer?) -> Instance? {
+        pointer.map { Unmanaged<Instance>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
+    }
+
+    /// Hands the instance to the host, which keeps it until ``release(_:)``.
+    func retained() -> OpaquePointer {
+        OpaquePointer(Unmanaged.passRetained(self).toOpaque())
+    }
+
+    /// Takes the instance back from the host.
+    static func release(_ pointer: OpaquePointer?) {
+        guard let pointer else { return }
+        Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(pointer)).release()
+    }
+
+    /// Runs `body` on this thread up to its first suspension, and elsewhere from there on.
+    func run(
+        _ completion: outlet_completion,
+        _ body: @escaping @Sendable (Instance) async -> Void
+    ) -> outlet_status {
+        let accepted = work.withLock { work in
+            guard !work.isQuiescing else { return false }
+            work.running.insert(completion.id)
+            return true
+        }
+        guard accepted else { return OUTLET_E_CANCELLED }
+        let task = Task.immediate {
+            await body(self)
+            self.finished(completion.id)
+        }
+        let isOver = work.withLock { work in
+            guard work.running.contains(completion.id) else { return true }
+            work.tasks[completion.id] = task
+            return work.isQuiescing
+        }
+        if isOver { task.cancel() }
+        return OUTLET_PENDING
+    }
+
+    /// Stops one task early.
+    func cancel(_ completion: outlet_completion) {
+        work.withLock { $0.tasks[completion.id] }?.cancel()
+    }
+
+    /// Starts no more tasks and cancels those under way.
+    ///
+    /// - Returns: Whether none is left; otherwise the host is told when the last has ended.
+    func quiesce() -> Bool {
+        let (tasks, isIdle) = work.withLock { work in
+            work.isQuiescing = true
+            return (Array(work.tasks.values), work.running.isEmpty)
+        }
+        for task in tasks { task.cancel() }
+        return isIdle
+    }
+
+    private func finished(_ id: UInt64) {
+        let isLast = work.withLock { work in
+            work.running.remove(id)
+            work.tasks[id] = nil
+            return work.isQuiescing && work.running.isEmpty
+        }
+        if isLast { host.quiesced() }
+    }
+}

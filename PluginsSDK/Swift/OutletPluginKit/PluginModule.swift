@@ -1,0 +1,132 @@
+public import COutletPlugin
+
+/// The tables of one plugin as the host reads them.
+///
+/// A library has one, in a global, and its entry returns ``table``:
+///
+/// ```swift
+/// private let module = PluginModule(Signer.self)
+///
+/// @c @implementation
+/// public func outlet_module_v1(_ hostMinor: UInt32) -> UnsafePointer<outlet_module>? {
+///     module.table
+/// }
+/// ```
+public struct PluginModule: @unchecked Sendable {
+    // @unchecked because the tables are never written again after `init`, nor freed.
+
+    /// What `outlet_module_v1` returns; lives as long as the process.
+    public let table: UnsafePointer<outlet_module>
+
+    /// Builds the tables of a plugin.
+    public init<P: Plugin>(_ type: P.Type) {
+        let info = type.info
+        var descriptor = outlet_descriptor()
+        descriptor.struct_size = UInt32(MemoryLayout<outlet_descriptor>.size)
+        descriptor.flags = UInt32(OUTLET_F_CONCURRENT)
+        if info.isNonblocking { descriptor.flags |= UInt32(OUTLET_F_NONBLOCKING) }
+        if type is any RequestAdapting.Type || type is any RequestRetrying.Type {
+            descriptor.flags |= UInt32(OUTLET_F_SPAWNS)
+        }
+        descriptor.id = outlet_view(keeping: info.id)
+        descriptor.version = outlet_view(keeping: info.version)
+        descriptor.name = outlet_view(keeping: info.name)
+        descriptor.summary = outlet_view(keeping: info.summary)
+        descriptor.vendor = outlet_view(keeping: info.vendor)
+        descriptor.url = outlet_view(keeping: info.url)
+        descriptor.config_schema = outlet_view(keeping: info.configurationSchema)
+        let permissions = info.permissions.map { outlet_view(keeping: $0) }
+        descriptor.permissions = kept(permissions)
+        descriptor.permission_count = UInt64(permissions.count)
+        let exports = (type as? any FunctionExporting.Type)?.exports ?? []
+        descriptor.exports = keptPointers(exports.map(\.table))
+        descriptor.export_count = UInt64(exports.count)
+        descriptor.data = Unmanaged.passRetained(PluginFactory(type)).toOpaque()
+        descriptor.create = { createInstance($0, $1, $2, $3, $4, $5) }
+        descriptor.hooks = { Instance.at($0)?.hooks }
+        descriptor.quiesce = { quiesceHook($0, $1) }
+        descriptor.destroy = { Instance.release($0) }
+
+        var module = outlet_module()
+        module.struct_size = UInt32(MemoryLayout<outlet_module>.size)
+        module.abi_minor = UInt32(OUTLET_ABI_MINOR)
+        module.descriptor_count = 1
+        module.descriptors = keptPointers([descriptor])
+        table = kept(module)
+    }
+}
+
+/// The type behind a descriptor, for the functions that C calls with nothing but a pointer to it.
+final class PluginFactory: @unchecked Sendable {
+    // @unchecked because the hook table is never written again after `init`, nor freed.
+    let type: any Plugin.Type
+    let hooks: UnsafePointer<outlet_hooks>
+
+    init(_ type: any Plugin.Type) {
+        self.type = type
+        var hooks = outlet_hooks()
+        hooks.struct_size = UInt32(MemoryLayout<outlet_hooks>.size)
+        if type is any RequestPreparing.Type { hooks.prepare = { prepareHook($0, $1, $2) } }
+        if type is any RequestObserving.Type {
+            hooks.will_send = { willSendHook($0, $1, $2) }
+            hooks.did_receive = { didReceiveHook($0, $1, $2, $3) }
+        }
+        if type is any ResponseProcessing.Type {
+            hooks.process = { processHook($0, $1, $2, $3) }
+        }
+        if type is any RequestAdapting.Type { hooks.adapt = { adaptHook($0, $1, $2, $3) } }
+        if type is any RequestRetrying.Type {
+            hooks.retry = { retryHook($0, $1, $2, $3, $4, $5) }
+        }
+        if hooks.adapt != nil || hooks.retry != nil { hooks.cancel = { cancelHook($0, $1) } }
+        self.hooks = kept(hooks)
+    }
+}
+
+private func createInstance(
+    _ descriptor: UnsafePointer<outlet_descriptor>, _ table: UnsafePointer<outlet_host>,
+    _ owner: outlet_owner, _ call: outlet_call, _ config: UnsafePointer<outlet_config>,
+    _ out: UnsafeMutablePointer<OpaquePointer?>
+) -> outlet_status {
+    guard let data = descriptor.pointee.data else { return OUTLET_E_ARGUMENT }
+    let factory = Unmanaged<PluginFactory>.fromOpaque(data).takeUnretainedValue()
+    let host = Host(table: table, owner: owner)
+    let configuration = Configuration(host: host, call: call, json: config.pointee.json.string)
+    do {
+        let plugin = try factory.type.init(host: host, configuration: configuration)
+        out.pointee = Instance(plugin: plugin, host: host, hooks: factory.hooks).retained()
+        return OUTLET_OK
+    } catch {
+        return host.fail(call, error)
+    }
+}
+
+extension Export {
+    var table: outlet_export {
+        outlet_export(
+            struct_size: UInt32(MemoryLayout<outlet_export>.size),
+            flags: UInt32(OUTLET_X_ANY_THREAD), name: outlet_view(keeping: name),
+            signature: outlet_view(keeping: signature), summary: outlet_view(keeping: summary),
+            function: function)
+    }
+}
+
+/// Copies a value to where it stays for good.
+private func kept<Value>(_ value: Value) -> UnsafePointer<Value> {
+    let copy = UnsafeMutablePointer<Value>.allocate(capacity: 1)
+    copy.initialize(to: value)
+    return UnsafePointer(copy)
+}
+
+/// Copies values to where they stay for good, one behind the other; `nil` when there are none.
+private func kept<Value>(_ values: [Value]) -> UnsafePointer<Value>? {
+    guard !values.isEmpty else { return nil }
+    let copy = UnsafeMutableBufferPointer<Value>.allocate(capacity: values.count)
+    _ = copy.initialize(from: values)
+    return copy.baseAddress.map { UnsafePointer($0) }
+}
+
+/// Copies values to where they stay for good, each on its own; the pointers to them.
+private func keptPointers<Value>(_ values: [Value]) -> UnsafePointer<UnsafePointer<Value>?>? {
+    kept(values.map { Optional(kept($0)) })
+}

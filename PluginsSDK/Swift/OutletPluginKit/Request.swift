@@ -1,0 +1,112 @@
+import COutletPlugin
+
+/// A request as a hook sees it; the values are read from the host when asked for.
+///
+/// Dead when the hook returns: then everything reads as empty.
+public struct Request: Sendable {
+    let host: Host
+    let handle: outlet_request
+
+    /// The method, such as `GET`.
+    public var method: String { view(host.table.pointee.request_method)?.string ?? "" }
+    /// The address.
+    public var url: String { view(host.table.pointee.request_url)?.string ?? "" }
+    /// The body in memory; `nil` when it comes from a file or a stream.
+    public var body: [UInt8]? { view(host.table.pointee.request_body)?.bytes }
+    /// All header fields in order.
+    public var headers: [(name: String, value: String)] {
+        readFields { host.table.pointee.request_headers(handle, $0, $1, $2) }
+    }
+
+    /// The first value of a header; its name's case is ignored.
+    public func header(_ name: String) -> String? {
+        withView(name) { name in
+            view { host.table.pointee.request_header($0, name, 0, $1) }?.string
+        }
+    }
+
+    /// A fact about the request, such as `target.name`, `request.id` or `request.attempt`.
+    public func attribute(_ key: String) -> String? {
+        withView(key) { key in
+            view { host.table.pointee.request_attr($0, key, $1) }?.string
+        }
+    }
+
+    private func view(
+        _ read: (outlet_request, UnsafeMutablePointer<outlet_view>) -> outlet_status
+    ) -> outlet_view? {
+        var value = outlet_view()
+        return read(handle, &value) == OUTLET_OK ? value : nil
+    }
+}
+
+/// A request that a hook may change.
+///
+/// One hook at a time holds it; every change throws ``PluginError`` once the request is over.
+public struct MutableRequest: Sendable {
+    /// What can be read of it, changes included.
+    public let current: Request
+
+    private var table: outlet_host { current.host.table.pointee }
+    private var handle: outlet_request { current.handle }
+
+    init(_ request: Request) { current = request }
+
+    /// Sets the method; must be a token (RFC 9110 §5.6.2).
+    public func setMethod(_ method: String) throws(PluginError) {
+        try PluginError.check(
+            withView(method) { table.request_set_method(handle, $0) }, "method")
+    }
+
+    /// Sets the address; must be an absolute http or https URL.
+    public func setURL(_ url: String) throws(PluginError) {
+        try PluginError.check(withView(url) { table.request_set_url(handle, $0) }, "address")
+    }
+
+    /// Sets a header in place of all of that name.
+    public func setHeader(_ name: String, _ value: String) throws(PluginError) {
+        let status = withView(name) { name in
+            withView(value) { table.request_set_header(handle, name, $0) }
+        }
+        try PluginError.check(status, "header \(name)")
+    }
+
+    /// Adds a header behind the others.
+    public func addHeader(_ name: String, _ value: String) throws(PluginError) {
+        let status = withView(name) { name in
+            withView(value) { table.request_add_header(handle, name, $0) }
+        }
+        try PluginError.check(status, "header \(name)")
+    }
+
+    /// Removes all headers of a name.
+    public func removeHeader(_ name: String) throws(PluginError) {
+        try PluginError.check(
+            withView(name) { table.request_remove_header(handle, $0) }, "header \(name)")
+    }
+
+    /// Sets the body.
+    public func setBody(_ body: [UInt8]) throws(PluginError) {
+        try PluginError.check(withView(body) { table.request_set_body(handle, $0) }, "body")
+    }
+
+    /// Leaves a fact for later hooks and other plugins; it is never sent.
+    public func setAttribute(_ key: String, _ value: String) throws(PluginError) {
+        let status = withView(key) { key in
+            withView(value) { table.request_set_attr(handle, key, $0) }
+        }
+        try PluginError.check(status, "attribute \(key)")
+    }
+
+    /// Answers the request in place of the network.
+    public func answer(
+        status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []
+    ) throws(PluginError) {
+        let answered = withFields(headers) { fields, count in
+            withView(body) {
+                table.request_answer(handle, Int32(clamping: status), fields, count, $0)
+            }
+        }
+        try PluginError.check(answered, "answer")
+    }
+}

@@ -1,0 +1,81 @@
+import COutletPlugin
+
+extension outlet_view {
+    /// The bytes in place.
+    var buffer: UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(start: ptr, count: ptr == nil ? 0 : Int(clamping: len))
+    }
+
+    /// A copy as text; what is not UTF-8 is replaced (U+FFFD).
+    var string: String { String(decoding: buffer, as: UTF8.self) }
+
+    /// A copy of the bytes.
+    var bytes: [UInt8] { Array(buffer) }
+
+    /// The bytes of a buffer, which must outlive the view.
+    init(_ buffer: UnsafeBufferPointer<UInt8>) {
+        self.init(ptr: buffer.baseAddress, len: UInt64(buffer.count))
+    }
+
+    /// A view of a text that lives as long as the process.
+    init(keeping text: String) {
+        guard !text.isEmpty else {
+            self.init(ptr: nil, len: 0)
+            return
+        }
+        let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: text.utf8.count)
+        _ = copy.initialize(from: text.utf8)
+        self.init(UnsafeBufferPointer(copy))
+    }
+}
+
+/// Calls `body` with a view of a text, valid until it returns.
+func withView<Result>(_ text: String, _ body: (outlet_view) -> Result) -> Result {
+    var text = text
+    return text.withUTF8 { body(outlet_view($0)) }
+}
+
+/// Calls `body` with a view of bytes, valid until it returns.
+func withView<Result>(_ bytes: [UInt8], _ body: (outlet_view) -> Result) -> Result {
+    bytes.withUnsafeBufferPointer { body(outlet_view($0)) }
+}
+
+/// Calls `body` with the fields as C wants them, valid until it returns.
+func withFields<Result>(
+    _ headers: [(name: String, value: String)],
+    _ body: (UnsafePointer<outlet_field>?, UInt64) -> Result
+) -> Result {
+    var bytes: [UInt8] = []
+    for header in headers {
+        bytes.append(contentsOf: header.name.utf8)
+        bytes.append(contentsOf: header.value.utf8)
+    }
+    return bytes.withUnsafeBufferPointer { storage in
+        var offset = 0
+        func take(_ count: Int) -> outlet_view {
+            defer { offset += count }
+            return outlet_view(UnsafeBufferPointer(rebasing: storage[offset..<offset + count]))
+        }
+        let fields = headers.map { header in
+            outlet_field(name: take(header.name.utf8.count), value: take(header.value.utf8.count))
+        }
+        return fields.withUnsafeBufferPointer { body($0.baseAddress, UInt64($0.count)) }
+    }
+}
+
+/// All fields behind one of the host's list functions.
+func readFields(
+    _ read: (UnsafeMutablePointer<outlet_field>?, UInt64, UnsafeMutablePointer<UInt64>)
+        -> outlet_status
+) -> [(name: String, value: String)] {
+    var count: UInt64 = 0
+    guard read(nil, 0, &count) == OUTLET_OK, count > 0 else { return [] }
+    let capacity = Int(clamping: count)
+    return withUnsafeTemporaryAllocation(of: outlet_field.self, capacity: capacity) { fields in
+        guard let base = fields.baseAddress, read(base, UInt64(capacity), &count) == OUTLET_OK
+        else { return [] }
+        return fields.prefix(min(capacity, Int(clamping: count))).map {
+            (name: $0.name.string, value: $0.value.string)
+        }
+    }
+}

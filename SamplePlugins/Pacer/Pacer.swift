@@ -1,0 +1,65 @@
+public import OutletPluginKit
+
+/// Sends a failed request again, after a wait that doubles or that the server asked for.
+///
+/// Only requests that may be repeated (RFC 9110 §9.2.2), after a transport failure or a status
+/// of 408, 429 or 5xx. `Retry-After` in seconds wins over the doubled wait.
+///
+/// Configuration: `maxAttempts` (3, the first included), `baseDelayMs` (200), `maxDelayMs`
+/// (10000; a longer `Retry-After` is not waited for).
+struct Pacer: RequestRetrying, FunctionExporting {
+    static let info = PluginInfo(
+        id: "io.outlet.pacer", version: "1.0.0", name: "Pacer",
+        summary: "Sends failed requests again, at a pace the server can bear.",
+        configurationSchema: """
+            {"type":"object","properties":{"maxAttempts":{"type":"integer","minimum":1},\
+            "baseDelayMs":{"type":"integer","minimum":0},\
+            "maxDelayMs":{"type":"integer","minimum":0}},"additionalProperties":false}
+            """,
+        isNonblocking: true)
+
+    let pace: Pace
+
+    init(host: Host, configuration: Configuration) throws {
+        pace = Pace(
+            maximumAttempts: try configuration.integer("maxAttempts") ?? 3,
+            baseDelay: .milliseconds(try configuration.integer("baseDelayMs") ?? 200),
+            maximumDelay: .milliseconds(try configuration.integer("maxDelayMs") ?? 10_000))
+        guard pace.maximumAttempts >= 1, pace.baseDelay >= .zero, pace.maximumDelay >= .zero else {
+            throw PluginError("configuration: maxAttempts is below 1, or a delay below 0")
+        }
+    }
+
+    func retry(_ request: Request, after response: Response, attempt: Int) -> RetryDecision {
+        guard Pace.isIdempotent(request.method) else { return .doNotRetry }
+        let retryAfter = response.header("Retry-After").flatMap(Int.init)
+        guard
+            let delay = pace.delay(
+                afterAttempt: attempt, status: response.status, retryAfter: retryAfter)
+        else { return .doNotRetry }
+        return delay > .zero ? .retryAfter(delay) : .retry
+    }
+
+    static let exports = [
+        Export(
+            "delay", summary: "The wait after an attempt, in milliseconds; -1 for none.",
+            integer: { instance, attempt in
+                guard let pacer = Export.plugin(instance, as: Pacer.self),
+                    let attempt = Int(exactly: attempt), attempt > 0,
+                    let delay = pacer.pace.delay(
+                        afterAttempt: attempt, status: nil, retryAfter: nil)
+                else { return -1 }
+                return delay.components.seconds * 1000
+                    + delay.components.attoseconds / 1_000_000_000_000_000
+            })
+    ]
+}
+
+private let module = PluginModule(Pacer.self)
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// The symbol that the host looks up; its type is checked against `outlet/entry.h`.
+@c @implementation
+public func outlet_module_v1(_ hostMinor: UInt32) -> UnsafePointer<outlet_module>? {
+    module.table
+}
