@@ -1,1 +1,1 @@
-print("outlet")
+import OutletCLI

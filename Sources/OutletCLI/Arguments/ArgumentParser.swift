@@ -1,0 +1,118 @@
+/// Takes a command line apart by the option table.
+///
+/// Options may stand anywhere: `--long value`, `--long=value`, `-s value`, `-svalue`, `-abc`.
+/// `--no-SWITCH` turns a switch off, `--` ends the options.
+struct ArgumentParser {
+    private var arguments: ArraySlice<String>
+    private var values: [Option.ID: [String]] = [:]
+    private var switchedOff: Set<Option.ID> = []
+    private var operands: [String] = []
+
+    /// - Parameter arguments: Without the program's name.
+    static func parse(_ arguments: [String]) throws(CommandError) -> ParsedArguments {
+        var parser = ArgumentParser(arguments: arguments[...])
+        return try parser.run()
+    }
+
+    private init(arguments: ArraySlice<String>) { self.arguments = arguments }
+
+    private mutating func run() throws(CommandError) -> ParsedArguments {
+        while let argument = arguments.popFirst() {
+            if argument == "--" {
+                operands += arguments
+                break
+            } else if argument.hasPrefix("--") {
+                try parseLong(argument.dropFirst(2))
+            } else if argument.hasPrefix("-"), argument != "-" {
+                try parseShort(argument.dropFirst())
+            } else {
+                operands.append(argument)
+            }
+        }
+        // A question about the program is answered whatever else the line holds.
+        if values[.version] != nil || values[.help] != nil {
+            let verb = (try? Verb.selected(by: operands)) ?? (.request, operands)
+            return parsed(verb.verb, operands: verb.operands)
+        }
+        let (verb, rest) = try Verb.selected(by: operands)
+        for option in OptionTable.all where isUsed(option.id) {
+            guard option.verbs.contains(verb) else {
+                throw .usage("--\(option.long): not an option of 'outlet \(verb.rawValue)'")
+            }
+        }
+        return parsed(verb, operands: rest)
+    }
+
+    private func parsed(_ verb: Verb, operands: [String]) -> ParsedArguments {
+        ParsedArguments(verb: verb, operands: operands, values: values, switchedOff: switchedOff)
+    }
+
+    private func isUsed(_ id: Option.ID) -> Bool { values[id] != nil || switchedOff.contains(id) }
+
+    private mutating func parseLong(_ text: Substring) throws(CommandError) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = String(parts[0])
+        let attached = parts.count > 1 ? String(parts[1]) : nil
+        if let option = OptionTable.option(long: name) {
+            return try take(option, called: "--\(name)", attached: attached)
+        }
+        if name.hasPrefix("no-"), let option = OptionTable.option(long: String(name.dropFirst(3))),
+            option.value == nil
+        {
+            guard attached == nil else { throw .usage("--\(name): takes no value") }
+            values[option.id] = nil
+            if option.isOnByDefault { switchedOff.insert(option.id) }
+            return
+        }
+        throw unknown("--\(name)")
+    }
+
+    private mutating func parseShort(_ text: Substring) throws(CommandError) {
+        var rest = text
+        while let letter = rest.popFirst() {
+            guard let option = OptionTable.option(short: letter) else {
+                throw unknown("-\(letter)")
+            }
+            guard option.value != nil else {
+                try take(option, called: "-\(letter)", attached: nil)
+                continue
+            }
+            return try take(
+                option, called: "-\(letter)", attached: rest.isEmpty ? nil : String(rest))
+        }
+    }
+
+    private mutating func take(
+        _ option: Option, called name: String, attached: String?
+    ) throws(CommandError) {
+        guard let placeholder = option.value else {
+            guard attached == nil else { throw .usage("\(name): takes no value") }
+            values[option.id] = [""]
+            switchedOff.remove(option.id)
+            return
+        }
+        guard let value = attached ?? arguments.popFirst() else {
+            throw .usage("\(name): the value is missing: \(placeholder)")
+        }
+        guard option.choices.isEmpty || option.choices.contains(value) else {
+            let nearest = Suggestion.nearest(to: value, among: option.choices)
+            throw .usage(
+                "\(name): \(value): not one of \(option.choices.joined(separator: ", "))",
+                advice: nearest.map { "did you mean '\($0)'?" } ?? "see 'outlet --help'")
+        }
+        if option.repeats {
+            values[option.id, default: []].append(value)
+        } else {
+            values[option.id] = [value]
+        }
+    }
+
+    private func unknown(_ name: String) -> CommandError {
+        // The name may hold a secret by mistake, but it is all there is to say what is wrong.
+        let nearest = Suggestion.nearest(
+            to: String(name.drop { $0 == "-" }), among: OptionTable.all.map(\.long))
+        return .usage(
+            "\(name): no such option",
+            advice: nearest.map { "did you mean '--\($0)'?" } ?? "see 'outlet --help'")
+    }
+}

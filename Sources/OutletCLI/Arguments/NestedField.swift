@@ -1,0 +1,144 @@
+import OutletHTTP
+
+/// The name of a JSON field with its way into objects and arrays: `user[tags][]`, `a[b][0]`.
+struct NestedField: Equatable {
+    enum Step: Equatable {
+        /// The member of an object.
+        case member(String)
+        /// The element of an array.
+        case element(Int)
+        /// A new element behind the others.
+        case append
+    }
+
+    let steps: [Step]
+
+    /// The highest index that may be written; an array is filled with `null` up to it.
+    static let highestIndex = 9_999
+
+    /// Reads a name; a backslash before `[`, `]` or `\` takes its meaning away, and before a
+    /// digit makes a member of what would be an index.
+    init(parsing name: String) throws(CommandError) {
+        var steps: [Step] = []
+        var rest = Array(name.unicodeScalars)[...]
+        if rest.first != "[" || rest.isEmpty {
+            steps.append(.member(NestedField.literal(from: &rest, until: "[").text))
+        }
+        while let opening = rest.popFirst() {
+            guard opening == "[" else {
+                throw .usage(
+                    "field '\(name)': text behind ']'", advice: "another '[' or '=' goes there")
+            }
+            let (text, isEscaped) = NestedField.literal(from: &rest, until: "]")
+            guard rest.popFirst() == "]" else { throw .usage("field '\(name)': ']' is missing") }
+            steps.append(try NestedField.step(text, isEscaped: isEscaped, in: name))
+        }
+        self.steps = steps
+    }
+
+    private static func step(
+        _ text: String, isEscaped: Bool, in name: String
+    ) throws(CommandError) -> Step {
+        guard !text.isEmpty else { return .append }
+        guard !isEscaped, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return .member(text)
+        }
+        guard let index = Int(text), index <= highestIndex else {
+            throw .usage("field '\(name)': index \(text): larger than \(highestIndex)")
+        }
+        return .element(index)
+    }
+
+    private static func literal(
+        from rest: inout ArraySlice<Unicode.Scalar>, until end: Unicode.Scalar
+    ) -> (text: String, isEscaped: Bool) {
+        var text = ""
+        var isEscaped = false
+        while let scalar = rest.first, scalar != end {
+            rest = rest.dropFirst()
+            if scalar == "\\", let next = rest.first, isEscapable(next, first: text.isEmpty) {
+                rest = rest.dropFirst()
+                isEscaped = true
+                text.unicodeScalars.append(next)
+            } else {
+                text.unicodeScalars.append(scalar)
+            }
+        }
+        return (text, isEscaped)
+    }
+
+    private static func isEscapable(_ scalar: Unicode.Scalar, first: Bool) -> Bool {
+        scalar == "[" || scalar == "]" || scalar == "\\"
+            || (first && ("0"..."9").contains(scalar))
+    }
+}
+
+extension NestedField {
+    /// Puts a value where the name leads to, making objects and arrays on the way.
+    ///
+    /// - Parameter name: As written, for the error.
+    func set(
+        _ value: JSONValue, in root: inout JSONValue?, name: String
+    ) throws(CommandError) {
+        do {
+            try NestedField.set(value, in: &root, steps: steps[...])
+        } catch {
+            throw .usage("field '\(name)': \(error.found), not \(error.wanted), is already there")
+        }
+    }
+
+    private struct Conflict: Error {
+        let found: String
+        let wanted: String
+    }
+
+    private static func set(
+        _ value: JSONValue, in place: inout JSONValue?, steps: ArraySlice<Step>
+    ) throws(Conflict) {
+        guard let step = steps.first else {
+            place = value
+            return
+        }
+        let rest = steps.dropFirst()
+        switch step {
+        case .member(let name):
+            var object = try opened(place, as: "an object", JSONObject()) { $0.objectValue }
+            var child = object[name]
+            try set(value, in: &child, steps: rest)
+            object[name] = child
+            place = .object(object)
+        case .element, .append:
+            var elements = try opened(place, as: "an array", []) { $0.arrayValue }
+            var index = elements.count
+            if case .element(let wanted) = step { index = wanted }
+            var child: JSONValue? = elements.indices.contains(index) ? elements[index] : nil
+            try set(value, in: &child, steps: rest)
+            while elements.count <= index { elements.append(.null) }
+            elements[index] = child ?? .null
+            place = .array(elements)
+        }
+    }
+
+    /// What is there already, an empty container where nothing or `null` is.
+    private static func opened<Container>(
+        _ place: JSONValue?, as wanted: String, _ empty: Container,
+        _ container: (JSONValue) -> Container?
+    ) throws(Conflict) -> Container {
+        guard let place, !place.isNull else { return empty }
+        guard let found = container(place) else {
+            throw Conflict(found: kind(of: place), wanted: wanted)
+        }
+        return found
+    }
+
+    private static func kind(of value: JSONValue) -> String {
+        switch value {
+        case .null: "null"
+        case .bool: "a truth value"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+}

@@ -1,0 +1,56 @@
+/// One option of the command line, as data: parsing, help and completions read the same table.
+struct Option: Sendable {
+    /// The option's identity; the raw value is its long name.
+    enum ID: String, Sendable, CaseIterable {
+        case plugins
+        case form, raw, ignoreStdin = "ignore-stdin"
+        case auth, authType = "auth-type"
+        case print, headers, body, verbose, quiet, json, output, pretty, color
+        case showSecrets = "show-secrets"
+        case follow, maxRedirects = "max-redirects", checkStatus = "check-status"
+        case timeout, connectTimeout = "connect-timeout", httpVersion = "http-version"
+        case proxy, unixSocket = "unix-socket"
+        case verify, cacert, cert, certKey = "cert-key"
+        case help, version
+    }
+
+    /// Under which heading the help lists an option.
+    enum Group: String, Sendable, CaseIterable {
+        case plugins = "Plugins"
+        case request = "Request"
+        case output = "Output"
+        case response = "Redirects and status"
+        case network = "Network and TLS"
+        case about = "About"
+    }
+
+    let id: ID
+    let short: Character?
+    /// What stands for the value in the help; `nil` for a switch.
+    let value: String?
+    /// The values allowed; empty when any text is.
+    let choices: [String]
+    let repeats: Bool
+    let isOnByDefault: Bool
+    let group: Group
+    let verbs: [Verb]
+    let summary: String
+
+    init(
+        _ id: ID, short: Character? = nil, value: String? = nil, choices: [String] = [],
+        repeats: Bool = false, isOnByDefault: Bool = false, _ group: Group,
+        verbs: [Verb] = [.request], _ summary: String
+    ) {
+        self.id = id
+        self.short = short
+        self.value = value
+        self.choices = choices
+        self.repeats = repeats
+        self.isOnByDefault = isOnByDefault
+        self.group = group
+        self.verbs = verbs
+        self.summary = summary
+    }
+
+    var long: String { id.rawValue }
+}

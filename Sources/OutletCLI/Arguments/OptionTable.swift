@@ -1,0 +1,105 @@
+/// Every option there is.
+enum OptionTable {
+    private static let pluginVerbs: [Verb] = [
+        .request, .pluginsList, .pluginsInspect, .pluginsCall, .demo,
+    ]
+
+    static let all: [Option] = plugins + request + output + response + network + about
+
+    private static let plugins = [
+        Option(
+            .plugins, value: "DIR", repeats: true, .plugins, verbs: pluginVerbs,
+            "Loads the plugins (.so files) of a directory; may be given often.")
+    ]
+
+    private static let request = [
+        Option(
+            .form, short: "f", .request,
+            "Sends fields as a URL-encoded form instead of JSON."),
+        Option(
+            .raw, value: "TEXT", .request,
+            "Sends this text as the body."),
+        Option(
+            .auth, short: "a", value: "USER:PASSWORD", .request,
+            "Authenticates; with --auth-type=bearer the value is the token."),
+        Option(
+            .authType, short: "A", value: "TYPE", choices: ["basic", "bearer"], .request,
+            "How to authenticate; basic unless told otherwise."),
+        Option(
+            .ignoreStdin, short: "I", .request,
+            "Does not read a body from stdin, even when it is a pipe or a file."),
+    ]
+
+    private static let output = [
+        Option(
+            .json, .output, verbs: pluginVerbs,
+            "Prints one JSON object: request, response, metrics, plugin actions, error."),
+        Option(
+            .verbose, short: "v", .output,
+            "Prints both heads, plugin actions, proxy and CA in use, and the timing."),
+        Option(
+            .print, short: "p", value: "WHAT", .output,
+            "What to print: H, B request head and body; h, b response; p plugins; m timing."),
+        Option(.headers, short: "h", .output, "Prints the response's head only, as --print=h."),
+        Option(.body, short: "b", .output, "Prints the response's body only, as --print=b."),
+        Option(.quiet, short: "q", .output, "Prints nothing but errors."),
+        Option(
+            .output, short: "o", value: "FILE", .output,
+            "Writes the body to a file, unchanged; the rest still goes to stdout."),
+        Option(
+            .pretty, value: "HOW", choices: ["all", "colors", "format", "none"], .output,
+            "Lays out JSON and colours; 'all' on a terminal, else 'none'."),
+        Option(
+            .color, value: "WHEN", choices: ["auto", "always", "never"], .output,
+            verbs: pluginVerbs,
+            "When to use colours; auto obeys NO_COLOR, CLICOLOR_FORCE and TERM=dumb."),
+        Option(
+            .showSecrets, .output,
+            "Prints credentials in heads and reports instead of hiding them."),
+    ]
+
+    private static let response = [
+        Option(
+            .follow, short: "F", .response,
+            "Follows redirects; without it a 3xx is the answer, and the exit code is 3."),
+        Option(
+            .maxRedirects, value: "N", .response,
+            "How many redirects to follow; 10 unless told otherwise."),
+        Option(
+            .checkStatus, isOnByDefault: true, .response,
+            "Lets the exit code tell the status (3, 4, 5); --no-check-status turns it off."),
+    ]
+
+    private static let network = [
+        Option(
+            .timeout, value: "SECONDS", .network,
+            "How long the request may take in all, such as 2.5; 0 for no limit."),
+        Option(
+            .connectTimeout, value: "SECONDS", .network,
+            "How long connecting may take, TLS included; 30 unless told otherwise."),
+        Option(
+            .httpVersion, value: "VERSION", choices: ["auto", "1.1", "2"], .network,
+            "Which HTTP to speak; 2 without asking the server first."),
+        Option(
+            .proxy, value: "URL", .network,
+            "Goes through a proxy, or none with 'none'; the environment's otherwise."),
+        Option(.unixSocket, value: "PATH", .network, "Connects to a Unix socket."),
+        Option(
+            .verify, value: "yes|no|FILE", .network,
+            "Whether to verify certificates, or the CA bundle to verify with."),
+        Option(.cacert, value: "FILE", .network, "The CA bundle (PEM) to verify with."),
+        Option(.cert, value: "FILE", .network, "The client certificate (PEM)."),
+        Option(.certKey, value: "FILE", .network, "The client certificate's key (PEM)."),
+    ]
+
+    private static let about = [
+        Option(.help, .about, verbs: Verb.allCases, "Explains the verb, or everything."),
+        Option(.version, .about, verbs: Verb.allCases, "Prints the versions."),
+    ]
+
+    static func option(_ id: Option.ID) -> Option? { all.first { $0.id == id } }
+
+    static func option(long name: String) -> Option? { all.first { $0.long == name } }
+
+    static func option(short letter: Character) -> Option? { all.first { $0.short == letter } }
+}

@@ -1,0 +1,125 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// A request's command line, looked at and understood; stdin not yet read.
+struct RequestArguments: Sendable {
+    /// What the items make of the body.
+    enum Body: Sendable, Equatable {
+        /// The items say nothing; stdin may.
+        case unsaid
+        case json(JSONValue)
+        case form(String)
+        case raw(String)
+        case file(path: String)
+    }
+
+    /// As written; `nil` is GET, or POST when there is a body.
+    var method: HTTPMethod?
+    var url: URL
+    /// What the items set, in order.
+    var headers = HTTPHeaders()
+    /// What the items leave out.
+    var unsetHeaders: [String] = []
+    var body = Body.unsaid
+    var isForm: Bool
+
+    /// - Parameter readFile: Gives a file's bytes, for items with `@`.
+    init(
+        _ arguments: ParsedArguments, readFile: (String) throws(CommandError) -> [UInt8]
+    ) throws(CommandError) {
+        let line = try RequestLine(operands: arguments.operands)
+        var items: [RequestItem] = []
+        for text in line.items { items.append(try RequestItem(parsing: text, readFile: readFile)) }
+        method = line.method
+        isForm = arguments.isOn(.form)
+        let address = try URLSugar(
+            line.url,
+            query: items.compactMap { item in
+                guard case .query(let name, let value) = item else { return nil }
+                return (name, value)
+            })
+        url = address.url
+        if let raw = arguments.value(.raw) { body = .raw(raw) }
+        try takeCredential(arguments.value(.auth) ?? address.credential, arguments)
+        try takeHeaders(items)
+        try takeBody(items)
+    }
+
+    private mutating func takeCredential(
+        _ text: String?, _ arguments: ParsedArguments
+    ) throws(CommandError) {
+        guard let text else { return }
+        if arguments.value(.authType) == "bearer" {
+            headers.update(.authorization(bearerToken: text))
+            return
+        }
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let password = parts.count > 1 ? String(parts[1]) : ""
+        headers.update(.authorization(username: String(parts[0]), password: password))
+    }
+
+    private mutating func takeHeaders(_ items: [RequestItem]) throws(CommandError) {
+        var seen: Set<String> = []
+        for item in items {
+            switch item {
+            case .header(let name, let value):
+                // The first of a name replaces a default, further ones repeat the field.
+                if seen.insert(name.lowercased()).inserted {
+                    headers.update(name: name, value: value)
+                } else {
+                    headers.append(name: name, value: value)
+                }
+            case .emptyHeader(let name):
+                seen.insert(name.lowercased())
+                headers.update(name: name, value: "")
+            case .unsetHeader(let name):
+                headers.remove(name: name)
+                unsetHeaders.append(name)
+            case .query, .text, .json, .bodyFile: break
+            }
+        }
+        do {
+            try HTTPRequest(url: url, method: method ?? .get, headers: headers).checkSyntax()
+        } catch {
+            throw .usage("\(error)")
+        }
+    }
+
+    private mutating func takeBody(_ items: [RequestItem]) throws(CommandError) {
+        var json: JSONValue?
+        var pairs: [String] = []
+        var path: String?
+        for item in items {
+            switch item {
+            case .text(let name, let value):
+                try takeField(name, .string(value), value, &json, &pairs)
+            case .json(let name, let value):
+                try takeField(name, value, value.stringValue ?? value.text(), &json, &pairs)
+            case .bodyFile(let file):
+                guard path == nil else { throw .usage("@\(file): a second body file") }
+                path = file
+            case .header, .unsetHeader, .emptyHeader, .query: break
+            }
+        }
+        let sources = [
+            body != .unsaid ? "--raw" : nil, path.map { "@\($0)" },
+            json != nil || !pairs.isEmpty ? "fields" : nil,
+        ].compactMap(\.self)
+        guard sources.count < 2 else {
+            throw .usage("body: given twice: \(sources.joined(separator: " and "))")
+        }
+        if let json { body = .json(json) }
+        if !pairs.isEmpty { body = .form(pairs.joined(separator: "&")) }
+        if let path { body = .file(path: path) }
+    }
+
+    private func takeField(
+        _ name: String, _ value: JSONValue, _ text: String, _ json: inout JSONValue?,
+        _ pairs: inout [String]
+    ) throws(CommandError) {
+        guard isForm else {
+            return try NestedField(parsing: name).set(value, in: &json, name: name)
+        }
+        pairs.append("\(formEncoded(name))=\(formEncoded(text))")
+    }
+}

@@ -1,0 +1,143 @@
+import OutletHTTP
+
+/// One item behind the URL, in HTTPie's grammar.
+enum RequestItem: Sendable, Equatable {
+    /// `Name:value`.
+    case header(name: String, value: String)
+    /// `Name:`; leaves out a field that would be sent otherwise.
+    case unsetHeader(name: String)
+    /// `Name;`.
+    case emptyHeader(name: String)
+    /// `name==value`.
+    case query(name: String, value: String)
+    /// `name=text`.
+    case text(name: String, value: String)
+    /// `name:=json`.
+    case json(name: String, value: JSONValue)
+    /// `@path`: the whole body.
+    case bodyFile(path: String)
+}
+
+extension RequestItem {
+    private enum Separator: String, CaseIterable {
+        case query = "==", queryFile = "==@"
+        case json = ":=", jsonFile = ":=@"
+        case text = "=", textFile = "=@"
+        case header = ":", headerFile = ":@"
+        case emptyHeader = ";"
+    }
+
+    /// Reads one item.
+    ///
+    /// A backslash before `:`, `=`, `@` or `;` takes its meaning away; before anything else it
+    /// stands for itself. The first separator counts, the longest one at that place.
+    ///
+    /// - Parameter readFile: Gives a file's bytes, for the forms with `@`.
+    init(
+        parsing text: String, readFile: (String) throws(CommandError) -> [UInt8]
+    ) throws(CommandError) {
+        if text.hasPrefix("@"), text.utf8.count > 1 {
+            self = .bodyFile(path: String(text.dropFirst()))
+            return
+        }
+        guard !text.hasPrefix("http://"), !text.hasPrefix("https://") else {
+            throw .usage("item '\(text)': a second URL, one request has one")
+        }
+        guard let (name, separator, value) = RequestItem.split(text) else {
+            throw .usage(
+                "item '\(text)': has no separator",
+                advice: "Name:value, name==value, name=text or name:=json")
+        }
+        self = try RequestItem(text, name, separator, value, readFile: readFile)
+    }
+
+    private init(
+        _ text: String, _ name: String, _ separator: Separator, _ value: String,
+        readFile: (String) throws(CommandError) -> [UInt8]
+    ) throws(CommandError) {
+        switch separator {
+        case .header where value.isEmpty: self = .unsetHeader(name: name)
+        case .header: self = .header(name: name, value: value)
+        case .headerFile:
+            let content = try RequestItem.fileText(value, readFile)
+            self = .header(name: name, value: RequestItem.withoutLineEnd(content))
+        case .emptyHeader:
+            guard value.isEmpty else {
+                throw .usage(
+                    "item '\(text)': text behind ';'", advice: "an empty header is 'Name;'")
+            }
+            self = .emptyHeader(name: name)
+        case .query: self = .query(name: name, value: value)
+        case .queryFile:
+            let content = try RequestItem.fileText(value, readFile)
+            self = .query(name: name, value: RequestItem.withoutLineEnd(content))
+        case .text: self = .text(name: name, value: value)
+        case .textFile: self = .text(name: name, value: try RequestItem.fileText(value, readFile))
+        case .json:
+            self = .json(name: name, value: try RequestItem.json(text, Array(value.utf8)))
+        case .jsonFile: self = .json(name: name, value: try RequestItem.json(text, readFile(value)))
+        }
+        if [.header, .headerFile, .emptyHeader].contains(separator), name.isEmpty {
+            throw .usage("item '\(text)': a header without a name")
+        }
+    }
+
+    private static func json(_ item: String, _ bytes: [UInt8]) throws(CommandError) -> JSONValue {
+        do {
+            return try JSONValue(parsing: bytes)
+        } catch {
+            throw .usage(
+                "item '\(item)': \(error)", advice: "for text write 'name=text' with one '='")
+        }
+    }
+
+    private static func fileText(
+        _ path: String, _ readFile: (String) throws(CommandError) -> [UInt8]
+    ) throws(CommandError) -> String {
+        guard let text = String(validating: try readFile(path), as: UTF8.self) else {
+            throw .usage("\(path): not text in UTF-8")
+        }
+        return text
+    }
+
+    private static func withoutLineEnd(_ text: String) -> String {
+        String(text.reversed().drop { $0.isNewline }.reversed())
+    }
+
+    private static func split(_ text: String) -> (name: String, Separator, value: String)? {
+        var name: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.first {
+            if byte == UInt8(ascii: "\\"), let next = rest.dropFirst().first, isSpecial(next) {
+                name.append(next)
+                rest = rest.dropFirst(2)
+                continue
+            }
+            let found = Separator.allCases.filter { rest.starts(with: $0.rawValue.utf8) }
+                .max { $0.rawValue.utf8.count < $1.rawValue.utf8.count }
+            if let found {
+                let value = unescaped(rest.dropFirst(found.rawValue.utf8.count))
+                return (String(decoding: name, as: UTF8.self), found, value)
+            }
+            name.append(byte)
+            rest = rest.dropFirst()
+        }
+        return nil
+    }
+
+    private static func unescaped(_ bytes: ArraySlice<UInt8>) -> String {
+        var value: [UInt8] = []
+        var rest = bytes
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "\\"), let next = rest.first, isSpecial(next) {
+                value.append(next)
+                rest = rest.dropFirst()
+            } else {
+                value.append(byte)
+            }
+        }
+        return String(decoding: value, as: UTF8.self)
+    }
+
+    private static func isSpecial(_ byte: UInt8) -> Bool { ":=@;".utf8.contains(byte) }
+}

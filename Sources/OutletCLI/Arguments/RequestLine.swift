@@ -1,0 +1,49 @@
+import OutletHTTP
+
+/// The operands of a request: `[METHOD] URL [ITEM…]`.
+struct RequestLine: Sendable, Equatable {
+    /// As written; `nil` leaves the choice to the body.
+    var method: HTTPMethod?
+    var url: String
+    var items: [String]
+
+    private static let knownMethods: Set<String> = [
+        "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE",
+    ]
+
+    static func isKnownMethod(_ word: String) -> Bool { knownMethods.contains(word.uppercased()) }
+
+    /// Tells a method from a URL: a known method in any case, or capitals, with a word behind.
+    init(operands: [String]) throws(CommandError) {
+        guard let first = operands.first else {
+            throw .usage("no URL given", advice: "try 'outlet :8080/get' or 'outlet --help'")
+        }
+        guard RequestLine.isMethod(first) else {
+            if operands.count > 1, RequestLine.isWord(first), RequestLine.isWord(operands[1]) {
+                throw .usage(
+                    "\(first): neither a verb nor a method",
+                    advice: "methods of your own are written in capitals; see 'outlet --help'")
+            }
+            method = nil
+            url = first
+            items = Array(operands.dropFirst())
+            return
+        }
+        guard operands.count > 1 else {
+            throw .usage("\(first): no URL given", advice: "try 'outlet \(first) :8080/get'")
+        }
+        method = HTTPMethod(rawValue: first.uppercased())
+        url = operands[1]
+        items = Array(operands.dropFirst(2))
+    }
+
+    private static func isMethod(_ word: String) -> Bool {
+        if isKnownMethod(word) { return true }
+        return word.utf8.count > 1 && word.first?.isLetter == true
+            && word.allSatisfy { $0.isASCII && ($0.isUppercase || $0.isNumber || $0 == "-") }
+    }
+
+    private static func isWord(_ text: String) -> Bool {
+        !text.isEmpty && text.allSatisfy { $0.isASCII && $0.isLetter }
+    }
+}

@@ -1,0 +1,106 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// Makes a full address of what people type.
+///
+/// `:3000/x` is `http://localhost:3000/x`, `host/x` is `http://host/x`, `://host` is
+/// `http://host`. A name and a password in the address are taken out, for the credential.
+struct URLSugar: Sendable, Equatable {
+    var url: URL
+    /// `user:password` from the address, its escapes undone.
+    var credential: String?
+
+    init(_ text: String, query: [(name: String, value: String)] = []) throws(CommandError) {
+        var address = URLSugar.withScheme(text)
+        credential = URLSugar.takeCredential(from: &address)
+        if let fragment = address.firstIndex(of: "#") { address = String(address[..<fragment]) }
+        if !query.isEmpty {
+            let pairs = query.map { pair in
+                "\(percentEncoded(pair.name))=\(percentEncoded(pair.value))"
+            }
+            let joint = !address.contains("?") ? "?" : address.hasSuffix("?") ? "" : "&"
+            address += joint + pairs.joined(separator: "&")
+        }
+        let shown = Redaction.url(address)
+        guard let url = URL(string: address), let scheme = url.scheme else {
+            throw .usage("\(shown): not a URL")
+        }
+        guard ["http", "https"].contains(scheme.lowercased()) else {
+            throw .usage("\(shown): scheme '\(scheme)': only http and https are spoken")
+        }
+        guard let host = url.host(), !host.isEmpty else { throw .usage("\(shown): has no host") }
+        self.url = url
+    }
+
+    private static func withScheme(_ text: String) -> String {
+        if text.hasPrefix("://") { return "http" + text }
+        if text.hasPrefix("//") { return "http:" + text }
+        if hasScheme(text) { return text }
+        // ':3000/x' and ':/x' are on this machine; '::1' would be an address without its brackets.
+        if text.hasPrefix(":"), !text.hasPrefix("::") {
+            let port = text.dropFirst().prefix { $0.isASCII && $0.isNumber }
+            let rest = text.dropFirst(port.count + 1)
+            return "http://localhost" + (port.isEmpty ? "" : ":\(port)") + rest
+        }
+        return "http://" + text
+    }
+
+    /// Whether a text begins with a scheme and `://` (RFC 3986 §3.1).
+    private static func hasScheme(_ text: String) -> Bool {
+        guard let end = text.firstRange(of: "://")?.lowerBound, let first = text.first else {
+            return false
+        }
+        return first.isASCII && first.isLetter
+            && text[..<end].allSatisfy {
+                $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0))
+            }
+    }
+
+    private static func takeCredential(from address: inout String) -> String? {
+        guard let scheme = address.firstRange(of: "://") else { return nil }
+        let authority = address[scheme.upperBound...].prefix { !"/?#".contains($0) }
+        guard let at = authority.lastIndex(of: "@") else { return nil }
+        let parsed = URL(string: "http://\(authority[...at])host")
+        address.removeSubrange(scheme.upperBound...at)
+        guard let user = parsed?.user(percentEncoded: false) else { return nil }
+        return "\(user):\(parsed?.password(percentEncoded: false) ?? "")"
+    }
+}
+
+/// A text for a query: all but unreserved characters escaped (RFC 3986 §2.3).
+func percentEncoded(_ text: String) -> String {
+    escaped(text) { byte in
+        switch byte {
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
+        default: false
+        }
+    }
+}
+
+/// A text for a form: blanks are `+` (the URL standard's application/x-www-form-urlencoded).
+func formEncoded(_ text: String) -> String {
+    escaped(text) { byte in
+        switch byte {
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "*"),
+            UInt8(ascii: " "):
+            true
+        default: false
+        }
+    }.replacing(" ", with: "+")
+}
+
+private func escaped(_ text: String, keeping isKept: (UInt8) -> Bool) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var bytes: [UInt8] = []
+    for byte in text.utf8 {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            bytes.append(byte)
+        case _ where isKept(byte): bytes.append(byte)
+        default:
+            bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+}

@@ -1,0 +1,79 @@
+/// What the program can be asked to do.
+enum Verb: String, Sendable, CaseIterable {
+    case request
+    case pluginsList = "plugins list"
+    case pluginsInspect = "plugins inspect"
+    case pluginsCall = "plugins call"
+    case demo
+    case help
+
+    /// How the verb is called, one line per form.
+    var synopses: [String] {
+        switch self {
+        case .request: ["outlet [METHOD] URL [ITEM…]"]
+        case .pluginsList: ["outlet plugins list DIR…"]
+        case .pluginsInspect:
+            ["outlet plugins inspect FILE", "outlet plugins inspect ID --plugins DIR"]
+        case .pluginsCall: ["outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR"]
+        case .demo: ["outlet demo [--plugins DIR]"]
+        case .help: ["outlet help [VERB]"]
+        }
+    }
+
+    /// What the verb does, in one line.
+    var summary: String {
+        switch self {
+        case .request: "Sends one HTTP request, through plugins if asked to."
+        case .pluginsList: "Lists the plugins of a directory, and why others cannot be used."
+        case .pluginsInspect: "Shows what a plugin says of itself: hooks, functions, permissions."
+        case .pluginsCall: "Calls a function that a plugin exports, by name."
+        case .demo: "Runs a few requests through sample plugins and a server of its own."
+        case .help: "Explains a verb."
+        }
+    }
+
+    /// The words that select the verb; none for a request.
+    var words: [String] {
+        self == .request ? [] : rawValue.split(separator: " ").map(String.init)
+    }
+}
+
+extension Verb {
+    /// What the operands ask for.
+    ///
+    /// A first word that names a verb is one; a host of that name is written `http://demo/`.
+    ///
+    /// - Returns: The verb, and the operands behind its words.
+    static func selected(
+        by operands: [String]
+    ) throws(CommandError) -> (verb: Verb, operands: [String]) {
+        guard let first = operands.first else { return (.request, []) }
+        let sameStart = allCases.filter { $0.words.first == first }
+        if sameStart.isEmpty {
+            try refuseMistypedVerb(first)
+            return (.request, operands)
+        }
+        for verb in sameStart where operands.starts(with: verb.words) {
+            return (verb, Array(operands.dropFirst(verb.words.count)))
+        }
+        let choices = sameStart.compactMap { $0.words.dropFirst().first }
+        let list = choices.joined(separator: ", ")
+        guard operands.count > 1 else {
+            throw .usage("\(first): what to do is missing: one of \(list)")
+        }
+        let nearest = Suggestion.nearest(to: operands[1], among: choices)
+        throw .usage(
+            "\(first) \(operands[1]): no such verb: there are \(list)",
+            advice: nearest.map { "did you mean '\(first) \($0)'?" } ?? "see 'outlet --help'")
+    }
+
+    private static func refuseMistypedVerb(_ word: String) throws(CommandError) {
+        guard word.utf8.count >= 4, word.allSatisfy({ $0.isASCII && $0.isLowercase }),
+            !RequestLine.isKnownMethod(word),
+            let verb = Suggestion.nearest(to: word, among: Set(allCases.compactMap(\.words.first)))
+        else { return }
+        throw .usage(
+            "\(word): no such verb",
+            advice: "did you mean '\(verb)'? a host of that name is 'http://\(word)/'")
+    }
+}

@@ -1,0 +1,57 @@
+/// What the program answers to the shell; 0 to 7 and 130 mean what they mean in HTTPie.
+public enum ExitCode: Int32, Sendable, CaseIterable {
+    /// The response arrived, and its status is below 300.
+    case ok = 0
+    /// No response, a broken one, or a body that is not what it claims to be.
+    case failure = 1
+    /// The time allowed has passed.
+    case timeout = 2
+    /// The status is 3xx, and redirects are not followed.
+    case redirection = 3
+    /// The status is 4xx.
+    case clientError = 4
+    /// The status is 5xx.
+    case serverError = 5
+    /// More redirects than allowed.
+    case tooManyRedirects = 6
+    /// No plugin could be used, or a plugin failed the request.
+    case plugin = 7
+    /// The command line is wrong.
+    case usage = 64
+    /// A plugin directory or file cannot be read.
+    case noInput = 66
+    /// Ended by SIGINT (^C).
+    case interrupted = 130
+    /// Ended by SIGTERM.
+    case terminated = 143
+}
+
+extension ExitCode {
+    /// The code that stands for a response's status.
+    public init(status: Int) {
+        switch status {
+        case 300..<400: self = .redirection
+        case 400..<500: self = .clientError
+        case 500..<600: self = .serverError
+        default: self = .ok
+        }
+    }
+
+    /// What the code means, as the help says it.
+    public var explanation: String {
+        switch self {
+        case .ok: "response with a status below 300"
+        case .failure: "no response, a broken one, or JSON that does not decode"
+        case .timeout: "the time allowed has passed"
+        case .redirection: "status 3xx, not followed (see --follow)"
+        case .clientError: "status 4xx"
+        case .serverError: "status 5xx"
+        case .tooManyRedirects: "more redirects than --max-redirects"
+        case .plugin: "no usable plugin, or a plugin failed the request"
+        case .usage: "wrong command line"
+        case .noInput: "plugin directory or file unreadable"
+        case .interrupted: "interrupted (SIGINT)"
+        case .terminated: "terminated (SIGTERM)"
+        }
+    }
+}

@@ -1,0 +1,133 @@
+public import FoundationEssentials
+
+/// How a JSON value is laid out as text.
+public struct JSONFormat: Sendable, Equatable {
+    /// Blanks per level; `nil` writes everything on one line without blanks.
+    public var indent: Int?
+    /// Whether members are sorted by name instead of kept in order.
+    public var sortsMembers: Bool
+    /// What stands before and after each token, such as colours; `nil` for nothing.
+    package var palette: JSONPalette?
+
+    /// Makes a layout.
+    public init(indent: Int? = nil, sortsMembers: Bool = false) {
+        self.indent = indent
+        self.sortsMembers = sortsMembers
+        self.palette = nil
+    }
+
+    /// One line, no blanks.
+    public static let compact = JSONFormat()
+    /// A line per member and element, two blanks per level.
+    public static let pretty = JSONFormat(indent: 2)
+}
+
+/// What is written before each kind of token, and after it.
+package struct JSONPalette: Sendable, Equatable {
+    package var name: String
+    package var string: String
+    package var number: String
+    package var literal: String
+    package var reset: String
+
+    package init(name: String, string: String, number: String, literal: String, reset: String) {
+        self.name = name
+        self.string = string
+        self.number = number
+        self.literal = literal
+        self.reset = reset
+    }
+}
+
+extension JSONValue {
+    /// The value as JSON in UTF-8, without a line break at its end.
+    public func serialized(_ format: JSONFormat = .compact) -> Data {
+        var writer = JSONWriter(format: format)
+        writer.write(self, level: 0)
+        return Data(writer.bytes)
+    }
+
+    /// The value as JSON.
+    public func text(_ format: JSONFormat = .compact) -> String {
+        var writer = JSONWriter(format: format)
+        writer.write(self, level: 0)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+}
+
+struct JSONWriter {
+    private(set) var bytes: [UInt8] = []
+    private let format: JSONFormat
+
+    init(format: JSONFormat) { self.format = format }
+
+    mutating func write(_ value: JSONValue, level: Int) {
+        switch value {
+        case .null: paint(format.palette?.literal) { $0.put("null") }
+        case .bool(let value): paint(format.palette?.literal) { $0.put(value ? "true" : "false") }
+        case .number(let number): paint(format.palette?.number) { $0.put(number.text) }
+        case .string(let string): paint(format.palette?.string) { $0.putQuoted(string) }
+        case .array(let elements):
+            writeList(elements, "[", "]", level: level) { $0.write($1, level: level + 1) }
+        case .object(let object):
+            let members =
+                format.sortsMembers ? object.members.sorted { $0.name < $1.name } : object.members
+            writeList(members, "{", "}", level: level) { writer, member in
+                writer.paint(writer.format.palette?.name) { $0.putQuoted(member.name) }
+                writer.put(writer.format.indent == nil ? ":" : ": ")
+                writer.write(member.value, level: level + 1)
+            }
+        }
+    }
+
+    private mutating func writeList<Element>(
+        _ elements: [Element], _ open: String, _ close: String, level: Int,
+        _ write: (inout JSONWriter, Element) -> Void
+    ) {
+        put(open)
+        var isFirst = true
+        for element in elements {
+            if !isFirst { put(",") }
+            isFirst = false
+            breakLine(level: level + 1)
+            write(&self, element)
+        }
+        if !elements.isEmpty { breakLine(level: level) }
+        put(close)
+    }
+
+    private mutating func breakLine(level: Int) {
+        guard let indent = format.indent else { return }
+        bytes.append(UInt8(ascii: "\n"))
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: indent * level))
+    }
+
+    private mutating func paint(_ colour: String?, _ body: (inout JSONWriter) -> Void) {
+        if let colour { put(colour) }
+        body(&self)
+        if colour != nil, let palette = format.palette { put(palette.reset) }
+    }
+
+    private mutating func put(_ text: String) { bytes.append(contentsOf: text.utf8) }
+
+    private mutating func putQuoted(_ string: String) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in string.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""): put("\\\"")
+            case UInt8(ascii: "\\"): put("\\\\")
+            case 0x08: put("\\b")
+            case 0x09: put("\\t")
+            case 0x0A: put("\\n")
+            case 0x0C: put("\\f")
+            case 0x0D: put("\\r")
+            // DEL need not be escaped, but a terminal should not get it raw.
+            case 0x00..<0x20, 0x7F:
+                put(byte < 0x10 ? "\\u000" : "\\u00")
+                put(String(byte, radix: 16))
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}

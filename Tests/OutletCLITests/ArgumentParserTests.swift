@@ -1,0 +1,125 @@
+import Testing
+
+@testable import OutletCLI
+
+struct WrongLine: Sendable {
+    let arguments: [String]
+    let message: String
+    let advice: String
+
+    init(_ arguments: String..., message: String, advice: String = "see 'outlet --help'") {
+        self.arguments = arguments
+        self.message = message
+        self.advice = advice
+    }
+}
+
+private let wrongLines = [
+    WrongLine(
+        "--verbos", ":80", message: "--verbos: no such option",
+        advice: "did you mean '--verbose'?"),
+    WrongLine("--zzz", ":80", message: "--zzz: no such option"),
+    WrongLine("-Z", ":80", message: "-Z: no such option"),
+    WrongLine("--timeout", message: "--timeout: the value is missing: SECONDS"),
+    WrongLine("--json=1", message: "--json: takes no value"),
+    WrongLine(
+        "--color=allways", message: "--color: allways: not one of auto, always, never",
+        advice: "did you mean 'always'?"),
+    WrongLine("demo", "--follow", message: "--follow: not an option of 'outlet demo'"),
+    WrongLine("plugins", message: "plugins: what to do is missing: one of list, inspect, call"),
+    WrongLine(
+        "plugins", "lsit", message: "plugins lsit: no such verb: there are list, inspect, call",
+        advice: "did you mean 'plugins list'?"),
+    WrongLine(
+        "plugin", "list", message: "plugin: no such verb",
+        advice: "did you mean 'plugins'? a host of that name is 'http://plugin/'"),
+]
+
+@Suite struct ArgumentParserTests {
+    @Test func `options stand anywhere, values attached or apart`() throws {
+        let parsed = try ArgumentParser.parse([
+            "--timeout=2.5", "GET", "-o", "file", ":80/", "--plugins", "a", "-vF", "--plugins=b",
+            "x==1",
+        ])
+        #expect(parsed.verb == .request)
+        #expect(parsed.operands == ["GET", ":80/", "x==1"])
+        #expect(parsed.value(.timeout) == "2.5")
+        #expect(parsed.value(.output) == "file")
+        #expect(parsed.values(.plugins) == ["a", "b"])
+        #expect(parsed.isOn(.verbose) && parsed.isOn(.follow))
+    }
+
+    @Test func `a value may follow its letter`() throws {
+        #expect(try ArgumentParser.parse(["-vofile", ":80"]).value(.output) == "file")
+    }
+
+    @Test func `two dashes end the options`() throws {
+        let parsed = try ArgumentParser.parse([":80", "--", "--verbose", "-x:1"])
+        #expect(parsed.operands == [":80", "--verbose", "-x:1"])
+        #expect(!parsed.isOn(.verbose))
+    }
+
+    @Test func `a switch that is on by default can be turned off`() throws {
+        #expect(try ArgumentParser.parse([":80"]).isOn(.checkStatus))
+        #expect(try !ArgumentParser.parse([":80", "--no-check-status"]).isOn(.checkStatus))
+        #expect(try !ArgumentParser.parse([":80", "-F", "--no-follow"]).isOn(.follow))
+    }
+
+    @Test func `verbs take their words, all else is a request`() throws {
+        #expect(try ArgumentParser.parse(["plugins", "list", "dir"]).verb == .pluginsList)
+        #expect(try ArgumentParser.parse(["plugins", "list", "dir"]).operands == ["dir"])
+        #expect(try ArgumentParser.parse(["--plugins", "d", "demo"]).verb == .demo)
+        #expect(try ArgumentParser.parse(["demo.example"]).verb == .request)
+    }
+
+    @Test(arguments: wrongLines)
+    func `a wrong command line names what is wrong and what may be meant`(line: WrongLine) {
+        let error = #expect(throws: CommandError.self) { try ArgumentParser.parse(line.arguments) }
+        #expect(error?.exitCode == .usage)
+        #expect(error?.message == line.message)
+        #expect(error?.advice == line.advice)
+    }
+
+    @Test func `help is given on a line that is wrong otherwise`() throws {
+        let parsed = try ArgumentParser.parse(["plugins", "--help"])
+        #expect(parsed.isOn(.help))
+    }
+
+    @Test func `names and letters of options are unique, and each has a verb`() {
+        #expect(Set(OptionTable.all.map(\.long)).count == Option.ID.allCases.count)
+        #expect(OptionTable.all.count == Option.ID.allCases.count)
+        let letters = OptionTable.all.compactMap(\.short)
+        #expect(Set(letters).count == letters.count)
+        #expect(OptionTable.all.allSatisfy { !$0.verbs.isEmpty && $0.summary.hasSuffix(".") })
+    }
+
+    @Test(arguments: [
+        ("verbose", "verbsoe", 1), ("plugins", "plugin", 1), ("a", "xyz", 3), ("", "ab", 2),
+    ])
+    func `the distance counts left out, added, changed and swapped letters`(
+        a: String, b: String, distance: Int
+    ) {
+        #expect(Suggestion.distance(a, b) == distance)
+    }
+}
+
+@Suite struct HelpTests {
+    @Test func `the overview names every verb, option and exit code within 80 columns`() {
+        let text = Help.overview(style: .plain)
+        for verb in Verb.allCases { #expect(text.contains(verb.synopses[0])) }
+        for option in OptionTable.all where option.verbs.contains(.request) {
+            #expect(text.contains("--\(option.long)"))
+        }
+        for code in ExitCode.allCases { #expect(text.contains(code.explanation)) }
+        for line in text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+    }
+
+    @Test(arguments: Verb.allCases)
+    func `each verb has a page with its own options`(verb: Verb) {
+        let text = Help.page(for: verb, style: .plain)
+        #expect(text.contains(verb.synopses[0]))
+        for option in OptionTable.all where !option.verbs.contains(verb) {
+            #expect(!text.contains("--\(option.long) "))
+        }
+    }
+}

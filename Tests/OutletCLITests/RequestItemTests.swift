@@ -1,0 +1,210 @@
+import FoundationEssentials
+import OutletHTTP
+import Testing
+
+@testable import OutletCLI
+
+private func item(_ text: String) throws -> RequestItem {
+    try RequestItem(parsing: text) { path throws(CommandError) in Array("<\(path)>\n".utf8) }
+}
+
+@Suite struct RequestItemTests {
+    @Test(arguments: [
+        ("Name:value", RequestItem.header(name: "Name", value: "value")),
+        ("Host:a:80", .header(name: "Host", value: "a:80")),
+        ("Name:", .unsetHeader(name: "Name")),
+        ("Name;", .emptyHeader(name: "Name")),
+        ("X:@f", .header(name: "X", value: "<f>")),
+        ("q==1", .query(name: "q", value: "1")),
+        ("q==", .query(name: "q", value: "")),
+        ("q==a=b", .query(name: "q", value: "a=b")),
+        ("q==@f", .query(name: "q", value: "<f>")),
+        ("a=b", .text(name: "a", value: "b")),
+        ("a=b:c", .text(name: "a", value: "b:c")),
+        ("a=@f", .text(name: "a", value: "<f>\n")),
+        ("a:=3", .json(name: "a", value: 3)),
+        ("a:=[1,{\"b\":null}]", .json(name: "a", value: [1, ["b": nil]])),
+        ("@f", .bodyFile(path: "f")),
+        (#"a\:b=c"#, .text(name: "a:b", value: "c")),
+        (#"a\==b"#, .text(name: "a=", value: "b")),
+        (#"a=C:\dir"#, .text(name: "a", value: #"C:\dir"#)),
+        (#"a\[b]=1"#, .text(name: #"a\[b]"#, value: "1")),
+        ("é=ü", .text(name: "é", value: "ü")),
+    ])
+    func `an item is read by its first separator`(text: String, expected: RequestItem) throws {
+        #expect(try item(text) == expected)
+    }
+
+    @Test(arguments: [
+        ("novalue", "item 'novalue': has no separator"),
+        ("a;b", "item 'a;b': text behind ';'"),
+        (":x", "item ':x': a header without a name"),
+        ("http://a/", "item 'http://a/': a second URL, one request has one"),
+        (
+            "a:=nope",
+            "item 'a:=nope': not JSON at byte 1 (line 1, column 2): found 'o', expected 'null'"
+        ),
+    ])
+    func `a wrong item is named`(text: String, message: String) {
+        let error = #expect(throws: CommandError.self) { try item(text) }
+        #expect(error?.message == message)
+        #expect(error?.exitCode == .usage)
+    }
+}
+
+@Suite struct NestedFieldTests {
+    private func build(_ fields: [(String, JSONValue)]) throws -> String? {
+        var root: JSONValue?
+        for (name, value) in fields {
+            try NestedField(parsing: name).set(value, in: &root, name: name)
+        }
+        return root?.text()
+    }
+
+    @Test func `names lead into objects and arrays`() throws {
+        let text = try build([
+            ("a[b][c]", 1), ("a[b][d]", 2), ("l[]", "x"), ("l[]", "y"), ("l[3]", "z"),
+            ("e[][k]", 1),
+        ])
+        #expect(
+            text == #"{"a":{"b":{"c":1,"d":2}},"l":["x","y",null,"z"],"e":[{"k":1}]}"#)
+    }
+
+    @Test func `the whole may be an array`() throws {
+        #expect(try build([("[]", 1), ("[]", 2), ("[0]", 3)]) == "[3,2]")
+    }
+
+    @Test func `escapes keep brackets and digits as names`() throws {
+        #expect(try build([(#"a\[b\]"#, 1), (#"c[\0]"#, 2)]) == #"{"a[b]":1,"c":{"0":2}}"#)
+    }
+
+    @Test func `a later value replaces an earlier one`() throws {
+        #expect(try build([("a", 1), ("a", 2)]) == #"{"a":2}"#)
+    }
+
+    @Test(arguments: [
+        ("a[b", "field 'a[b': ']' is missing"),
+        ("a[b]c", "field 'a[b]c': text behind ']'"),
+        ("a[10000]", "field 'a[10000]': index 10000: larger than 9999"),
+    ])
+    func `a wrong name is named`(name: String, message: String) {
+        let error = #expect(throws: CommandError.self) { try NestedField(parsing: name) }
+        #expect(error?.message == message)
+    }
+
+    @Test func `what is there already is not turned into something else`() {
+        let error = #expect(throws: CommandError.self) { try build([("a", "x"), ("a[b]", 1)]) }
+        #expect(error?.message == "field 'a[b]': a string, not an object, is already there")
+    }
+}
+
+@Suite struct RequestLineTests {
+    @Test(
+        arguments: [
+            (["host"], nil, "host", []),
+            (["get", "host"], "GET", "host", []),
+            (["PURGE", "host", "a=b"], "PURGE", "host", ["a=b"]),
+            (["localhost", "a=b"], nil, "localhost", ["a=b"]),
+            ([":80/x", "A:b"], nil, ":80/x", ["A:b"]),
+        ] as [([String], String?, String, [String])])
+    func `the method is told from the URL`(
+        operands: [String], method: String?, url: String, items: [String]
+    ) throws {
+        let line = try RequestLine(operands: operands)
+        #expect(line.method?.rawValue == method)
+        #expect(line.url == url)
+        #expect(line.items == items)
+    }
+
+    @Test(arguments: [[], ["GET"], ["install", "thing"]])
+    func `a line without a URL is refused`(operands: [String]) {
+        let error = #expect(throws: CommandError.self) { try RequestLine(operands: operands) }
+        #expect(error?.exitCode == .usage)
+    }
+}
+
+@Suite struct URLSugarTests {
+    @Test(arguments: [
+        (":3000/x", "http://localhost:3000/x"),
+        (":/x", "http://localhost/x"),
+        (":3000", "http://localhost:3000"),
+        ("host/path", "http://host/path"),
+        ("host:80?u=http://x", "http://host:80?u=http://x"),
+        ("://host", "http://host"),
+        ("https://a.b/c?d#e", "https://a.b/c?d"),
+        ("[::1]:8080/", "http://[::1]:8080/"),
+        ("host/a b", "http://host/a%20b"),
+        ("HTTP://h", "HTTP://h"),
+    ])
+    func `short forms become addresses`(text: String, expected: String) throws {
+        #expect(try URLSugar(text).url.absoluteString == expected)
+    }
+
+    @Test(arguments: [
+        ("host/", "http://host/?a=b%20%26&c%C3%A9="),
+        ("host/?x=1", "http://host/?x=1&a=b%20%26&c%C3%A9="),
+    ])
+    func `query items go behind the query that is there`(text: String, expected: String) throws {
+        let sugar = try URLSugar(text, query: [("a", "b &"), ("cé", "")])
+        #expect(sugar.url.absoluteString == expected)
+    }
+
+    @Test func `name and password leave the address`() throws {
+        let sugar = try URLSugar("https://me:p%40ss@host/a@b")
+        #expect(sugar.url.absoluteString == "https://host/a@b")
+        #expect(sugar.credential == "me:p@ss")
+    }
+
+    @Test(arguments: [
+        ("ftp://h/", "ftp://h/: scheme 'ftp': only http and https are spoken"),
+        ("http://", "http://: has no host"),
+        ("http:///x", "http:///x: has no host"),
+    ])
+    func `what cannot be asked for is refused`(text: String, message: String) {
+        let error = #expect(throws: CommandError.self) { try URLSugar(text) }
+        #expect(error?.message == message)
+    }
+}
+
+@Suite struct RequestArgumentsTests {
+    private func request(_ arguments: String...) throws -> RequestArguments {
+        try RequestArguments(ArgumentParser.parse(arguments)) { path throws(CommandError) in
+            Array(path.utf8)
+        }
+    }
+
+    @Test func `fields become a JSON object in order`() throws {
+        let request = try request(":80", "b=1", "a:=2", "c[d]=x")
+        #expect(request.body == .json(["b": "1", "a": 2, "c": ["d": "x"]]))
+    }
+
+    @Test func `fields become a form where asked`() throws {
+        let request = try request(":80", "-f", "a b=c&d", "n:=3")
+        #expect(request.body == .form("a+b=c%26d&n=3"))
+    }
+
+    @Test func `headers replace, repeat, empty and unset`() throws {
+        let request = try request(":80", "A:1", "a:2", "B;", "User-Agent:")
+        #expect(request.headers.map(\.description) == ["A: 1", "a: 2", "B: "])
+        #expect(request.unsetHeaders == ["User-Agent"])
+    }
+
+    @Test func `a credential becomes a header`() throws {
+        #expect(try request("u:p@h").headers["Authorization"] == "Basic dTpw")
+        #expect(try request("h", "-a", "u:p:q").headers["Authorization"] == "Basic dTpwOnE=")
+        #expect(
+            try request("h", "--auth-type=bearer", "--auth=t").headers["Authorization"]
+                == "Bearer t")
+    }
+
+    @Test(arguments: [
+        [":80", "a=1", "--raw=x"], [":80", "@f", "a=1"], [":80", "@f", "@g"],
+        [":80", "Bad Name:x"], [":80", "X:a\nb"],
+    ])
+    func `what contradicts itself is refused`(arguments: [String]) {
+        let error = #expect(throws: CommandError.self) {
+            try RequestArguments(ArgumentParser.parse(arguments)) { _ throws(CommandError) in [] }
+        }
+        #expect(error?.exitCode == .usage)
+    }
+}
