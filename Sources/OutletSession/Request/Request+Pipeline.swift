@@ -138,15 +138,3 @@ extension Request {
         return task
     }
 }
-
-/// Lets the first of several answers pass.
-final class AnswerOnce: Sendable {
-    private let isClaimed = Lock(false)
-
-    func claim() -> Bool {
-        isClaimed.withLock { isClaimed in
-            defer { isClaimed = true }
-            return !isClaimed
-        }
-    }
-}

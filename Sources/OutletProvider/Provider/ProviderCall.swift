@@ -1,0 +1,232 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+
+/// One call of a provider: the hooks of all plugins around one request, live or stubbed.
+///
+/// Holds what the request needs, so that it goes on when the provider is gone.
+final class ProviderCall: Sendable {
+    private let target: any TargetType
+    private let plugins: [any PluginType]
+    private let session: Session
+    private let queue: DispatchQueue?
+    private let token: CancellableToken
+    private let completion: Completion
+
+    init(
+        target: any TargetType, plugins: [any PluginType], session: Session, queue: DispatchQueue?,
+        token: CancellableToken, completion: @escaping Completion
+    ) {
+        self.target = target
+        self.plugins = plugins
+        self.session = session
+        self.queue = queue
+        self.token = token
+        self.completion = completion
+    }
+
+    // MARK: To the network
+
+    /// Sends a request through the session; the plugins prepare it before each attempt.
+    func send(_ request: HTTPRequest) {
+        var described = request
+        if !plugins.isEmpty { described.describe(target) }
+        let interceptor = PluginInterceptor(call: self)
+        let dataRequest = session.request(
+            described, interceptor: plugins.isEmpty ? nil : interceptor)
+        interceptor.attach(dataRequest)
+        let codes = target.validationType.statusCodes
+        if !codes.isEmpty { dataRequest.validate(statusCode: codes) }
+        dataRequest.response(queue: queue) { response in
+            self.finish(Self.convert(response))
+        }
+        // Whether or not the session starts requests by itself, a provider's call starts.
+        dataRequest.resume()
+        token.onCancel { dataRequest.cancel() }
+    }
+
+    private static func convert(
+        _ response: DataResponse<Data?, SessionError>
+    ) -> Result<Response, ProviderError> {
+        let received = response.response.map { head in
+            Response(
+                statusCode: head.statusCode, data: response.data ?? Data(),
+                request: response.request, response: head, metrics: response.metrics)
+        }
+        switch (response.result, received) {
+        case (.success, let received?): return .success(received)
+        case (.success, nil):
+            let error = TransferError(
+                code: .unknown, reason: "the request ended with neither a response nor an error")
+            return .failure(.underlying(error, nil))
+        case (.failure(let error), let received): return .failure(.underlying(error, received))
+        }
+    }
+
+    // MARK: To the sample
+
+    /// Answers with the endpoint's sample, after the delay, all hooks included.
+    func stub(_ request: HTTPRequest, _ endpoint: Endpoint, delay: Double?) {
+        let prepared: HTTPRequest
+        do {
+            var described = request
+            if !plugins.isEmpty { described.describe(target) }
+            prepared = try prepare(described)
+        } catch {
+            fail(.underlying(SessionError.requestAdaptationFailed(error: error), nil))
+            return
+        }
+        willSend(StubbedRequest(request: prepared, session: session))
+        let answered = AnswerOnce()
+        let answer: @Sendable () -> Void = {
+            guard answered.claim() else { return }
+            self.finish(self.sample(endpoint, prepared))
+        }
+        guard let delay else {
+            if let queue { queue.async(execute: answer) } else { answer() }
+            return
+        }
+        let queue = queue ?? session.callbackQueue
+        queue.asyncAfter(deadline: .now() + delay, execute: answer)
+        token.onCancel { queue.async(execute: answer) }
+    }
+
+    private func sample(
+        _ endpoint: Endpoint, _ request: HTTPRequest
+    ) -> Result<Response, ProviderError> {
+        guard !token.isCancelled else {
+            return .failure(.underlying(SessionError.explicitlyCancelled, nil))
+        }
+        let response: Response
+        switch endpoint.sampleResponseClosure() {
+        case .networkResponse(let code, let data):
+            response = Response(statusCode: code, data: data, request: request)
+        case .response(let head, let data):
+            response = Response(
+                statusCode: head.statusCode, data: data, request: request, response: head)
+        case .networkError(let error): return .failure(.underlying(error, nil))
+        }
+        let codes = target.validationType.statusCodes
+        guard codes.isEmpty || codes.contains(response.statusCode) else {
+            let error = SessionError.responseValidationFailed(
+                reason: .unacceptableStatusCode(code: response.statusCode))
+            return .failure(.underlying(error, response))
+        }
+        return .success(response)
+    }
+
+    // MARK: Hooks
+
+    func prepare(_ request: HTTPRequest) throws -> HTTPRequest {
+        try plugins.reduce(request) { try $1.prepare($0, target: target) }
+    }
+
+    func willSend(_ request: any RequestType) {
+        for plugin in plugins { plugin.willSend(request, target: target) }
+    }
+
+    /// Fails before anything was sent, where the completion is wanted.
+    func fail(_ error: ProviderError) {
+        (queue ?? session.callbackQueue).async { self.finish(.failure(error)) }
+    }
+
+    private func finish(_ result: Result<Response, ProviderError>) {
+        for plugin in plugins { plugin.didReceive(result, target: target) }
+        completion(plugins.reduce(result) { $1.process($0, target: target) })
+    }
+}
+
+/// Runs `prepare` and `willSend` of all plugins before each attempt of the session's request.
+private final class PluginInterceptor: RequestInterceptor {
+    private let call: ProviderCall
+    /// Weak: the request holds this interceptor.
+    private struct WeakRequest { weak var request: Request? }
+    private let request = Lock(WeakRequest())
+
+    init(call: ProviderCall) {
+        self.call = call
+    }
+
+    func attach(_ request: Request) {
+        self.request.withLock { $0.request = request }
+    }
+
+    func adapt(
+        _ request: HTTPRequest, using state: RequestAdapterState,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) {
+        completion(
+            Result {
+                var described = request
+                described.attributes["request.id"] = state.requestID.uuidString
+                described.attributes["request.attempt"] = "\(state.retryCount + 1)"
+                let prepared = try call.prepare(described)
+                call.willSend(
+                    SentRequest(
+                        request: prepared, session: state.session,
+                        sent: self.request.withLock { $0.request }))
+                return prepared
+            })
+    }
+
+    func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+    ) { completion(.doNotRetry) }
+}
+
+/// A request of the session, as plugins see it.
+private struct SentRequest: RequestType {
+    let request: HTTPRequest?
+    let session: Session
+    let sent: Request?
+
+    var sessionHeaders: [String: String] { session.sessionConfiguration.headers.dictionary }
+
+    func authenticate(
+        username: String, password: String, persistence: Credential.Persistence
+    ) -> Self {
+        authenticate(
+            with: Credential(user: username, password: password, persistence: persistence))
+    }
+
+    func authenticate(with credential: Credential) -> Self {
+        sent?.authenticate(with: credential)
+        return self
+    }
+}
+
+/// A stubbed request, as plugins see it: there is nobody to authenticate to.
+private struct StubbedRequest: RequestType {
+    let request: HTTPRequest?
+    let session: Session
+
+    var sessionHeaders: [String: String] { session.sessionConfiguration.headers.dictionary }
+
+    func authenticate(
+        username: String, password: String, persistence: Credential.Persistence
+    ) -> Self { self }
+
+    func authenticate(with credential: Credential) -> Self { self }
+}
+
+extension HTTPRequest {
+    /// Notes what plugins may read of the target; its values stay out, they may be secrets.
+    fileprivate mutating func describe(_ target: any TargetType) {
+        let target = (target as? MultiTarget)?.target ?? target
+        attributes["target.name"] = "\(type(of: target)).\(Self.caseName(of: target))"
+        attributes["target.base_url"] = target.baseURL.absoluteString
+        attributes["target.path"] = target.path
+        if let authorization = (target as? any AccessTokenAuthorizable)?.authorizationType {
+            attributes["target.authorization"] = authorization.value
+        }
+        for (name, value) in target.attributes { attributes["target.\(name)"] = value }
+    }
+
+    private static func caseName(of target: any TargetType) -> String {
+        let mirror = Mirror(reflecting: target)
+        guard mirror.displayStyle == .enum else { return target.method.rawValue }
+        return mirror.children.first?.label ?? "\(target)"
+    }
+}

@@ -1,0 +1,68 @@
+public import FoundationEssentials
+import OutletSession
+
+/// Why a provider's request failed.
+public enum ProviderError: Error, Sendable {
+    /// The body is not JSON.
+    case jsonMapping(Response)
+    /// The body is not text.
+    case stringMapping(Response)
+    /// The body cannot be decoded.
+    case objectMapping(any Error, Response)
+    /// A value cannot be encoded into a body.
+    case encodableMapping(any Error)
+    /// The status code is not among those accepted.
+    case statusCode(Response)
+    /// The session failed; with the response, if one arrived.
+    case underlying(any Error, Response?)
+    /// The endpoint's address is not absolute, or not a URL.
+    case requestMapping(String)
+    /// Parameters cannot be encoded.
+    case parameterEncoding(any Error)
+}
+
+extension ProviderError {
+    /// The response, if one arrived.
+    public var response: Response? {
+        switch self {
+        case .jsonMapping(let response), .stringMapping(let response),
+            .objectMapping(_, let response), .statusCode(let response):
+            response
+        case .underlying(_, let response): response
+        case .encodableMapping, .requestMapping, .parameterEncoding: nil
+        }
+    }
+
+    /// The error inside this one.
+    public var underlyingError: (any Error)? {
+        switch self {
+        case .objectMapping(let error, _), .encodableMapping(let error), .underlying(let error, _),
+            .parameterEncoding(let error):
+            error
+        case .jsonMapping, .stringMapping, .statusCode, .requestMapping: nil
+        }
+    }
+}
+
+extension ProviderError: CustomStringConvertible, LocalizedError {
+    /// One line: what failed, and the fact.
+    public var description: String {
+        switch self {
+        case .jsonMapping(let response): "Failed to map data to JSON. (\(response))"
+        case .stringMapping(let response): "Failed to map data to a String. (\(response))"
+        case .objectMapping(let error, _):
+            SessionError.responseSerializationFailed(reason: .decodingFailed(error: error))
+                .description
+        case .encodableMapping(let error): "Failed to encode Encodable object into data. \(error)"
+        case .statusCode(let response):
+            "Status code didn't fall within the given range: \(response.statusCode)."
+        case .underlying(let error, _): "\(error)"
+        case .requestMapping(let url):
+            "Failed to map Endpoint to a request: \(String(reflecting: url)) is not an absolute URL."
+        case .parameterEncoding(let error): "Failed to encode parameters for the request. \(error)"
+        }
+    }
+
+    /// Same as ``description``.
+    public var errorDescription: String? { description }
+}

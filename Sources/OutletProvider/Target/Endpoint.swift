@@ -1,0 +1,102 @@
+public import FoundationEssentials
+public import OutletHTTP
+
+/// A target made concrete: the address, the fields, what is sent, and what a stub answers.
+open class Endpoint: @unchecked Sendable {
+    // because it holds constants.
+
+    /// Makes the stubbed answer; called when the stub answers, not before.
+    public typealias SampleResponseClosure = @Sendable () -> EndpointSampleResponse
+
+    /// The address.
+    public let url: String
+    /// Makes the stubbed answer.
+    public let sampleResponseClosure: SampleResponseClosure
+    /// The request method.
+    public let method: HTTPMethod
+    /// What is sent, and how.
+    public let task: HTTPTask
+    /// The header fields.
+    public let httpHeaderFields: [String: String]?
+
+    /// Makes an endpoint.
+    public init(
+        url: String, sampleResponseClosure: @escaping SampleResponseClosure, method: HTTPMethod,
+        task: HTTPTask, httpHeaderFields: [String: String]?
+    ) {
+        self.url = url
+        self.sampleResponseClosure = sampleResponseClosure
+        self.method = method
+        self.task = task
+        self.httpHeaderFields = httpHeaderFields
+    }
+
+    /// The same endpoint with further fields; of names that are equal, case ignored, the new wins.
+    open func adding(newHTTPHeaderFields: [String: String]) -> Endpoint {
+        guard !newHTTPHeaderFields.isEmpty else { return self }
+        var fields = httpHeaderFields ?? [:]
+        for (name, value) in newHTTPHeaderFields {
+            for old in fields.keys where old.lowercased() == name.lowercased() {
+                fields[old] = nil
+            }
+            fields[name] = value
+        }
+        return Endpoint(
+            url: url, sampleResponseClosure: sampleResponseClosure, method: method, task: task,
+            httpHeaderFields: fields)
+    }
+
+    /// The same endpoint, sending something else.
+    open func replacing(task: HTTPTask) -> Endpoint {
+        Endpoint(
+            url: url, sampleResponseClosure: sampleResponseClosure, method: method, task: task,
+            httpHeaderFields: httpHeaderFields)
+    }
+}
+
+/// What a stub answers.
+public enum EndpointSampleResponse: Sendable {
+    /// That status code and body.
+    case networkResponse(Int, Data)
+    /// That head and body.
+    case response(HTTPResponse, Data)
+    /// A failure of the network.
+    case networkError(any Error)
+}
+
+extension Endpoint {
+    /// The request this endpoint describes.
+    ///
+    /// - Throws: ``ProviderError/requestMapping(_:)`` when the address is not absolute,
+    ///   ``ProviderError/encodableMapping(_:)`` when a value cannot be encoded.
+    public func urlRequest() throws -> HTTPRequest {
+        guard let url = URL(string: url, encodingInvalidCharacters: false),
+            url.scheme?.isEmpty == false, url.host()?.isEmpty == false
+        else { throw ProviderError.requestMapping(url) }
+        var request = HTTPRequest(url: url, method: method)
+        let fields = (httpHeaderFields ?? [:]).sorted { $0.key < $1.key }
+        for (name, value) in fields { request.headers.update(name: name, value: value) }
+        switch task {
+        case .requestPlain: break
+        case .requestData(let data): request.body = .data(data)
+        case .requestJSONEncodable(let value):
+            try request.encode(value, with: JSONEncoder())
+        case .requestCustomJSONEncodable(let value, let encoder):
+            try request.encode(value, with: encoder)
+        }
+        return request
+    }
+}
+
+extension HTTPRequest {
+    fileprivate mutating func encode(_ value: any Encodable, with encoder: JSONEncoder) throws {
+        do {
+            body = .data(try encoder.encode(value))
+        } catch {
+            throw ProviderError.encodableMapping(error)
+        }
+        if headers["Content-Type"] == nil {
+            headers.update(name: "Content-Type", value: "application/json")
+        }
+    }
+}

@@ -1,0 +1,37 @@
+public import FoundationEssentials
+public import OutletHTTP
+
+/// Any target, for a provider of targets of several types.
+public enum MultiTarget: TargetType {
+    /// Wraps a target.
+    case target(any TargetType)
+
+    /// Wraps a target.
+    public init(_ target: any TargetType) {
+        self = .target(target)
+    }
+
+    /// The innermost target, however often it was wrapped.
+    public var target: any TargetType {
+        switch self {
+        case .target(let target): (target as? MultiTarget)?.target ?? target
+        }
+    }
+
+    /// The target's.
+    public var baseURL: URL { target.baseURL }
+    /// The target's.
+    public var path: String { target.path }
+    /// The target's.
+    public var method: HTTPMethod { target.method }
+    /// The target's.
+    public var sampleData: Data { target.sampleData }
+    /// The target's.
+    public var task: HTTPTask { target.task }
+    /// The target's.
+    public var validationType: ValidationType { target.validationType }
+    /// The target's.
+    public var headers: [String: String]? { target.headers }
+    /// The target's.
+    public var attributes: [String: String] { target.attributes }
+}

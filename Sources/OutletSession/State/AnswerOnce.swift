@@ -1,0 +1,14 @@
+/// Lets the first of several answers pass.
+package final class AnswerOnce: Sendable {
+    private let isClaimed = Lock(false)
+
+    package init() {}
+
+    /// Whether this is the first answer.
+    package func claim() -> Bool {
+        isClaimed.withLock { isClaimed in
+            defer { isClaimed = true }
+            return !isClaimed
+        }
+    }
+}
