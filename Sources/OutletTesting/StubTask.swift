@@ -1,0 +1,170 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import Synchronization
+
+/// One stubbed transfer, played on the transport's queue.
+final class StubTask: TransferTask {
+    private static let identifiers = Atomic<UInt64>(0)
+
+    let identifier = StubTask.identifiers.wrappingAdd(1, ordering: .relaxed).newValue
+    private let queue: DispatchQueue
+    private let delivery: BodyDelivery
+
+    private struct State {
+        /// Dropped at the end: nothing is told twice.
+        var handler: (any TransferHandler)?
+        var onFinish: (@Sendable () -> Void)?
+        var result = TransferResult()
+        /// What is left to be handed over.
+        var rest: Data = Data()
+        var answer: StubAnswer?
+        var delivered = 0
+        var isSuspended = false
+        var isPlaying = false
+    }
+    private let state: Mutex<State>
+
+    init(queue: DispatchQueue, handler: any TransferHandler, delivery: BodyDelivery) {
+        self.queue = queue
+        self.delivery = delivery
+        state = Mutex(State(handler: handler))
+    }
+
+    func cancel() { queue.async { self.finish(.cancelled) } }
+
+    func fail(_ error: TransferError) { queue.async { self.finish(error) } }
+
+    func suspend() { state.withLock { $0.isSuspended = true } }
+
+    func resume() {
+        state.withLock { $0.isSuspended = false }
+        queue.async { self.playBody() }
+    }
+
+    /// Begins an answer. On the queue.
+    func play(
+        _ answer: StubAnswer, for job: TransferJob, onFinish: @escaping @Sendable () -> Void
+    ) {
+        state.withLock { state in
+            state.onFinish = onFinish
+            state.answer = answer
+            state.rest = answer.body
+        }
+        guard let delay = answer.delay else { return }
+        let url = job.request.url
+        guard delay > 0 else {
+            playHead(answer, url)
+            return
+        }
+        queue.asyncAfter(deadline: .now() + delay) { self.playHead(answer, url) }
+    }
+
+    private func playHead(_ answer: StubAnswer, _ url: URL?) {
+        guard let code = answer.statusCode else {
+            finish(answer.error)
+            return
+        }
+        var headers = answer.headers
+        if !answer.body.isEmpty, headers["Content-Length"] == nil {
+            headers.update(name: "Content-Length", value: "\(answer.body.count)")
+        }
+        let head = HTTPResponse(url: url, statusCode: code, headers: headers)
+        let handler = state.withLock { state -> (any TransferHandler)? in
+            state.result.response = head
+            state.isPlaying = true
+            return state.handler
+        }
+        guard let handler else { return }
+        let turn = TransportTurn()
+        follow(handler.transfer(self, didReceive: head, turn: turn))
+        turn.end()
+        playBody()
+    }
+
+    private func playBody() {
+        while let chunk = nextChunk() {
+            guard case .chunks = delivery else {
+                state.withLock { $0.result.body = ($0.result.body ?? Data()) + chunk }
+                continue
+            }
+            guard let handler = state.withLock({ $0.handler }) else { return }
+            let turn = TransportTurn()
+            let decision = chunk.withUnsafeBytes {
+                handler.transfer(self, didReceive: $0, turn: turn)
+            }
+            follow(decision)
+            turn.end()
+        }
+        let isDone = state.withLock { state in
+            state.isPlaying && !state.isSuspended
+                && (state.rest.isEmpty || state.delivered >= (state.answer?.limit ?? 0))
+        }
+        if isDone { finish(state.withLock { $0.answer?.error }) }
+    }
+
+    private func nextChunk() -> Data? {
+        state.withLock { state in
+            guard state.isPlaying, !state.isSuspended, state.handler != nil,
+                let answer = state.answer
+            else { return nil }
+            let size = min(answer.chunkSize, answer.limit - state.delivered, state.rest.count)
+            guard size > 0 else { return nil }
+            defer {
+                state.rest = state.rest.dropFirst(size)
+                state.delivered += size
+            }
+            return Data(state.rest.prefix(size))
+        }
+    }
+
+    private func follow(_ decision: TransferDecision) {
+        switch decision {
+        case .proceed: break
+        case .pause: suspend()
+        case .cancel: finish(.cancelled)
+        }
+    }
+
+    /// Tells the end, the first time only. On the queue.
+    private func finish(_ error: TransferError?) {
+        let ended = state.withLock { state -> State? in
+            guard state.handler != nil else { return nil }
+            defer {
+                state.handler = nil
+                state.onFinish = nil
+            }
+            return state
+        }
+        guard let ended, let handler = ended.handler else { return }
+        var result = ended.result
+        result.error = error
+        if case .chunks = delivery { result.body = nil }
+        if case .file(let path, let offset) = delivery, let body = result.body, error == nil {
+            result.error = Self.write(body, to: path, at: offset)
+            result.body = nil
+        }
+        ended.onFinish?()
+        let turn = TransportTurn()
+        handler.transferDidFinish(self, result: result, turn: turn)
+        turn.end()
+    }
+
+    private static func write(_ body: Data, to path: String, at offset: Int64) -> TransferError? {
+        do {
+            let url = URL(filePath: path)
+            let kept = offset > 0 ? try Data(contentsOf: url).prefix(Int(offset)) : Data()
+            try (kept + body).write(to: url)
+            return nil
+        } catch {
+            return TransferError(
+                code: .cannotWriteToFile, stage: .receiving, reason: "\(path): \(error)")
+        }
+    }
+}
+
+extension StubAnswer {
+    /// How many bytes of the body are handed over at most.
+    fileprivate var limit: Int { error == nil ? body.count : min(failureOffset, body.count) }
+}

@@ -1,0 +1,130 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+@Suite struct CancelTests {
+    let address = "http://example.test/get"
+
+    @Test func `a cancel before the start calls each handler once`() async throws {
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(transport: transport, startRequestsImmediately: false)
+        let seen = Events<SessionError?>()
+        let request = session.request(address).responseData { seen.append($0.error) }
+        request.cancel()
+        let errors = try await seen.wait(for: 1)
+        #expect(errors.first??.isExplicitlyCancelledError == true)
+        request.resume()
+        #expect(request.isCancelled)
+        #expect(transport.requests.isEmpty)
+        #expect(seen.values.count == 1)
+    }
+
+    @Test func `a cancel in flight calls each handler once and is not retried`() async throws {
+        let asked = Events<Int>()
+        let transport = StubTransport { _ in .silence }
+        let session = Session(
+            transport: transport,
+            interceptor: Retrier { _, _, _, completion in
+                asked.append(1)
+                completion(.retry)
+            })
+        let seen = Events<SessionError?>()
+        let request = session.request(address)
+            .responseData { seen.append($0.error) }
+            .responseString { seen.append($0.error) }
+        while transport.requests.isEmpty { await Task.yield() }
+        request.cancel()
+        let errors = try await seen.wait(for: 2)
+        #expect(errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
+        #expect(asked.values.isEmpty)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a cancel after the end changes nothing`() async throws {
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(transport: transport)
+        let request = session.request(address)
+        #expect(await request.serializingString().response.value == "x")
+        request.cancel()
+        #expect(request.isFinished)
+        #expect(request.error == nil)
+        #expect(await request.serializingString().response.value == "x")
+    }
+
+    @Test func `a cancel while an adapter thinks drops its answer`() async throws {
+        let transport = StubTransport { _ in .text("x") }
+        let held = Events<@Sendable () -> Void>()
+        let session = Session(
+            transport: transport,
+            interceptor: Adapter { request, _, completion in
+                held.append { completion(.success(request)) }
+            })
+        let seen = Events<SessionError?>()
+        let request = session.request(address).responseData { seen.append($0.error) }
+        let answers = try await held.wait(for: 1)
+        request.cancel()
+        let errors = try await seen.wait(for: 1)
+        #expect(errors.first??.isExplicitlyCancelledError == true)
+        answers[0]()
+        answers[0]()
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func `a cancel while a retrier thinks ends the request at once`() async throws {
+        let transport = StubTransport { _ in
+            .failure(TransferError(code: .networkConnectionLost, reason: "lost"))
+        }
+        let held = Events<@Sendable () -> Void>()
+        let session = Session(
+            transport: transport,
+            interceptor: Retrier { _, _, _, completion in held.append { completion(.retry) } })
+        let seen = Events<Int>()
+        let request = session.request(address).response { _ in seen.append(1) }
+        let answers = try await held.wait(for: 1)
+        request.cancel()
+        try await seen.wait(for: 1)
+        answers[0]()
+        #expect(transport.requests.count == 1)
+        #expect(request.isCancelled)
+    }
+
+    @Test func `cancelling the awaiting task cancels the request`() async throws {
+        let transport = StubTransport { _ in .silence }
+        let session = Session(transport: transport)
+        let request = session.request(address)
+        let task = Task { await request.serializingData().response }
+        while transport.requests.isEmpty { await Task.yield() }
+        task.cancel()
+        #expect(await task.value.error?.isExplicitlyCancelledError == true)
+        #expect(request.isCancelled)
+    }
+
+    @Test func `a storm of cancels from many threads calls each handler once`() async throws {
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(transport: transport)
+        let seen = Events<Int>()
+        let count = 500
+        DispatchQueue.concurrentPerform(iterations: count) { index in
+            let request = session.request(address)
+            request.responseData { _ in seen.append(index) }
+            DispatchQueue.global().async { request.cancel() }
+            if index.isMultiple(of: 3) { request.cancel() }
+        }
+        try await seen.wait(for: count)
+        #expect(Set(seen.values).count == count)
+        #expect(seen.values.count == count)
+    }
+
+    @Test func `all requests of a session are cancelled together`() async throws {
+        let transport = StubTransport { _ in .silence }
+        let session = Session(transport: transport)
+        let seen = Events<SessionError?>()
+        for _ in 0..<20 { session.request(address).responseData { seen.append($0.error) } }
+        session.cancelAllRequests()
+        let errors = try await seen.wait(for: 20)
+        #expect(errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
+    }
+}

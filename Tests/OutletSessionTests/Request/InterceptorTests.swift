@@ -1,0 +1,155 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Synchronization
+import Testing
+
+/// Counts its calls, and retries until it was asked so often.
+private final class Counting: RequestInterceptor {
+    let adapted = Atomic(0)
+    let retried = Atomic(0)
+    let limit: Int
+    let result: RetryResult
+
+    init(until limit: Int = 2, result: RetryResult = .retry) {
+        self.limit = limit
+        self.result = result
+    }
+
+    func adapt(
+        _ request: HTTPRequest, for session: Session,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) {
+        adapted.add(1, ordering: .relaxed)
+        completion(.success(request))
+    }
+
+    func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+    ) {
+        let count = retried.add(1, ordering: .relaxed).newValue
+        completion(count < limit ? result : .doNotRetry)
+    }
+}
+
+/// Writes the async forms only.
+private struct Asynchronous: RequestInterceptor {
+    let ids = Events<UUID>()
+
+    func adapt(
+        _ request: HTTPRequest, using state: RequestAdapterState
+    ) async throws -> HTTPRequest {
+        ids.append(state.requestID)
+        var request = request
+        request.headers.update(name: "X-Async", value: "\(state.retryCount)")
+        return request
+    }
+
+    func retry(
+        _ request: Request, for session: Session, dueTo error: any Error
+    ) async -> RetryResult { request.retryCount < 1 ? .retry : .doNotRetry }
+}
+
+private struct Refused: Error {}
+
+@Suite struct InterceptorTests {
+    let address = "http://example.test/401"
+
+    @Test func `one handler on a 401 is adapted twice and asked three times`() async {
+        let interceptor = Counting()
+        let session = Session(transport: StubTransport { _ in .status(401) })
+        let request = session.request(address, interceptor: interceptor).validate()
+        _ = await request.serializingData().response
+        #expect(interceptor.adapted.load(ordering: .relaxed) == 2)
+        #expect(interceptor.retried.load(ordering: .relaxed) == 3)
+        #expect(request.retryCount == 1)
+    }
+
+    @Test func `session and request interceptors are asked in that order`() async {
+        let outer = Counting()
+        let inner = Counting()
+        let session = Session(
+            transport: StubTransport { _ in .status(401) }, interceptor: outer)
+        let request = session.request(address, interceptor: inner).validate()
+        _ = await request.serializingData().response
+        #expect(outer.adapted.load(ordering: .relaxed) == 3)
+        #expect(inner.adapted.load(ordering: .relaxed) == 3)
+        #expect(outer.retried.load(ordering: .relaxed) == 4)
+        #expect(inner.retried.load(ordering: .relaxed) == 3)
+        #expect(request.retryCount == 2)
+    }
+
+    @Test func `a retrier's own error is wrapped around the original one`() async {
+        let interceptor = Counting(until: 9, result: .doNotRetryWithError(Refused()))
+        let session = Session(transport: StubTransport { _ in .status(401) })
+        let request = session.request(address, interceptor: interceptor).validate()
+        let response = await request.serializingData().response
+        #expect(response.error?.isRequestRetryError == true)
+        #expect(response.error?.underlyingError is Refused)
+        #expect(interceptor.adapted.load(ordering: .relaxed) == 1)
+        #expect(interceptor.retried.load(ordering: .relaxed) == 2)
+        #expect(request.retryCount == 0)
+    }
+
+    @Test func `two serializers that fail each ask the retrier`() async throws {
+        let interceptor = Counting(until: 0)
+        let session = Session(transport: StubTransport { _ in .text("not JSON") })
+        let seen = Events<Int>()
+        session.request(address, interceptor: interceptor)
+            .responseDecodable(of: Int.self) { _ in seen.append(1) }
+            .responseDecodable(of: Int.self) { _ in seen.append(2) }
+        #expect(try await seen.wait(for: 2) == [1, 2])
+        #expect(interceptor.retried.load(ordering: .relaxed) == 2)
+    }
+
+    @Test func `a serializer's failure can start the request over`() async {
+        let interceptor = Counting(until: 3)
+        let session = Session(transport: StubTransport { _ in .text("not JSON") })
+        let request = session.request(address, interceptor: interceptor)
+        let response = await request.serializingDecodable(Int.self).response
+        #expect(response.error?.isResponseSerializationError == true)
+        #expect(interceptor.adapted.load(ordering: .relaxed) == 3)
+        #expect(interceptor.retried.load(ordering: .relaxed) == 3)
+        #expect(request.retryCount == 2)
+    }
+
+    @Test func `an adapter's failure is named and may be retried`() async {
+        let interceptor = Counting()
+        let refusing = Adapter { _, _, completion in completion(.failure(Refused())) }
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(transport: transport, interceptor: refusing)
+        let request = session.request(address, interceptor: interceptor)
+        let response = await request.serializingData().response
+        #expect(response.error?.isRequestAdaptationError == true)
+        #expect(response.error?.underlyingError is Refused)
+        #expect(request.retryCount == 1)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func `the async forms are enough, and know the request's id`() async {
+        let interceptor = Asynchronous()
+        let transport = StubTransport(answers: [.status(500), .text("x")])
+        let session = Session(transport: transport)
+        let request = session.request(address, interceptor: interceptor).validate()
+        #expect(await request.serializingString().response.value == "x")
+        #expect(transport.requests.map { $0.headers["X-Async"] } == ["0", "1"])
+        #expect(interceptor.ids.values == [request.id, request.id])
+    }
+
+    @Test func `a retry runs the convertible and the modifier again`() async {
+        let count = Atomic(0)
+        let transport = StubTransport(answers: [.status(503), .text("x")])
+        let session = Session(transport: transport)
+        let request = session.request(
+            address, interceptor: Counting(),
+            requestModifier: { request in
+                let attempt = count.add(1, ordering: .relaxed).newValue
+                request.headers.update(name: "X-Attempt", value: "\(attempt)")
+            }
+        ).validate()
+        #expect(await request.serializingString().response.value == "x")
+        #expect(transport.requests.map { $0.headers["X-Attempt"] } == ["1", "2"])
+    }
+}

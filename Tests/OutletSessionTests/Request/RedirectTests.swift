@@ -1,0 +1,102 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+@Suite struct RedirectTests {
+    private func session(_ table: [String: StubAnswer]) -> (Session, StubTransport) {
+        let transport = StubTransport { job in
+            table[job.request.url?.absoluteString ?? ""] ?? .status(404)
+        }
+        return (Session(transport: transport), transport)
+    }
+
+    @Test func `a redirect is followed, relative to where it came from`() async {
+        let (session, transport) = session([
+            "http://a.test/x/one": .redirect(to: "../two?q=1"),
+            "http://a.test/two?q=1": .text("there"),
+        ])
+        let request = session.request("http://a.test/x/one")
+        let response = await request.serializingString().response
+        #expect(response.value == "there")
+        #expect(response.response?.url?.absoluteString == "http://a.test/two?q=1")
+        #expect(response.metrics?.redirectCount == 1)
+        #expect(request.performedRequests.count == 2)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test(arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
+    func `the method changes as the status code says`(code: Int, method: String) async {
+        let (session, transport) = session([
+            "http://a.test/1": .redirect(code, to: "/2"), "http://a.test/2": .text("x"),
+        ])
+        var request = HTTPRequest(url: URL(string: "http://a.test/1"), method: .post)
+        request.body = .data(Data("body".utf8))
+        request.headers = ["Content-Type": "text/plain"]
+        _ = await session.request(request).serializingData().response
+        let last = transport.requests.last
+        #expect(last?.method.rawValue == method)
+        #expect(last?.body.isNone == (method == "GET"))
+        #expect(last?.headers["Content-Type"] == (method == "GET" ? nil : "text/plain"))
+    }
+
+    @Test(arguments: [
+        ("http://a.test/2", true), ("http://b.test/2", false), ("https://a.test/2", false),
+        ("http://a.test:81/2", false), ("http://A.TEST:80/2", true),
+    ])
+    func `credentials stay with their origin`(location: String, kept: Bool) async {
+        let (session, transport) = session(["http://a.test/1": .redirect(to: location)])
+        _ = await session.request(
+            "http://a.test/1", headers: ["Authorization": "Bearer t", "Cookie": "c=1"]
+        ).authenticate(username: "u", password: "p").serializingData().response
+        #expect(transport.requests.count == 2)
+        #expect((transport.requests.last?.headers["Authorization"] != nil) == kept)
+        #expect((transport.requests.last?.headers["Cookie"] != nil) == kept)
+        #expect((transport.jobs.last?.credential != nil) == kept)
+    }
+
+    @Test func `redirects for ever end with an error that says so`() async {
+        let (session, transport) = session(["http://a.test/1": .redirect(to: "/1")])
+        let response = await session.request("http://a.test/1").serializingData().response
+        #expect(response.error?.transferError?.code == .httpTooManyRedirects)
+        #expect(transport.requests.count == 21)
+    }
+
+    @Test(arguments: ["ftp://a.test/", "file:///etc/passwd", "javascript:x"])
+    func `a redirect to another scheme is refused`(location: String) async {
+        let (session, transport) = session(["http://a.test/1": .redirect(to: location)])
+        let response = await session.request("http://a.test/1").serializingData().response
+        #expect(response.error?.transferError?.code == .redirectToInvalidLocation)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a redirect that is not followed is the response`() async {
+        let (session, transport) = session(["http://a.test/1": .redirect(to: "/2")])
+        let response = await session.request("http://a.test/1").redirect(using: .doNotFollow)
+            .serializingUnserialized().response
+        #expect(response.response?.statusCode == 302)
+        #expect(response.error == nil)
+        #expect(response.data == nil)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a handler may send something else, or nothing`() async {
+        let (session, transport) = session([
+            "http://a.test/1": .redirect(to: "/2"), "http://a.test/3": .text("three"),
+        ])
+        let elsewhere = await session.request("http://a.test/1").redirect(
+            using: .modify { _, request, _ in
+                var request = request
+                request.url = URL(string: "http://a.test/3")
+                return request
+            }
+        ).serializingString().response
+        #expect(elsewhere.value == "three")
+        let nowhere = await session.request("http://a.test/1")
+            .redirect(using: .modify { _, _, _ in nil })
+            .serializingUnserialized().response
+        #expect(nowhere.response?.statusCode == 302)
+        #expect(transport.requests.count == 3)
+    }
+}
