@@ -1,0 +1,5 @@
+@_exported public import OutletCurl
+@_exported public import OutletHTTP
+@_exported public import OutletPluginHost
+@_exported public import OutletProvider
+@_exported public import OutletSession

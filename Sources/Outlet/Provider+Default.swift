@@ -1,0 +1,28 @@
+public import Dispatch
+public import OutletProvider
+import OutletSession
+
+extension Provider {
+    /// Makes a provider on the default session.
+    ///
+    /// - Parameters:
+    ///   - endpointClosure: Makes an endpoint of a target.
+    ///   - requestClosure: Makes the request of an endpoint.
+    ///   - stubClosure: Says whether a target's request goes to the network.
+    ///   - callbackQueue: Where completions run; the session's callback queue if `nil`.
+    ///   - plugins: Run for each request, in this order.
+    public convenience init(
+        endpointClosure: @escaping EndpointClosure = { Provider.defaultEndpointMapping(for: $0) },
+        requestClosure: @escaping RequestClosure = {
+            Provider.defaultRequestMapping(for: $0, closure: $1)
+        },
+        stubClosure: @escaping StubClosure = { Provider.neverStub($0) },
+        callbackQueue: DispatchQueue? = nil,
+        plugins: [any PluginType] = []
+    ) {
+        self.init(
+            endpointClosure: endpointClosure, requestClosure: requestClosure,
+            stubClosure: stubClosure, callbackQueue: callbackQueue, session: .default,
+            plugins: plugins)
+    }
+}

@@ -1,0 +1,42 @@
+public import Dispatch
+public import OutletCurl
+public import OutletSession
+
+extension Session {
+    /// A session with the usual settings, made when first asked for, kept for good.
+    public static let `default` = Session()
+
+    /// Makes a session that speaks through libcurl.
+    ///
+    /// - Parameters:
+    ///   - configuration: The settings.
+    ///   - rootQueue: Where the session's own work runs, one thing after the other.
+    ///   - startRequestsImmediately: Whether a request starts when its first handler is added.
+    ///   - requestQueue: Where requests are made and adapted; one on `rootQueue` if `nil`.
+    ///   - serializationQueue: Where responses are serialized; if `nil`, where the first
+    ///     completion is wanted.
+    ///   - callbackQueue: Where completions run that name no queue; a serial one if `nil`.
+    ///   - delivery: Whether completions without a queue need one at all.
+    ///   - interceptor: Adapts and retries all requests, before their own interceptors.
+    ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
+    ///   - eventMonitors: Watch all requests.
+    public convenience init(
+        configuration: SessionConfiguration = .default,
+        rootQueue: DispatchQueue = DispatchQueue(label: "outlet.session.rootQueue"),
+        startRequestsImmediately: Bool = true,
+        requestQueue: DispatchQueue? = nil,
+        serializationQueue: DispatchQueue? = nil,
+        callbackQueue: DispatchQueue? = nil,
+        delivery: CallbackDelivery = .queued,
+        interceptor: (any RequestInterceptor)? = nil,
+        redirectHandler: (any RedirectHandler)? = nil,
+        eventMonitors: [any EventMonitor] = []
+    ) {
+        self.init(
+            transport: CurlTransport(configuration: configuration), configuration: configuration,
+            rootQueue: rootQueue, startRequestsImmediately: startRequestsImmediately,
+            requestQueue: requestQueue, serializationQueue: serializationQueue,
+            callbackQueue: callbackQueue, delivery: delivery, interceptor: interceptor,
+            redirectHandler: redirectHandler, eventMonitors: eventMonitors)
+    }
+}

@@ -1,0 +1,290 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletProvider
+import OutletSession
+import OutletTesting
+import Synchronization
+import Testing
+
+enum Zoo: TargetType, AccessTokenAuthorizable {
+    case animal(name: String)
+    case feed(grams: Int)
+    case closed
+
+    var baseURL: URL { URL(string: "http://zoo.test/api?key=1") ?? URL(filePath: "/") }
+    var path: String {
+        switch self {
+        case .animal(let name): "animals/\(name)"
+        case .feed: "/feed"
+        case .closed: ""
+        }
+    }
+    var method: HTTPMethod {
+        if case .feed = self { .post } else { .get }
+    }
+    var task: HTTPTask {
+        if case .feed(let grams) = self {
+            .requestJSONEncodable(["grams": grams])
+        } else {
+            .requestPlain
+        }
+    }
+    var sampleData: Data { Data("sample".utf8) }
+    var headers: [String: String]? { ["X-Zoo": "yes"] }
+    var validationType: ValidationType {
+        if case .closed = self { .successCodes } else { .none }
+    }
+    var authorizationType: AuthorizationType? { .bearer }
+}
+
+/// Writes down each hook it is asked to run.
+final class Diary: PluginType {
+    let name: String
+    let pages: Mutex<[String]>
+    let shared: Diary?
+
+    init(_ name: String, shared: Diary? = nil) {
+        self.name = name
+        self.pages = Mutex([])
+        self.shared = shared
+    }
+
+    var entries: [String] { pages.withLock { $0 } }
+
+    private func note(_ text: String) {
+        (shared ?? self).pages.withLock { $0.append("\(name).\(text)") }
+    }
+
+    func prepare(_ request: HTTPRequest, target: any TargetType) throws -> HTTPRequest {
+        note("prepare")
+        var request = request
+        request.headers.append(name: "X-Seen-By", value: name)
+        return request
+    }
+
+    func willSend(_ request: any RequestType, target: any TargetType) {
+        note("willSend[\(request.request?.headers.value(for: "X-Seen-By") ?? "")]")
+    }
+
+    func didReceive(_ result: Result<Response, ProviderError>, target: any TargetType) {
+        note("didReceive")
+    }
+
+    func process(
+        _ result: Result<Response, ProviderError>, target: any TargetType
+    ) -> Result<Response, ProviderError> {
+        note("process")
+        return result
+    }
+}
+
+private struct Refusing: PluginType {
+    struct Refusal: Error {}
+
+    func prepare(_ request: HTTPRequest, target: any TargetType) throws -> HTTPRequest {
+        throw Refusal()
+    }
+}
+
+@Suite struct ProviderTests {
+    private func provider(
+        _ answer: StubAnswer = .text("live"), plugins: [any PluginType] = [],
+        interceptor: (any RequestInterceptor)? = nil,
+        stub: @escaping @Sendable (Zoo) -> StubBehavior = { _ in .never }
+    ) -> (Provider<Zoo>, StubTransport) {
+        let transport = StubTransport { _ in answer }
+        let session = Session(transport: transport, interceptor: interceptor)
+        return (Provider(stubClosure: stub, session: session, plugins: plugins), transport)
+    }
+
+    @Test func `a target becomes a request`() async throws {
+        let (provider, transport) = provider()
+        let response = try await provider.request(.feed(grams: 5))
+        #expect(try response.mapString() == "live")
+        let request = try #require(transport.requests.first)
+        #expect(request.url?.absoluteString == "http://zoo.test/api/feed?key=1")
+        #expect(request.method == .post)
+        #expect(request.httpBody == Data(#"{"grams":5}"#.utf8))
+        #expect(request.headers["Content-Type"] == "application/json")
+        #expect(request.headers["X-Zoo"] == "yes")
+    }
+
+    @Test func `characters of the path that mean something in a URL are escaped`() {
+        let url = URL(target: Zoo.animal(name: "a?b c"))
+        #expect(url.absoluteString == "http://zoo.test/api/animals/a%3Fb%20c?key=1")
+    }
+
+    @Test(arguments: [StubBehavior.never, .immediate, .delayed(seconds: 0.01)])
+    func `all hooks run, each for all plugins before the next hook`(
+        stub: StubBehavior
+    ) async throws {
+        let first = Diary("a")
+        let (provider, _) = provider(
+            plugins: [first, Diary("b", shared: first)], stub: { _ in stub })
+        _ = try await provider.request(.animal(name: "cat"))
+        #expect(
+            first.entries == [
+                "a.prepare", "b.prepare", "a.willSend[a, b]", "b.willSend[a, b]", "a.didReceive",
+                "b.didReceive", "a.process", "b.process",
+            ])
+    }
+
+    @Test func `each attempt is prepared anew, the result is processed once`() async throws {
+        let diary = Diary("a")
+        let retrier = Retrier { request, _, _, completion in
+            completion(request.retryCount < 2 ? .retry : .doNotRetry)
+        }
+        let (provider, transport) = provider(
+            .status(500), plugins: [diary], interceptor: retrier)
+        await #expect(throws: ProviderError.self) { try await provider.request(.closed) }
+        #expect(transport.requests.count == 3)
+        #expect(
+            transport.requests.map { $0.attributes["request.attempt"] } == ["1", "2", "3"])
+        #expect(diary.entries.filter { $0 == "a.prepare" }.count == 3)
+        #expect(diary.entries.suffix(2) == ["a.didReceive", "a.process"])
+    }
+
+    @Test func `plugins can read what the target is`() async throws {
+        let (provider, transport) = provider(plugins: [Diary("a")])
+        _ = try await provider.request(.animal(name: "secret"))
+        let attributes = try #require(transport.requests.first?.attributes)
+        #expect(attributes["target.name"] == "Zoo.animal")
+        #expect(attributes["target.path"] == "animals/secret")
+        #expect(attributes["target.base_url"] == "http://zoo.test/api?key=1")
+        #expect(attributes["target.authorization"] == "Bearer")
+        #expect(attributes["request.id"] != nil)
+    }
+
+    @Test func `a plugin that refuses fails the request and nothing is sent`() async {
+        let diary = Diary("a")
+        let (provider, transport) = provider(plugins: [diary, Refusing()])
+        do {
+            _ = try await provider.request(.closed)
+            Issue.record("the request went out")
+        } catch let error as ProviderError {
+            let session = error.underlyingError as? SessionError
+            #expect(session?.underlyingError is Refusing.Refusal)
+        } catch {
+            Issue.record("\(error)")
+        }
+        #expect(transport.requests.isEmpty)
+        #expect(diary.entries.suffix(2) == ["a.didReceive", "a.process"])
+    }
+
+    @Test func `an immediate stub answers before the call returns, without the network`() {
+        let (provider, transport) = provider(stub: { _ in .immediate })
+        let seen = Mutex<[String]>([])
+        provider.request(.animal(name: "cat")) { result in
+            let text = (try? result.get().mapString()) ?? "failed"
+            seen.withLock { $0.append(text) }
+        }
+        #expect(seen.withLock { $0 } == ["sample"])
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func `a stub and the network are validated alike`() async {
+        let transport = StubTransport { _ in .status(404) }
+        let session = Session(transport: transport)
+        for stub in [StubBehavior.never, .immediate] {
+            let provider = Provider<Zoo>(
+                endpointClosure: { target in
+                    Endpoint(
+                        url: URL(target: target).absoluteString,
+                        sampleResponseClosure: { .networkResponse(404, Data()) },
+                        method: target.method, task: target.task, httpHeaderFields: nil)
+                }, stubClosure: { _ in stub }, session: session)
+            do {
+                _ = try await provider.request(.closed)
+                Issue.record("404 was accepted")
+            } catch {
+                let error = error as? ProviderError
+                #expect((error?.underlyingError as? SessionError)?.responseCode == 404)
+                #expect(error?.response?.statusCode == 404)
+            }
+        }
+    }
+
+    @Test func `a cancelled delayed stub completes at once, and once`() async {
+        let (provider, _) = provider(stub: { _ in .delayed(seconds: 3600) })
+        let error = await withUnsafeContinuation { continuation in
+            let token = provider.request(.animal(name: "cat")) { result in
+                continuation.resume(returning: result)
+            }
+            token.cancel()
+            token.cancel()
+        }
+        guard case .failure(.underlying(let cause, _)) = error else {
+            Issue.record("\(error)")
+            return
+        }
+        #expect((cause as? SessionError)?.isExplicitlyCancelledError == true)
+    }
+
+    @Test func `a request goes on when its provider is gone`() async throws {
+        let session = Session(transport: StubTransport { _ in .text("live") })
+        let result = await withUnsafeContinuation { continuation in
+            Provider<Zoo>(session: session).request(.animal(name: "cat")) {
+                continuation.resume(returning: $0)
+            }
+        }
+        #expect(try result.get().mapString() == "live")
+    }
+
+    @Test func `a request closure that answers twice is heard once`() async throws {
+        let transport = StubTransport { _ in .text("live") }
+        let provider = Provider<Zoo>(
+            requestClosure: { endpoint, done in
+                Provider<Zoo>.defaultRequestMapping(for: endpoint, closure: done)
+                Provider<Zoo>.defaultRequestMapping(for: endpoint, closure: done)
+            }, session: Session(transport: transport))
+        _ = try await provider.request(.animal(name: "cat"))
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test(arguments: ["", "no scheme", "http://example.com:abc/", "http://[::1]x/", "/path"])
+    func `an endpoint that is not absolute is a named error`(url: String) {
+        let endpoint = Endpoint(
+            url: url, sampleResponseClosure: { .networkResponse(200, Data()) }, method: .get,
+            task: .requestPlain, httpHeaderFields: nil)
+        do {
+            _ = try endpoint.urlRequest()
+            Issue.record("\(url) was taken")
+        } catch {
+            guard case .requestMapping(url)? = error as? ProviderError else {
+                Issue.record("\(error)")
+                return
+            }
+        }
+    }
+
+    @Test func `new fields of an endpoint win over old ones, case ignored`() {
+        let endpoint = Endpoint(
+            url: "http://a.test", sampleResponseClosure: { .networkResponse(200, Data()) },
+            method: .get, task: .requestPlain, httpHeaderFields: ["content-type": "a", "X": "1"])
+        let added = endpoint.adding(newHTTPHeaderFields: ["Content-Type": "b"])
+        #expect(added.httpHeaderFields == ["Content-Type": "b", "X": "1"])
+    }
+
+    @Test func `an access token replaces what was there`() async throws {
+        let asked = Mutex(0)
+        let plugin = AccessTokenPlugin { target in
+            asked.withLock { $0 += 1 }
+            return target is Zoo ? "t0k3n" : "wrong target"
+        }
+        let transport = StubTransport { _ in .text("x") }
+        let provider = Provider<MultiTarget>(
+            session: Session(transport: transport), plugins: [plugin])
+        _ = try await provider.request(.target(Zoo.animal(name: "cat")))
+        #expect(transport.requests.first?.headers.values(for: "Authorization") == ["Bearer t0k3n"])
+        #expect(asked.withLock { $0 } == 1)
+    }
+
+    @Test func `filters let their status codes pass`() throws {
+        let found = Response(statusCode: 302, data: Data())
+        #expect(throws: ProviderError.self) { try found.filterSuccessfulStatusCodes() }
+        #expect(try found.filterSuccessfulStatusAndRedirectCodes() == found)
+        #expect(try found.filter(statusCodes: ...302) == found)
+        #expect(throws: ProviderError.self) { try found.filter(statusCodes: ..<302) }
+    }
+}
