@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int spawn_program(
+static int spawn_with(
     pid_t *pid, const char *path, char *const *arguments, char *const *environment,
-    const char *directory, int input, int output, int error) {
+    const char *directory, const int *descriptors, int count) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int result = posix_spawn_file_actions_init(&actions);
@@ -32,10 +32,10 @@ int spawn_program(
     posix_spawnattr_setflags(
         &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
-    result = posix_spawn_file_actions_adddup2(&actions, input, 0);
-    if (result == 0) result = posix_spawn_file_actions_adddup2(&actions, output, 1);
-    if (result == 0) result = posix_spawn_file_actions_adddup2(&actions, error, 2);
-    if (result == 0) result = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    for (int i = 0; i < count && result == 0; i++) {
+        result = posix_spawn_file_actions_adddup2(&actions, descriptors[i], i);
+    }
+    if (result == 0) result = posix_spawn_file_actions_addclosefrom_np(&actions, count);
     if (result == 0 && directory) {
         result = posix_spawn_file_actions_addchdir_np(&actions, directory);
     }
@@ -44,6 +44,25 @@ int spawn_program(
     }
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
+    return result;
+}
+
+int spawn_program(
+    pid_t *pid, const char *path, char *const *arguments, char *const *environment,
+    const char *directory, const int *descriptors, int count) {
+    // Copies out of the way, so that no number is overwritten before it has been used.
+    int copies[16];
+    if (count > 16) return EMFILE;
+    for (int i = 0; i < count; i++) {
+        copies[i] = fcntl(descriptors[i], F_DUPFD_CLOEXEC, 64);
+        if (copies[i] < 0) {
+            int error = errno;
+            while (i-- > 0) close(copies[i]);
+            return error;
+        }
+    }
+    int result = spawn_with(pid, path, arguments, environment, directory, copies, count);
+    for (int i = 0; i < count; i++) close(copies[i]);
     return result;
 }
 

@@ -5,12 +5,12 @@
 
 /// What the tests need to start a program, and Swift's Glibc module leaves out.
 ///
-/// The program gets the three descriptors as its standard ones and no others of this process,
+/// The program gets `count` descriptors as its 0, 1, 2 and so on and no others of this process,
 /// default signal handling, and a process group of its own, so that all of it can be signalled.
 /// `directory` may be NULL. Returns 0 and the process id, or an errno value.
 int spawn_program(
     pid_t *pid, const char *path, char *const *arguments, char *const *environment,
-    const char *directory, int input, int output, int error);
+    const char *directory, const int *descriptors, int count);
 
 /// Waits for a child to end. Returns its exit code, or 256 plus the signal that ended it, or -1.
 int wait_for_program(pid_t pid);

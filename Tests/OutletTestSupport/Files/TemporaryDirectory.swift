@@ -1,8 +1,21 @@
 internal import FoundationEssentials
 internal import Glibc
+internal import Synchronization
 
-/// A directory of its own under the system's temporary one; gone with its last owner.
+/// A directory of its own under the system's temporary one.
+///
+/// It goes with its last owner; what is still there when the tests exit goes then.
 public final class TemporaryDirectory: Sendable {
+    private static let existing = Mutex<Set<String>>([])
+
+    private static let removeAtExit: Void = {
+        atexit {
+            for path in TemporaryDirectory.existing.withLock({ $0 }) {
+                try? FileManager.default.removeItem(atPath: path)
+            }
+        }
+    }()
+
     /// The absolute path, without a slash at its end.
     public let path: String
 
@@ -14,10 +27,14 @@ public final class TemporaryDirectory: Sendable {
         guard mkdtemp(&template) != nil else {
             throw TestSupportError("temporary directory: not made", errno: errno)
         }
-        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        self.path = path
+        _ = Self.removeAtExit
+        _ = Self.existing.withLock { $0.insert(path) }
     }
 
     deinit {
+        _ = Self.existing.withLock { $0.remove(path) }
         try? FileManager.default.removeItem(atPath: path)
     }
 

@@ -29,13 +29,21 @@ public final class RunningProgram: Sendable {
     private let error: OutputCollector
     private let input = Mutex<FileDescriptor?>(nil)
 
-    /// Starts a program; parameters as those of ``Program/run(_:_:environment:directory:standardInput:deadline:)``.
+    /// Starts a program.
     ///
+    /// - Parameters:
+    ///   - path: The program's absolute path.
+    ///   - arguments: The arguments behind the program's name.
+    ///   - environment: Variables beside those of ``Program/environment``; these win.
+    ///   - directory: The working directory; `nil` is that of the tests.
+    ///   - standardInput: What it reads.
+    ///   - standardOutput: Where it prints.
+    ///   - descriptors: What it finds as its descriptors 3, 4 and so on.
     /// - Throws: ``TestSupportError`` if it does not start.
     public init(
         _ path: String, _ arguments: [String] = [], environment: [String: String] = [:],
         directory: String? = nil, standardInput: Input = .bytes([]),
-        standardOutput: Output = .pipes
+        standardOutput: Output = .pipes, inheriting descriptors: [FileDescriptor] = []
     ) throws {
         let inputPipe = try FileDescriptor.pipe()
         let outputEnds: (reader: FileDescriptor, writer: FileDescriptor)
@@ -50,7 +58,8 @@ public final class RunningProgram: Sendable {
         }
         processID = try Self.spawn(
             path, arguments, environment: environment, directory: directory,
-            descriptors: (inputPipe.reader, outputEnds.writer, (errorEnds ?? outputEnds).writer))
+            descriptors: [inputPipe.reader, outputEnds.writer, (errorEnds ?? outputEnds).writer]
+                + descriptors)
         self.path = path
         output = try OutputCollector(reader: outputEnds.reader)
         error = try errorEnds.map { try OutputCollector(reader: $0.reader) } ?? OutputCollector()
@@ -72,7 +81,7 @@ public final class RunningProgram: Sendable {
 
     private static func spawn(
         _ path: String, _ arguments: [String], environment: [String: String], directory: String?,
-        descriptors: (input: FileDescriptor, output: FileDescriptor, error: FileDescriptor)
+        descriptors: [FileDescriptor]
     ) throws -> Int32 {
         let variables = Program.environment.merging(environment) { $1 }.map { "\($0)=\($1)" }
         var argumentPointers = ([path] + arguments).map { strdup($0) } + [nil]
@@ -81,7 +90,7 @@ public final class RunningProgram: Sendable {
         var processID: Int32 = 0
         let result = spawn_program(
             &processID, path, &argumentPointers, &variablePointers, directory,
-            descriptors.input.number, descriptors.output.number, descriptors.error.number)
+            descriptors.map(\.number), Int32(descriptors.count))
         guard result == 0 else { throw TestSupportError("program: \(path)", errno: result) }
         return processID
     }

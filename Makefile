@@ -1,0 +1,57 @@
+# Everything that is done with this repository from a shell; `make` alone lists it.
+#
+#   VERBOSE=1  show the output of every step, not only of one that fails
+#   STRICT=1   warnings are errors, in the one build folder (CI: nothing is built twice)
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup build release plugins demo test headers lint format clean
+.NOTPARALLEL:
+
+STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
+	--explicit-target-dependency-import-check error
+SWIFT_FLAGS := $(if $(STRICT),$(STRICT_FLAGS))
+LINT_FLAGS := $(STRICT_FLAGS) $(if $(STRICT),,--scratch-path .build/lint)
+
+# What `swift format` looks at; SamplePlugins' C sources are not its business.
+FORMATTED := Sources Tests PluginsSDK SamplePlugins Package.swift
+
+STEP := .ci/step
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+setup: ## Install the Debian packages that are missing; check the Swift toolchain
+	@.ci/setup
+
+build: setup ## Build everything for debugging
+	@$(STEP) "build, debug" swift build $(SWIFT_FLAGS)
+
+release: setup ## Build the program and the sample plugins for use
+	@$(STEP) "build, release" swift build -c release $(SWIFT_FLAGS)
+
+plugins: release ## Fill the folder plugins/ with the sample plugins
+	@$(STEP) "sample plugins to plugins/" .ci/install-plugins .build/release plugins
+
+demo: plugins ## Build, then send a collection through the sample plugins to a server of its own
+	@.build/release/outlet demo --plugins plugins
+
+test: setup ## Build everything in every language and run all tests
+	@$(STEP) "build, debug, with tests" swift build --build-tests $(SWIFT_FLAGS)
+	@$(STEP) "plugin headers, every compiler and standard" .ci/check-headers
+	@swift test --skip-build $(SWIFT_FLAGS)
+
+headers: ## Compile the plugin headers with gcc and clang in every standard of C and C++
+	@$(STEP) "plugin headers, every compiler and standard" .ci/check-headers
+
+lint: setup ## Check format, imports and warnings
+	@$(STEP) "format" swift format lint --strict --recursive $(FORMATTED)
+	@$(STEP) "imports" .ci/check-imports
+	@$(STEP) "no warnings" swift build --build-tests $(LINT_FLAGS)
+
+format: ## Format the Swift sources in place
+	@swift format --in-place --recursive $(FORMATTED)
+
+clean: ## Delete what was built
+	@rm -rf .build plugins

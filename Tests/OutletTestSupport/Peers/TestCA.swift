@@ -1,0 +1,180 @@
+internal import Synchronization
+
+/// A certificate authority of the tests' own, and certificates that it issues, by `openssl`.
+///
+/// Keys are P-256, everything is valid from now for two days, unless asked for otherwise.
+public final class TestCA: Sendable {
+    /// A certificate with its key, both in PEM files.
+    public struct Identity: Sendable {
+        /// The certificate's path.
+        public let certificatePath: String
+        /// The private key's path; not encrypted.
+        public let keyPath: String
+    }
+
+    /// What may be wrong with a server's certificate, or nothing.
+    public enum Fault: String, Sendable, CaseIterable {
+        /// For `localhost` and `127.0.0.1`, as it should be.
+        case none
+        /// Was valid in January 2020 only.
+        case expired
+        /// For `wrong.host.test` only.
+        case wrongHost
+        /// Signed by its own key, for `localhost` and `127.0.0.1`.
+        case selfSigned
+    }
+
+    /// The authority that all tests of a process share.
+    public static func shared() async throws -> TestCA { try await sharedTask.value }
+
+    private static let sharedTask = Task { try await TestCA() }
+
+    /// The authority's certificate in PEM: what a client must trust.
+    public let certificatePath: String
+
+    private let keyPath: String
+    private let directory: TemporaryDirectory
+    private let issued = Mutex<[String: Task<Identity, any Error>]>([:])
+
+    /// Makes an authority with a key of its own.
+    ///
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
+    public init() async throws {
+        directory = try TemporaryDirectory()
+        certificatePath = directory.path("ca.pem")
+        keyPath = directory.path("ca.key")
+        try directory.write(Self.configuration, to: "openssl.cnf")
+        try directory.write("", to: "index.txt")
+        try await openssl(
+            [
+                "req", "-x509", "-days", "2", "-subj", "/O=Outlet/CN=Outlet Test CA",
+                "-extensions", "authority", "-out", certificatePath,
+            ] + newKey(keyPath))
+    }
+
+    /// A server's certificate.
+    public func server(_ fault: Fault = .none) async throws -> Identity {
+        try await issue(
+            "server-\(fault)", commonName: fault == .wrongHost ? "wrong.host.test" : "localhost",
+            extensions: fault == .wrongHost ? "wrong_server" : "server", fault: fault)
+    }
+
+    /// A client's certificate.
+    public func client(commonName: String = "outlet-client") async throws -> Identity {
+        try await issue(
+            "client-\(commonName)", commonName: commonName, extensions: "client", fault: .none)
+    }
+
+    /// An identity as a PKCS #12 file.
+    ///
+    /// - Returns: The file's path.
+    public func pkcs12(of identity: Identity, password: String) async throws -> String {
+        let path = identity.certificatePath + ".p12"
+        try await openssl([
+            "pkcs12", "-export", "-in", identity.certificatePath, "-inkey", identity.keyPath,
+            "-passout", "pass:\(password)", "-out", path,
+        ])
+        return path
+    }
+
+    /// Issues a certificate once; asked for again, it is the same.
+    private func issue(
+        _ name: String, commonName: String, extensions: String, fault: Fault
+    ) async throws -> Identity {
+        let task = issued.withLock { issued in
+            if let task = issued[name] { return task }
+            let task = Task {
+                try await make(
+                    name, commonName: commonName, extensions: extensions, fault: fault)
+            }
+            issued[name] = task
+            return task
+        }
+        return try await task.value
+    }
+
+    private func make(
+        _ name: String, commonName: String, extensions: String, fault: Fault
+    ) async throws -> Identity {
+        let identity = Identity(
+            certificatePath: directory.path("\(name).pem"), keyPath: directory.path("\(name).key"))
+        let subject = ["-subj", "/O=Outlet/CN=\(commonName)"]
+        if fault == .selfSigned {
+            try await openssl(
+                ["req", "-x509", "-days", "2", "-extensions", extensions] + subject
+                    + ["-out", identity.certificatePath] + newKey(identity.keyPath))
+            return identity
+        }
+        let request = directory.path("\(name).csr")
+        try await openssl(["req", "-out", request] + subject + newKey(identity.keyPath))
+        let files = ["-in", request, "-out", identity.certificatePath, "-extensions", extensions]
+        if fault == .expired {
+            // `openssl x509` cannot date back; `openssl ca` can, but wants files of its own.
+            let validity = ["-startdate", "20200101000000Z", "-enddate", "20200131000000Z"]
+            try await openssl(
+                ["ca", "-batch", "-notext", "-config", "openssl.cnf", "-name", "authority_files"]
+                    + validity + files)
+        } else {
+            let serial = "0x" + String(UInt64.random(in: 1...UInt64(Int64.max)), radix: 16)
+            try await openssl(
+                [
+                    "x509", "-req", "-days", "2", "-set_serial", serial, "-CA", certificatePath,
+                    "-CAkey", keyPath, "-extfile", "openssl.cnf",
+                ] + files)
+        }
+        return identity
+    }
+
+    private func newKey(_ path: String) -> [String] {
+        [
+            "-config", "openssl.cnf", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+            "-noenc", "-keyout", path,
+        ]
+    }
+
+    private func openssl(_ arguments: [String]) async throws {
+        let result = try await Program.run(
+            "/usr/bin/openssl", arguments, directory: directory.path)
+        guard result.exitCode == 0 else {
+            throw TestSupportError(
+                "openssl \(arguments.joined(separator: " ")): \(result.errorOutput)")
+        }
+    }
+
+    private static let configuration = """
+        [req]
+        distinguished_name = name
+        [name]
+        [authority]
+        basicConstraints = critical, CA:TRUE
+        keyUsage = critical, keyCertSign, cRLSign
+        subjectKeyIdentifier = hash
+        [server]
+        basicConstraints = critical, CA:FALSE
+        keyUsage = critical, digitalSignature
+        extendedKeyUsage = serverAuth
+        subjectAltName = DNS:localhost, IP:127.0.0.1
+        [wrong_server]
+        basicConstraints = critical, CA:FALSE
+        keyUsage = critical, digitalSignature
+        extendedKeyUsage = serverAuth
+        subjectAltName = DNS:wrong.host.test
+        [client]
+        basicConstraints = critical, CA:FALSE
+        keyUsage = critical, digitalSignature
+        extendedKeyUsage = clientAuth
+        [authority_files]
+        database = index.txt
+        new_certs_dir = .
+        certificate = ca.pem
+        private_key = ca.key
+        rand_serial = yes
+        unique_subject = no
+        default_md = sha256
+        policy = any
+        [any]
+        organizationName = optional
+        commonName = supplied
+
+        """
+}
