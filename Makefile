@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build release plugins demo test headers lint format clean
+.PHONY: help setup build release plugins demo test headers samples lint format clean
 .NOTPARALLEL:
 
 STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
@@ -18,6 +18,7 @@ LINT_FLAGS := $(STRICT_FLAGS) $(if $(STRICT),,--scratch-path .build/lint)
 FORMATTED := Sources Tests PluginsSDK SamplePlugins Package.swift
 
 STEP := .ci/step
+HERE := $(MAKE) --no-print-directory
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -32,6 +33,7 @@ release: setup ## Build the program and the sample plugins for use
 	@$(STEP) "build, release" swift build -c release $(SWIFT_FLAGS)
 
 plugins: release ## Fill the folder plugins/ with the sample plugins
+	@$(HERE) samples
 	@$(STEP) "sample plugins to plugins/" .ci/install-plugins .build/release plugins
 
 demo: plugins ## Build, then send a collection through the sample plugins to a server of its own
@@ -39,11 +41,14 @@ demo: plugins ## Build, then send a collection through the sample plugins to a s
 
 test: setup ## Build everything in every language and run all tests
 	@$(STEP) "build, debug, with tests" swift build --build-tests $(SWIFT_FLAGS)
-	@$(STEP) "plugin headers, every compiler and standard" .ci/check-headers
+	@$(HERE) headers samples
 	@swift test --skip-build $(SWIFT_FLAGS)
 
 headers: ## Compile the plugin headers with gcc and clang in every standard of C and C++
 	@$(STEP) "plugin headers, every compiler and standard" .ci/check-headers
+
+samples: ## Build the C sample plugin with nothing but cc and the header
+	@$(STEP) "sample plugins, by cc alone" $(MAKE) -C SamplePlugins BUILD=$(CURDIR)/.build/samples
 
 lint: setup ## Check format, imports and warnings
 	@$(STEP) "format" swift format lint --strict --recursive $(FORMATTED)

@@ -71,7 +71,8 @@ let package = Package(
             swiftSettings: swift),
 
         // Plugins: the header, the host, the Swift SDK.
-        .target(name: "COutletPlugin", path: "PluginsSDK/C", exclude: ["exports.map"], cSettings: c),
+        .target(
+            name: "COutletPlugin", path: "PluginsSDK/C", exclude: ["exports.map"], cSettings: c),
         .systemLibrary(name: "CFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
         .target(
             name: "OutletPluginHost",

@@ -246,8 +246,5 @@ import Testing
         server.stop()
         server.stop()
         for socket in sockets { _ = socket.receiveAll() }
-        #expect(throws: TestSupportError.self) {
-            try StreamSocket(connectingTo: .loopback(port: server.port), gate: gate)
-        }
     }
 }

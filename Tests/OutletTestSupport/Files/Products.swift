@@ -5,21 +5,9 @@ public enum Products {
     /// The directory of the running test bundle, which is that of all products.
     public static func directory() throws -> String {
         let arguments = CommandLine.arguments
-        var candidates: [String] = []
-        if let option = arguments.firstIndex(of: "--test-bundle-path"),
-            option + 1 < arguments.count
-        {
-            candidates.append(arguments[option + 1])
-        }
-        candidates += arguments.filter { $0.hasSuffix(".xctest") }
-        if let program = try? FileManager.default.destinationOfSymbolicLink(
-            atPath: "/proc/self/exe")
-        {
-            candidates.append(program)
-        }
-        for candidate in candidates where candidate.hasSuffix(".xctest") {
-            guard let slash = candidate.lastIndex(of: "/") else { continue }
-            return String(candidate[..<slash])
+        let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        for path in [program ?? ""] + arguments where path.hasSuffix(".xctest") {
+            if let slash = path.lastIndex(of: "/") { return String(path[..<slash]) }
         }
         throw TestSupportError("products: no test bundle: \(arguments.joined(separator: " "))")
     }

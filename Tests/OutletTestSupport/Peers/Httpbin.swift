@@ -27,7 +27,7 @@ public final class Httpbin: Sendable {
             [
                 "--bind", "fd://3", "--worker-class", "gthread", "--workers", "1",
                 "--threads", "16", "--keep-alive", "30", "--worker-tmp-dir", directory.path,
-                "--log-level", "warning", "httpbin:app",
+                "--graceful-timeout", "1", "--log-level", "warning", "httpbin:app",
             ]
         }
     }

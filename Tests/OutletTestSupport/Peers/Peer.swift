@@ -4,15 +4,18 @@ internal import Glibc
 ///
 /// Its ports are opened here and handed over, as systemd does, so that no port is lost to another
 /// program and clients may connect before the server is up. A shell between reads a pipe that only
-/// the tests hold: whatever way they end, the server is told to.
+/// the tests hold: whatever way they end, the shell then ends the server. It sends SIGINT, at
+/// which servers end at once, and SIGTERM, because a server that is not up yet ignores the other.
 final class Peer: Sendable {
     private static let script = """
         "$@" &
         child=$!
         exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
         read -r line
-        kill -INT "$child" 2>/dev/null
+        kill -INT "$child"
+        kill -TERM "$child"
         wait "$child"
+        rm -rf "$PWD"
         """
 
     /// The ports, in the order in which the server finds their sockets as 3, 4 and so on.
@@ -24,7 +27,7 @@ final class Peer: Sendable {
     /// - Parameters:
     ///   - path: The server's absolute path.
     ///   - count: How many ports it gets.
-    ///   - directory: Its working directory.
+    ///   - directory: Its working directory, removed when it ends.
     ///   - environment: Variables beside those of ``Program/environment``.
     ///   - prepare: Called with the ports before the start; returns the arguments.
     init(
