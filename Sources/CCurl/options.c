@@ -1,1 +1,90 @@
-#include "CCurl.h"
+#include "ccurl_options.h"
+
+const long ccurl_auth_any = (long)CURLAUTH_ANY;
+const int ccurl_pause_all = CURLPAUSE_ALL;
+
+CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+CURLcode ccurl_set_offset(CURL *easy, CURLoption option, int64_t value) {
+    return curl_easy_setopt(easy, option, (curl_off_t)value);
+}
+
+CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, const void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+CURLcode ccurl_set_write(CURL *easy, CURLoption option, curl_write_callback call) {
+    return curl_easy_setopt(easy, option, call);
+}
+
+CURLcode ccurl_set_read(CURL *easy, curl_read_callback call) {
+    return curl_easy_setopt(easy, CURLOPT_READFUNCTION, call);
+}
+
+CURLcode ccurl_set_seek(CURL *easy, curl_seek_callback call) {
+    return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, call);
+}
+
+CURLcode ccurl_set_progress(CURL *easy, curl_xferinfo_callback call) {
+    return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, call);
+}
+
+CURLcode ccurl_set_prereq(CURL *easy, curl_prereq_callback call) {
+    return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, call);
+}
+
+CURLcode ccurl_set_debug(CURL *easy, curl_debug_callback call) {
+    return curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, call);
+}
+
+long ccurl_get_long(CURL *easy, CURLINFO info) {
+    long value = 0;
+    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
+}
+
+int64_t ccurl_get_offset(CURL *easy, CURLINFO info) {
+    curl_off_t value = 0;
+    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
+}
+
+const char *ccurl_get_string(CURL *easy, CURLINFO info) {
+    const char *value = NULL;
+    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : NULL;
+}
+
+void *ccurl_get_pointer(CURL *easy, CURLINFO info) {
+    void *value = NULL;
+    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : NULL;
+}
+
+int ccurl_get_socket(CURL *easy) {
+    curl_socket_t value = CURL_SOCKET_BAD;
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &value) == CURLE_OK ? value : -1;
+}
+
+void *ccurl_get_ssl(CURL *easy) {
+    const struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
+    return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
+}
+
+CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+CURL *ccurl_multi_next_done(CURLM *multi, CURLcode *result) {
+    int left;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(multi, &left))) {
+        if (message->msg != CURLMSG_DONE) continue;
+        *result = message->data.result;
+        return message->easy_handle;
+    }
+    return NULL;
+}

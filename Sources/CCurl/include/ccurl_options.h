@@ -1,0 +1,50 @@
+#pragma once
+/// Typed doors to libcurl's variadic calls, which Swift cannot make.
+#include <curl/curl.h>
+#include <stdint.h>
+
+// curl_easy_setopt, one door per type of its third argument.
+
+CURLcode ccurl_set_long(CURL *_Nonnull easy, CURLoption option, long value);
+CURLcode ccurl_set_offset(CURL *_Nonnull easy, CURLoption option, int64_t value);
+/// libcurl copies the string; `NULL` unsets the option.
+CURLcode ccurl_set_string(CURL *_Nonnull easy, CURLoption option, const char *_Nullable value);
+/// libcurl keeps the pointer: lists, parsed URLs, shares, buffers, callback data.
+CURLcode ccurl_set_pointer(CURL *_Nonnull easy, CURLoption option, const void *_Nullable value);
+/// `CURLOPT_WRITEFUNCTION`, `CURLOPT_HEADERFUNCTION`.
+CURLcode ccurl_set_write(CURL *_Nonnull easy, CURLoption option, curl_write_callback _Nullable call);
+/// `CURLOPT_READFUNCTION`.
+CURLcode ccurl_set_read(CURL *_Nonnull easy, curl_read_callback _Nullable call);
+/// `CURLOPT_SEEKFUNCTION`.
+CURLcode ccurl_set_seek(CURL *_Nonnull easy, curl_seek_callback _Nullable call);
+/// `CURLOPT_XFERINFOFUNCTION`.
+CURLcode ccurl_set_progress(CURL *_Nonnull easy, curl_xferinfo_callback _Nullable call);
+/// `CURLOPT_PREREQFUNCTION`.
+CURLcode ccurl_set_prereq(CURL *_Nonnull easy, curl_prereq_callback _Nullable call);
+/// `CURLOPT_DEBUGFUNCTION`.
+CURLcode ccurl_set_debug(CURL *_Nonnull easy, curl_debug_callback _Nullable call);
+
+// curl_easy_getinfo; 0 or NULL when libcurl has no answer.
+
+long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info);
+int64_t ccurl_get_offset(CURL *_Nonnull easy, CURLINFO info);
+const char *_Nullable ccurl_get_string(CURL *_Nonnull easy, CURLINFO info);
+void *_Nullable ccurl_get_pointer(CURL *_Nonnull easy, CURLINFO info);
+/// `CURLINFO_ACTIVESOCKET`; -1 without a connection.
+int ccurl_get_socket(CURL *_Nonnull easy);
+/// `CURLINFO_TLS_SSL_PTR`: the connection's `SSL *` when OpenSSL runs it, else NULL.
+void *_Nullable ccurl_get_ssl(CURL *_Nonnull easy);
+
+// Constants whose macros Swift cannot read.
+
+/// `CURLAUTH_ANY`.
+extern const long ccurl_auth_any;
+/// `CURLPAUSE_ALL`.
+extern const int ccurl_pause_all;
+
+// curl_multi_setopt.
+
+CURLMcode ccurl_multi_set_long(CURLM *_Nonnull multi, CURLMoption option, long value);
+
+/// The next finished handle and its result; NULL when none is left (`curl_multi_info_read`).
+CURL *_Nullable ccurl_multi_next_done(CURLM *_Nonnull multi, CURLcode *_Nonnull result);

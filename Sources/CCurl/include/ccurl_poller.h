@@ -1,0 +1,43 @@
+#pragma once
+/// epoll and eventfd for one curl_multi handle; Swift's Glibc module has neither.
+///
+/// Registration is sticky: a socket that libcurl lets go of stays registered, because the next
+/// request on the same connection asks for the same events again. It is taken out when an event
+/// arrives that nobody wants, and forgotten when it is closed.
+#include <curl/curl.h>
+#include <stdint.h>
+
+typedef struct ccurl_poller ccurl_poller;
+
+/// Makes a poller; NULL with the reason in `*error` (errno) when descriptors or memory are short.
+ccurl_poller *_Nullable ccurl_poller_create(int *_Nonnull error);
+/// Frees the poller. No handle may use it any more.
+void ccurl_poller_destroy(ccurl_poller *_Nonnull poller);
+
+/// Makes the poller serve `multi` (`CURLMOPT_SOCKETFUNCTION`, `CURLMOPT_TIMERFUNCTION`).
+void ccurl_poller_attach(ccurl_poller *_Nonnull poller, CURLM *_Nonnull multi);
+/// Makes `easy` open and close its sockets through the poller (`CURLOPT_OPENSOCKETFUNCTION`,
+/// `CURLOPT_CLOSESOCKETFUNCTION`), close-on-exec.
+void ccurl_poller_adopt(ccurl_poller *_Nonnull poller, CURL *_Nonnull easy);
+
+/// Waits for events; 0 ms looks without waiting, a negative time waits for ever.
+///
+/// Returns how many sockets are ready; an interruption or a wake counts as none.
+int ccurl_poller_wait(ccurl_poller *_Nonnull poller, int timeout_ms);
+/// Lets libcurl work on the sockets that the last wait found ready.
+void ccurl_poller_dispatch(ccurl_poller *_Nonnull poller);
+/// Lets libcurl work on its timer if that is due.
+void ccurl_poller_fire_timer(ccurl_poller *_Nonnull poller, int64_t now_us);
+/// When libcurl's timer is due, µs of the monotonic clock; -1 when it is not set.
+int64_t ccurl_poller_timer(const ccurl_poller *_Nonnull poller);
+/// Ends a wait. Any thread.
+void ccurl_poller_wake(ccurl_poller *_Nonnull poller);
+
+/// errno of the last socket that could not be opened, and forgets it; 0 when none failed.
+int ccurl_poller_take_socket_error(ccurl_poller *_Nonnull poller);
+
+/// Names the calling thread and blocks all signals in it: they are for the program's own threads.
+void ccurl_prepare_thread(const char *_Nonnull name);
+
+/// The monotonic clock, µs.
+int64_t ccurl_now_us(void);

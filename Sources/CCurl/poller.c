@@ -1,0 +1,251 @@
+#define _GNU_SOURCE
+#include "ccurl_poller.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { max_events = 256 };
+
+/// What is known of one file descriptor.
+struct slot {
+    uint32_t wanted;  // by libcurl, now
+    uint32_t armed;   // in the kernel's table; 0 when not registered
+    bool ours;        // opened through open_socket, so its close is seen as well
+    bool dirty;       // listed in `dirty`
+};
+
+struct ccurl_poller {
+    int epoll;
+    int event;
+    CURLM *multi;
+    struct slot *slots;
+    size_t slot_count;
+    int *dirty;
+    size_t dirty_count, dirty_capacity;
+    int64_t timer_us;
+    int socket_error;
+    int ready;
+    struct epoll_event events[max_events];
+};
+
+int64_t ccurl_now_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void ccurl_prepare_thread(const char *name) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
+    pthread_setname_np(pthread_self(), name);
+}
+
+ccurl_poller *ccurl_poller_create(int *error) {
+    ccurl_poller *poller = calloc(1, sizeof *poller);
+    if (!poller) {
+        *error = ENOMEM;
+        return NULL;
+    }
+    poller->timer_us = -1;
+    poller->epoll = epoll_create1(EPOLL_CLOEXEC);
+    poller->event = poller->epoll < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event wake = {.events = EPOLLIN, .data.fd = -1};
+    if (poller->event < 0 || epoll_ctl(poller->epoll, EPOLL_CTL_ADD, poller->event, &wake) < 0) {
+        *error = errno;
+        ccurl_poller_destroy(poller);
+        return NULL;
+    }
+    *error = 0;
+    return poller;
+}
+
+void ccurl_poller_destroy(ccurl_poller *poller) {
+    if (poller->event >= 0) close(poller->event);
+    if (poller->epoll >= 0) close(poller->epoll);
+    free(poller->slots);
+    free(poller->dirty);
+    free(poller);
+}
+
+/// The slot of a descriptor; NULL only when memory is short.
+static struct slot *slot_of(ccurl_poller *poller, int fd) {
+    if (fd < 0) return NULL;
+    if ((size_t)fd >= poller->slot_count) {
+        size_t count = poller->slot_count ? poller->slot_count : 64;
+        while (count <= (size_t)fd) count *= 2;
+        struct slot *slots = realloc(poller->slots, count * sizeof *slots);
+        if (!slots) return NULL;
+        memset(slots + poller->slot_count, 0, (count - poller->slot_count) * sizeof *slots);
+        poller->slots = slots;
+        poller->slot_count = count;
+    }
+    return &poller->slots[fd];
+}
+
+static void take_out(ccurl_poller *poller, int fd, struct slot *slot) {
+    if (slot->armed) epoll_ctl(poller->epoll, EPOLL_CTL_DEL, fd, NULL);
+    slot->armed = 0;
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *client, void *unused) {
+    (void)easy;
+    (void)unused;
+    ccurl_poller *poller = client;
+    struct slot *slot = slot_of(poller, fd);
+    if (!slot) return -1;
+    slot->wanted = (what & CURL_POLL_IN && what != CURL_POLL_REMOVE ? EPOLLIN : 0) |
+                   (what & CURL_POLL_OUT && what != CURL_POLL_REMOVE ? EPOLLOUT : 0);
+    if (!slot->wanted) {
+        // The resolver's own sockets are closed behind our back: those do not stay registered.
+        if (!slot->ours) take_out(poller, fd, slot);
+        return 0;
+    }
+    if (slot->wanted == slot->armed || slot->dirty) return 0;
+    if (poller->dirty_count == poller->dirty_capacity) {
+        size_t capacity = poller->dirty_capacity ? poller->dirty_capacity * 2 : 64;
+        int *dirty = realloc(poller->dirty, capacity * sizeof *dirty);
+        if (!dirty) return -1;
+        poller->dirty = dirty;
+        poller->dirty_capacity = capacity;
+    }
+    poller->dirty[poller->dirty_count++] = fd;
+    slot->dirty = true;
+    return 0;
+}
+
+static int on_timer(CURLM *multi, long timeout_ms, void *client) {
+    (void)multi;
+    ccurl_poller *poller = client;
+    poller->timer_us = timeout_ms < 0 ? -1
+                     : timeout_ms == 0 ? 0
+                                       : ccurl_now_us() + (int64_t)timeout_ms * 1000;
+    return 0;
+}
+
+static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl_sockaddr *address) {
+    (void)purpose;
+    ccurl_poller *poller = client;
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    if (fd < 0) {
+        poller->socket_error = errno;
+        return CURL_SOCKET_BAD;
+    }
+    struct slot *slot = slot_of(poller, fd);
+    if (slot) {
+        slot->wanted = slot->armed = 0;
+        slot->ours = true;
+    }
+    return fd;
+}
+
+static int close_socket(void *client, curl_socket_t fd) {
+    ccurl_poller *poller = client;
+    struct slot *slot = slot_of(poller, fd);
+    if (slot) {
+        slot->wanted = slot->armed = 0;  // the kernel forgets a closed descriptor by itself
+        slot->ours = false;
+    }
+    return close(fd);
+}
+
+void ccurl_poller_attach(ccurl_poller *poller, CURLM *multi) {
+    poller->multi = multi;
+    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, poller);
+    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, poller);
+}
+
+void ccurl_poller_adopt(ccurl_poller *poller, CURL *easy) {
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, poller);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, poller);
+}
+
+/// Brings the kernel's table up to date with what libcurl asked for since the last wait.
+static void flush(ccurl_poller *poller) {
+    for (size_t index = 0; index < poller->dirty_count; index++) {
+        int fd = poller->dirty[index];
+        struct slot *slot = &poller->slots[fd];
+        slot->dirty = false;
+        if (!slot->wanted || slot->wanted == slot->armed) continue;
+        struct epoll_event event = {.events = slot->wanted, .data.fd = fd};
+        int first = slot->armed ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+        int second = slot->armed ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+        if (epoll_ctl(poller->epoll, first, fd, &event) == 0 ||
+            epoll_ctl(poller->epoll, second, fd, &event) == 0)
+            slot->armed = slot->wanted;
+        else
+            slot->armed = 0;
+    }
+    poller->dirty_count = 0;
+}
+
+int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
+    flush(poller);
+    int count = epoll_wait(poller->epoll, poller->events, max_events, timeout_ms);
+    poller->ready = 0;
+    for (int index = 0; index < count; index++) {
+        int fd = poller->events[index].data.fd;
+        if (fd < 0) {
+            uint64_t drained;
+            if (read(poller->event, &drained, sizeof drained) < 0) continue;
+            continue;
+        }
+        struct slot *slot = &poller->slots[fd];
+        if (!slot->wanted) {
+            // An idle connection that the server closed, or data nobody asked for.
+            take_out(poller, fd, slot);
+            continue;
+        }
+        poller->events[poller->ready++] = poller->events[index];
+    }
+    return poller->ready;
+}
+
+void ccurl_poller_dispatch(ccurl_poller *poller) {
+    int running;
+    for (int index = 0; index < poller->ready; index++) {
+        uint32_t events = poller->events[index].events;
+        int fd = poller->events[index].data.fd;
+        // An earlier action of this round may have closed it or lost interest.
+        if (!poller->slots[fd].wanted) continue;
+        int mask = (events & EPOLLIN ? CURL_CSELECT_IN : 0) |
+                   (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                   (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+        curl_multi_socket_action(poller->multi, fd, mask, &running);
+    }
+    poller->ready = 0;
+}
+
+void ccurl_poller_fire_timer(ccurl_poller *poller, int64_t now_us) {
+    int running;
+    if (poller->timer_us < 0 || poller->timer_us > now_us) return;
+    poller->timer_us = -1;
+    curl_multi_socket_action(poller->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+}
+
+int64_t ccurl_poller_timer(const ccurl_poller *poller) { return poller->timer_us; }
+
+void ccurl_poller_wake(ccurl_poller *poller) {
+    uint64_t one = 1;
+    // A full counter wakes as well, so the result says nothing of use.
+    if (write(poller->event, &one, sizeof one) < 0) return;
+}
+
+int ccurl_poller_take_socket_error(ccurl_poller *poller) {
+    int error = poller->socket_error;
+    poller->socket_error = 0;
+    return error;
+}

@@ -1,0 +1,133 @@
+import OutletSession
+
+/// One origin (scheme, host and port) as a loop sees it: what is under way, what waits.
+final class Origin<Element> {
+    /// What the origin speaks, as far as it is known.
+    enum Version {
+        case unknown, http1, http2
+    }
+
+    /// `scheme://host:port`.
+    let name: String
+    /// What the last response said.
+    var version: Version = .unknown
+    /// Transfers under way.
+    fileprivate(set) var active = 0
+    /// Waiting transfers by priority, lowest first.
+    fileprivate var waiting: [Fifo<Element>] = Array(
+        repeating: Fifo(), count: TransferPriority.allCases.count)
+    /// Whether the origin is in the queue's round of those that could go on.
+    fileprivate var isListed = false
+
+    init(name: String) {
+        self.name = name
+    }
+
+    fileprivate var isWaiting: Bool { waiting.contains { !$0.isEmpty } }
+
+    fileprivate func takeFirst() -> Element? {
+        for index in waiting.indices.reversed() {
+            if let element = waiting[index].popFirst() { return element }
+        }
+        return nil
+    }
+}
+
+/// Who may start: a limit per origin and one in all, priorities within an origin, turns between them.
+///
+/// libcurl has such a queue of its own, but walks it for each finished transfer
+/// (`CURLMOPT_MAX_HOST_CONNECTIONS`), so that ten thousand waiting requests cost five times more there.
+struct AdmissionQueue<Element> {
+    /// Transfers under way to one origin that does not multiplex.
+    let limitPerOrigin: Int
+    /// Transfers under way in all.
+    let limit: Int
+    /// Transfers under way.
+    private(set) var active = 0
+    /// Origins with waiting transfers and room for one more, in turn.
+    private var round = Fifo<Origin<Element>>()
+
+    /// libcurl's own limit of streams on one connection (`CURLMOPT_MAX_CONCURRENT_STREAMS`).
+    static var streamsPerConnection: Int { 100 }
+
+    init(limitPerOrigin: Int, limit: Int) {
+        self.limitPerOrigin = max(1, limitPerOrigin)
+        self.limit = max(1, limit)
+    }
+
+    private func hasRoom(_ origin: Origin<Element>) -> Bool {
+        switch origin.version {
+        case .unknown, .http1: origin.active < limitPerOrigin
+        case .http2: origin.active < limitPerOrigin * Self.streamsPerConnection
+        }
+    }
+
+    /// Counts the element as under way, or lets it wait.
+    ///
+    /// - Returns: Whether it may start now.
+    mutating func enter(
+        _ element: Element, origin: Origin<Element>, priority: TransferPriority
+    ) -> Bool {
+        if active < limit, hasRoom(origin), !origin.isListed {
+            active += 1
+            origin.active += 1
+            return true
+        }
+        origin.waiting[Int(priority.rawValue)].append(element)
+        list(origin)
+        return false
+    }
+
+    /// Counts one transfer less under way.
+    mutating func leave(_ origin: Origin<Element>) {
+        active -= 1
+        origin.active -= 1
+        list(origin)
+    }
+
+    /// The next waiting element that may start; it counts as under way from here on.
+    mutating func next() -> (Element, Origin<Element>)? {
+        while active < limit, let origin = round.popFirst() {
+            origin.isListed = false
+            guard hasRoom(origin), let element = origin.takeFirst() else { continue }
+            active += 1
+            origin.active += 1
+            list(origin)
+            return (element, origin)
+        }
+        return nil
+    }
+
+    private mutating func list(_ origin: Origin<Element>) {
+        guard !origin.isListed, hasRoom(origin), origin.isWaiting else { return }
+        origin.isListed = true
+        round.append(origin)
+    }
+}
+
+/// A queue on one array: what was taken from the front is dropped now and then.
+struct Fifo<Element> {
+    private var elements: [Element?] = []
+    private var head = 0
+
+    var isEmpty: Bool { head == elements.count }
+
+    mutating func append(_ element: Element) {
+        elements.append(element)
+    }
+
+    mutating func popFirst() -> Element? {
+        guard head < elements.count else { return nil }
+        let element = elements[head]
+        elements[head] = nil
+        head += 1
+        if head == elements.count {
+            elements.removeAll(keepingCapacity: elements.capacity <= 1024)
+            head = 0
+        } else if head > 64, head * 2 > elements.count {
+            elements.removeFirst(head)
+            head = 0
+        }
+        return element
+    }
+}

@@ -1,0 +1,101 @@
+import CCurl
+import OutletHTTP
+import OutletSession
+
+extension EventLoop {
+    /// libcurl has finished a transfer.
+    func complete(_ transfer: CurlTransfer, _ code: CURLcode) {
+        guard let easy = transfer.easy else { return }
+        if code == CURLE_OK { settle(transfer) }
+        var error = transfer.failure
+        if error == nil, code != CURLE_OK {
+            error = TransferError(
+                code, transfer, easy, socketError: ccurl_poller_take_socket_error(poller))
+        }
+        retire(transfer, easy, error)
+    }
+
+    /// What remains to be done when libcurl is content.
+    private func settle(_ transfer: CurlTransfer) {
+        if let head = transfer.heldHead {
+            transfer.heldHead = nil
+            guard transfer.accept(head, self) else { return }
+        }
+        guard transfer.response != nil else {
+            transfer.failure = TransferError(
+                code: .networkConnectionLost, stage: .receiving, host: transfer.address?.host,
+                reason: "the server closed the connection inside the head of its answer")
+            return
+        }
+        guard case .file = transfer.job.delivery else { return }
+        do throws(TransferError) {
+            _ = try transfer.openFile()
+        } catch {
+            transfer.failure = error
+        }
+    }
+
+    /// Takes a transfer out of libcurl and tells its handler how it ended.
+    private func retire(_ transfer: CurlTransfer, _ easy: EasyHandle, _ error: TransferError?) {
+        var result = TransferResult(
+            response: transfer.response, error: error, metrics: TransferMetrics(transfer, easy))
+        if case .collect = transfer.job.delivery, easy.body.count > 0 {
+            result.body = easy.body.takeData()
+        }
+        result.trailers = easy.head.trailers
+        curl_multi_remove_handle(multi, easy.raw)
+        deadlines.remove(transfer)
+        transfer.easy = nil
+        transfer.body = .none
+        transfer.file = nil
+        pool.put(easy)
+        let last = active.removeLast()
+        if last !== transfer {
+            active[transfer.activeIndex] = last
+            last.activeIndex = transfer.activeIndex
+        }
+        transfer.finish(result, turn: turn)
+        if let origin = transfer.address?.origin { leave(origin) }
+    }
+
+    /// Ends a transfer from outside, wherever it is.
+    func end(_ transfer: CurlTransfer, _ error: TransferError) {
+        switch transfer.phase {
+        case .posted, .finished: return
+        case .queued:
+            // It stays in the queue, where it is passed over.
+            fail(transfer, error)
+        case .held:
+            held[transfer.identifier] = nil
+            fail(transfer, error)
+        case .active:
+            guard let easy = transfer.easy else { return }
+            var error = error
+            error.host = transfer.address?.host
+            error.stage = TransferError.Stage(transfer, easy)
+            retire(transfer, easy, error)
+        }
+    }
+
+    /// Ends a transfer that libcurl has not seen.
+    func fail(_ transfer: CurlTransfer, _ error: TransferError) {
+        deadlines.remove(transfer)
+        var metrics = TransferMetrics()
+        if transfer.arrived > 0 { metrics.queued = now - transfer.arrived }
+        transfer.finish(TransferResult(error: error, metrics: metrics), turn: turn)
+    }
+
+    /// Ends everything; those that wait for a place are reached through the places that fall free.
+    func shutDown() {
+        ending = .transportClosed
+        while let transfer = active.last { end(transfer, .transportClosed) }
+        for transfer in held.values { end(transfer, .transportClosed) }
+    }
+}
+
+extension TransferError {
+    /// The transport takes no more requests.
+    static var transportClosed: TransferError {
+        TransferError(code: .transportClosed, reason: "the transport was shut down")
+    }
+}

@@ -1,0 +1,166 @@
+import CCurl
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+
+extension EventLoop {
+    /// A transfer has come to the loop.
+    func arrive(_ transfer: CurlTransfer) {
+        if let ending { return fail(transfer, ending) }
+        transfer.arrived = now
+        do throws(TransferError) {
+            guard let url = transfer.job.request.url else {
+                throw TransferError(code: .badURL, reason: "address: the request has none")
+            }
+            transfer.address = try addresses.address(url.absoluteString)
+        } catch {
+            return fail(transfer, error)
+        }
+        if let limit = resourceLimit { deadlines.set(transfer, to: now + limit) }
+        enqueue(transfer)
+    }
+
+    /// How long a transfer may take in all, µs.
+    private var resourceLimit: Int64? {
+        milliseconds(settings.configuration.timeoutIntervalForResource).map { Int64($0) * 1000 }
+    }
+
+    /// Starts a transfer, or lets it wait for a place.
+    func enqueue(_ transfer: CurlTransfer) {
+        guard let origin = transfer.address?.origin else { return }
+        transfer.phase = .queued
+        guard admission.enter(transfer, origin: origin, priority: transfer.job.priority) else {
+            return
+        }
+        if !begin(transfer) { leave(origin) }
+    }
+
+    /// Gives a place that has become free to those who wait.
+    func leave(_ origin: Origin<CurlTransfer>) {
+        admission.leave(origin)
+        while let (next, origin) = admission.next() {
+            if !begin(next) { admission.leave(origin) }
+        }
+    }
+
+    /// Hands a transfer that has a place to libcurl.
+    ///
+    /// - Returns: False when it does not need the place: it ended meanwhile, is suspended, or
+    ///   cannot start, which its handler has been told.
+    private func begin(_ transfer: CurlTransfer) -> Bool {
+        guard transfer.phase == .queued, let address = transfer.address else { return false }
+        if let ending {
+            fail(transfer, ending)
+            return false
+        }
+        if transfer.isPaused {
+            transfer.phase = .held
+            held[transfer.identifier] = transfer
+            return false
+        }
+        transfer.admitted = now
+        transfer.lastProgress = now
+        do throws(TransferError) {
+            guard let easy = pool.take() else {
+                throw TransferError(code: .unknown, host: address.host, reason: "no memory left")
+            }
+            transfer.easy = easy
+            try configure(transfer, easy, address)
+            let code = curl_multi_add_handle(multi, easy.raw)
+            guard code == CURLM_OK else {
+                throw TransferError(
+                    code: .unknown, host: address.host,
+                    reason: String(cString: curl_multi_strerror(code)))
+            }
+        } catch {
+            if let easy = transfer.easy { pool.put(easy) }
+            transfer.easy = nil
+            transfer.body = .none
+            fail(transfer, error)
+            return false
+        }
+        transfer.phase = .active
+        transfer.activeIndex = active.count
+        active.append(transfer)
+        watch(transfer)
+        return true
+    }
+
+    private func configure(
+        _ transfer: CurlTransfer, _ easy: EasyHandle, _ address: Address
+    ) throws(TransferError) {
+        let job = transfer.job
+        let remaining = resourceLimit.map { $0 - (now - transfer.arrived) }
+        if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
+        let client = UnsafeRawPointer(Unmanaged.passUnretained(transfer).toOpaque())
+        easy.applyConstants(poller: poller, share: shared.share, client: client)
+        easy.applyAddress(address, settings)
+        easy.applyLimits(settings, remaining: remaining)
+        easy.applyVersion(settings, address)
+        if address.isSecure { easy.applyTLS(settings, try settings.trustStore(for: address)) }
+        easy.applyCredential(job.credential)
+        guard let facts = easy.applyHeaders(job.request) else {
+            throw malformed(job.request, address)
+        }
+        transfer.body = try RequestBody(job.request.body)
+        try check(job.request, transfer.body, facts, address)
+        easy.applyBody(job.request.method, transfer.body, client: client)
+        easy.applyBuffers(isBulk: job.isBulk)
+        easy.applyObservation(
+            reportsProgress: job.reportsProgress, logsWire: settings.logsWire, client: client)
+        guard let refusal = easy.refusal else { return }
+        throw TransferError(
+            code: .badRequest, host: address.host,
+            reason: "libcurl refuses option \(refusal.option.rawValue): "
+                + String(cString: curl_easy_strerror(refusal.code)),
+            underlyingCode: Int32(bitPattern: refusal.code.rawValue))
+    }
+
+    private func malformed(_ request: HTTPRequest, _ address: Address) -> TransferError {
+        do throws(HTTPRequestError) {
+            try request.checkSyntax()
+            return TransferError(code: .unknown, host: address.host, reason: "no memory left")
+        } catch {
+            return TransferError(code: .badRequest, host: address.host, reason: error.description)
+        }
+    }
+
+    /// Refuses what would leave client and server at odds about where the request ends.
+    private func check(
+        _ request: HTTPRequest, _ body: RequestBody, _ facts: HeaderList.Facts, _ address: Address
+    ) throws(TransferError) {
+        guard HTTPRequest.isMethod(request.method.rawValue) else {
+            throw malformed(request, address)
+        }
+        if !request.body.isNone, request.method == .head || request.method == .connect {
+            throw TransferError(
+                code: .badRequest, host: address.host,
+                reason: "\(request.method): a request of this method cannot carry a body")
+        }
+        guard let written = facts.contentLength, let length = body.length else { return }
+        guard Int64(written) == length else {
+            throw TransferError(
+                code: .badRequest, host: address.host,
+                reason: "header Content-Length: says \(written), but the body has \(length) bytes",
+                advice: "leave it out: it is added by itself")
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// Whether a method is a token (RFC 9110 §5.6.2).
+    fileprivate static func isMethod(_ method: String) -> Bool {
+        !method.isEmpty && method.utf8.allSatisfy(isTokenByte)
+    }
+}
+
+extension TransferJob {
+    /// Whether a file or a stream is at either end, so that a disk may stall it.
+    var isBulk: Bool {
+        if case .file = delivery { return true }
+        switch request.body {
+        case .none, .data: return false
+        case .file, .stream: return true
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import CCurl
+import OutletHTTP
+import OutletSession
+
+/// Pauses, time limits, and what an answer says about its origin.
+extension EventLoop {
+    // MARK: Pauses
+
+    /// Stops a transfer until it is resumed; may be called in its callbacks.
+    func pause(_ transfer: CurlTransfer, _ directions: Int32) {
+        guard let easy = transfer.easy else { return }
+        transfer.isPaused = true
+        deadlines.remove(transfer)
+        curl_easy_pause(easy.raw, directions)
+    }
+
+    /// Stops a transfer on the user's behalf.
+    func suspend(_ transfer: CurlTransfer) {
+        switch transfer.phase {
+        case .posted, .held, .finished: return
+        case .queued: transfer.isPaused = true
+        case .active: pause(transfer, ccurl_pause_all)
+        }
+    }
+
+    /// Lets a transfer go on.
+    func resume(_ transfer: CurlTransfer) {
+        guard transfer.isPaused else { return }
+        transfer.isPaused = false
+        switch transfer.phase {
+        case .posted, .queued, .finished: return
+        case .held:
+            held[transfer.identifier] = nil
+            enqueue(transfer)
+        case .active:
+            guard let easy = transfer.easy else { return }
+            transfer.lastProgress = now
+            watch(transfer)
+            // Delivers what libcurl had kept back, so it may fail as any callback may.
+            let code = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
+            if code != CURLE_OK { complete(transfer, code) }
+        }
+    }
+
+    // MARK: Time limits
+
+    /// Sees to it that an active transfer ends when it makes no progress.
+    func watch(_ transfer: CurlTransfer) {
+        guard let patience = transfer.patience else { return deadlines.remove(transfer) }
+        deadlines.set(transfer, to: transfer.lastProgress + patience)
+    }
+
+    /// Ends the transfers whose time is up.
+    func expire() {
+        while let transfer = deadlines.first, transfer.deadline <= now {
+            switch transfer.phase {
+            case .active: checkProgress(transfer)
+            default:
+                end(transfer, timedOutInQueue(transfer))
+            }
+        }
+    }
+
+    /// The whole time of a transfer is over before it had a place.
+    func timedOutInQueue(_ transfer: CurlTransfer) -> TransferError {
+        let stage = TransferError.Stage.queued
+        return TransferError(
+            code: .timedOut, stage: stage, host: transfer.address?.host,
+            reason: "timed out while \(stage.activity)")
+    }
+
+    private func checkProgress(_ transfer: CurlTransfer) {
+        guard let easy = transfer.easy, let patience = transfer.patience else {
+            return deadlines.remove(transfer)
+        }
+        // No callback tells of a body in memory on its way out, so its count is looked at four
+        // times within the limit.
+        let sent = ccurl_get_offset(easy.raw, CURLINFO_SIZE_UPLOAD_T)
+        if sent != transfer.bytesSeen {
+            transfer.bytesSeen = sent
+            transfer.lastProgress = now
+        }
+        let due = transfer.lastProgress + patience
+        guard due <= now else {
+            let isSending = sent < transfer.body.length ?? 0
+            return deadlines.set(transfer, to: isSending ? min(due, now + patience / 4) : due)
+        }
+        let stage = TransferError.Stage(transfer, easy)
+        end(
+            transfer,
+            TransferError(
+                code: .timedOut,
+                reason: "timed out while \(stage.activity): no progress for "
+                    + "\(Double(patience) / 1_000_000) s"))
+    }
+
+    // MARK: Origins
+
+    /// Notes what an answer says about its origin and its connection.
+    func learn(from transfer: CurlTransfer, _ head: HTTPResponse) {
+        transfer.address?.origin.version = head.httpVersion == "HTTP/2" ? .http2 : .http1
+    }
+}

@@ -1,0 +1,177 @@
+import CCurl
+import Glibc
+import OutletSession
+
+/// One thread, one multi handle, and all transfers that run on them.
+///
+/// A turn of the loop: take the messages, let libcurl work on its timer, hand over what finished,
+/// give the handlers' work to their queues, wait.
+final class EventLoop: @unchecked Sendable {
+    // because all but the mailbox, the poller's wake and the constants is touched by the loop's
+    // thread alone, from `run()` on; before that by whoever makes the loop.
+
+    let settings: TransportSettings
+    let turn = TransportTurn()
+    /// µs of the monotonic clock, read once a turn and after each wait.
+    private(set) var now: Int64
+
+    private let mailbox = Mailbox()
+    let poller: OpaquePointer
+    let multi: UnsafeMutableRawPointer
+    let shared: SharedState
+
+    private var messages: [LoopMessage] = []
+    var pool = HandlePool()
+    var addresses = AddressCache()
+    var admission: AdmissionQueue<CurlTransfer>
+    var deadlines = DeadlineHeap<CurlTransfer>()
+    /// The transfers in the multi handle.
+    var active: [CurlTransfer] = []
+    /// Transfers that were suspended before they had a place, by identifier.
+    var held: [UInt64: CurlTransfer] = [:]
+    var isDraining = false
+    /// Why no more transfers start, once they do not.
+    var ending: TransferError?
+
+    init(_ settings: TransportSettings, shared: SharedState) throws(TransferError) {
+        var error: Int32 = 0
+        guard let poller = ccurl_poller_create(&error) else {
+            throw TransferError(
+                code: error == EMFILE || error == ENFILE ? .tooManyOpenFiles : .unknown,
+                reason: "the transport cannot start: \(String(cString: strerror(error)))",
+                advice: error == EMFILE ? "raise the limit of open files (ulimit -n)" : "")
+        }
+        guard let multi = curl_multi_init() else {
+            ccurl_poller_destroy(poller)
+            throw TransferError(
+                code: .unknown, reason: "the transport cannot start: no memory left")
+        }
+        self.settings = settings
+        self.shared = shared
+        self.poller = poller
+        self.multi = multi
+        now = ccurl_now_us()
+        admission = AdmissionQueue(
+            limitPerOrigin: settings.configuration.httpMaximumConnectionsPerHost,
+            limit: settings.configuration.maximumConnections)
+        ccurl_poller_attach(poller, multi)
+        // Unset, libcurl keeps four idle connections for each handle in use, and so closes most of
+        // them as soon as a burst is over.
+        ccurl_multi_set_long(
+            multi, CURLMOPT_MAXCONNECTS, min(settings.configuration.maximumConnections, 1 << 20))
+    }
+
+    deinit {
+        // A sender may still have been about to wake the loop, so the poller goes last.
+        ccurl_poller_destroy(poller)
+    }
+
+    // MARK: Any thread
+
+    /// Starts the loop's thread, which keeps the loop alive until it ends.
+    func start() throws(TransferError) {
+        var thread = pthread_t()
+        let box = Unmanaged.passRetained(self)
+        let code = pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue().run()
+                return nil
+            }, box.toOpaque())
+        guard code == 0 else {
+            box.release()
+            throw TransferError(
+                code: .unknown,
+                reason: "the transport's thread cannot start: \(String(cString: strerror(code)))")
+        }
+        pthread_detach(thread)
+    }
+
+    /// Leaves a message for the loop.
+    ///
+    /// - Returns: False when the loop has ended.
+    @discardableResult
+    func post(_ message: LoopMessage) -> Bool {
+        switch mailbox.post(message) {
+        case .accepted: return true
+        case .wake:
+            ccurl_poller_wake(poller)
+            return true
+        case .closed: return false
+        }
+    }
+
+    // MARK: The loop's thread
+
+    private func run() {
+        ccurl_prepare_thread("outlet-loop")
+        repeat {
+            wait()
+            step()
+        } while !isOver
+        // The handles first: the multi handle closes the connections they used.
+        pool = HandlePool()
+        addresses = AddressCache()
+        curl_multi_cleanup(multi)
+    }
+
+    private var isOver: Bool {
+        (isDraining || ending != nil) && active.isEmpty && held.isEmpty && mailbox.close()
+    }
+
+    private func wait() {
+        var ready = ccurl_poller_wait(poller, 0)
+        if ready == 0, !isTimerDue, mailbox.fallAsleep() {
+            ready = ccurl_poller_wait(poller, sleepTime)
+        }
+        now = ccurl_now_us()
+        if ready > 0 { ccurl_poller_dispatch(poller) }
+    }
+
+    /// All that can be done without waiting.
+    private func step() {
+        collect()
+        mailbox.take(into: &messages)
+        for message in messages { handle(message) }
+        messages.removeAll(keepingCapacity: messages.capacity <= 4096)
+        ccurl_poller_fire_timer(poller, now)
+        collect()
+        expire()
+        turn.end()
+    }
+
+    private var isTimerDue: Bool {
+        let timer = ccurl_poller_timer(poller)
+        return timer >= 0 && timer <= now
+    }
+
+    /// Until the next timer, in whole milliseconds, rounded up so that it is due after the wait.
+    private var sleepTime: Int32 {
+        let timer = ccurl_poller_timer(poller)
+        let deadline = deadlines.first?.deadline ?? -1
+        let next = timer < 0 ? deadline : deadline < 0 ? timer : min(timer, deadline)
+        guard next >= 0 else { return -1 }
+        return Int32(clamping: max(0, (next - ccurl_now_us() + 999) / 1000))
+    }
+
+    private func handle(_ message: LoopMessage) {
+        switch message {
+        case .start(let transfer): arrive(transfer)
+        case .cancel(let transfer): end(transfer, .cancelled)
+        case .suspend(let transfer): suspend(transfer)
+        case .resume(let transfer): resume(transfer)
+        case .drain: isDraining = true
+        case .shutDown: shutDown()
+        }
+    }
+
+    /// Hands over all transfers that libcurl has finished.
+    private func collect() {
+        var code = CURLE_OK
+        while let raw = ccurl_multi_next_done(multi, &code) {
+            guard let client = ccurl_get_pointer(raw, CURLINFO_PRIVATE) else { continue }
+            complete(Unmanaged<CurlTransfer>.fromOpaque(client).takeUnretainedValue(), code)
+        }
+    }
+}

@@ -1,0 +1,24 @@
+import CCurl
+import OutletSession
+
+/// What all loops of a transport share: libcurl's global state and the cache of TLS sessions.
+final class SharedState: @unchecked Sendable {
+    // because the share is guarded by locks of its own and never exchanged.
+
+    /// For `CURLOPT_SHARE`.
+    let share: OpaquePointer
+
+    /// libcurl's once-per-process set-up (`curl_global_init`), which is thread-safe from 7.84 on.
+    private static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
+    init() throws(TransferError) {
+        guard Self.isReady, let share = ccurl_share_create() else {
+            throw TransferError(code: .unknown, reason: "libcurl cannot start: no memory left")
+        }
+        self.share = share
+    }
+
+    deinit {
+        ccurl_share_destroy(share)
+    }
+}

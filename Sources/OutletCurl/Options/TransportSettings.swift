@@ -1,0 +1,61 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTLS
+
+/// A session's configuration as the loops of a transport use it: looked up once, never changed.
+struct TransportSettings: Sendable {
+    let configuration: SessionConfiguration
+    let proxies: ProxyResolver
+    /// The certificate authorities, or why there are none: an error of https transfers only.
+    let trust: Result<TrustStore, TransferError>
+    /// Whether each line on the wire goes to stderr.
+    let logsWire: Bool
+
+    init(_ configuration: SessionConfiguration, environment: [String: String]) {
+        self.configuration = configuration
+        proxies = ProxyResolver(configuration.proxy, environment: environment)
+        logsWire = configuration.logsWire || !["", "0"].contains(environment["OUTLET_DEBUG"] ?? "")
+        trust = Self.trust(configuration.certificateAuthorities, environment)
+    }
+
+    private static func trust(
+        _ authorities: CertificateAuthorities, _ environment: [String: String]
+    ) -> Result<TrustStore, TransferError> {
+        switch authorities {
+        case .file(let path): return .success(TrustStore(bundle: path))
+        case .directory(let path): return .success(TrustStore(directory: path))
+        case .system:
+            do throws(TrustStoreError) {
+                return .success(try TrustStore.find(environment: environment))
+            } catch {
+                return .failure(
+                    TransferError(
+                        code: .secureConnectionFailed, stage: .preparing,
+                        reason: error.description, advice: error.advice))
+            }
+        }
+    }
+
+    /// The certificate authorities for a transfer.
+    func trustStore(for address: Address) throws(TransferError) -> TrustStore {
+        guard configuration.verifiesCertificates else { return TrustStore() }
+        do {
+            return try trust.get()
+        } catch {
+            var error = error
+            error.host = address.host
+            throw error
+        }
+    }
+
+    /// How long a request may make no progress, µs; `nil` for no limit.
+    func patience(of request: HTTPRequest) -> Int64? {
+        let own = request.timeoutInterval
+        let seconds = own == Self.usualTimeout ? configuration.timeoutIntervalForRequest : own
+        return milliseconds(seconds).map { Int64($0) * 1000 }
+    }
+
+    /// What a request says that says nothing.
+    private static let usualTimeout = HTTPRequest(url: nil).timeoutInterval
+}

@@ -1,0 +1,260 @@
+import CCurl
+import Glibc
+import OutletHTTP
+import OutletSession
+
+extension TransferError {
+    /// What a `CURLcode` means to a person: the one table of them.
+    ///
+    /// - Parameters:
+    ///   - code: How libcurl ended the transfer.
+    ///   - transfer: The transfer, which knows what had happened until then.
+    ///   - easy: Its handle, before it is used again.
+    ///   - socketError: errno of a socket that could not be opened, or 0.
+    init(_ code: CURLcode, _ transfer: CurlTransfer, _ easy: EasyHandle, socketError: Int32) {
+        let host = transfer.address?.host
+        let stage = Stage(transfer, easy)
+        let text = String(cString: easy.errorText)
+        let meaning = Meaning(code, stage, transfer, easy, text, socketError)
+        self.init(
+            code: meaning.code, stage: stage, host: host, reason: meaning.reason,
+            advice: meaning.advice, underlyingCode: Int32(bitPattern: code.rawValue))
+    }
+}
+
+extension TransferError.Stage {
+    /// How far a transfer has come.
+    init(_ transfer: CurlTransfer, _ easy: EasyHandle) {
+        let raw = easy.raw
+        if transfer.response != nil || transfer.heldHead != nil || easy.head.isInsideHead {
+            self = .receiving
+        } else if transfer.sends > 0 {
+            let whole = transfer.body.length ?? .max
+            self = ccurl_get_offset(raw, CURLINFO_SIZE_UPLOAD_T) < whole ? .sending : .waiting
+        } else if ccurl_get_offset(raw, CURLINFO_NAMELOOKUP_TIME_T) == 0 {
+            self = .resolving
+        } else if ccurl_get_offset(raw, CURLINFO_CONNECT_TIME_T) == 0 {
+            self = .connecting
+        } else {
+            self = transfer.address?.isSecure == true ? .securing : .connecting
+        }
+    }
+
+    /// What a transfer was doing, for "timed out while …".
+    var activity: String {
+        switch self {
+        case .preparing: "preparing the request"
+        case .queued: "waiting for a free connection"
+        case .resolving: "looking up the host"
+        case .connecting: "connecting"
+        case .securing: "agreeing on TLS"
+        case .sending: "sending the request"
+        case .waiting: "waiting for the answer"
+        case .receiving: "receiving the answer"
+        }
+    }
+}
+
+/// The parts of an error that depend on libcurl's code.
+private struct Meaning {
+    let code: TransferError.Code
+    var reason: String
+    var advice = ""
+
+    init(_ code: TransferError.Code, _ reason: String, _ advice: String = "") {
+        self.code = code
+        self.reason = reason
+        self.advice = advice
+    }
+
+    init(
+        _ code: CURLcode, _ stage: TransferError.Stage, _ transfer: CurlTransfer,
+        _ easy: EasyHandle, _ text: String, _ socketError: Int32
+    ) {
+        let fact = text.isEmpty ? String(cString: curl_easy_strerror(code)) : text
+        switch code {
+        case CURLE_UNSUPPORTED_PROTOCOL:
+            self =
+                text.contains("HTTP/0.9")
+                ? Meaning(
+                    .badServerResponse, "the answer does not begin with an HTTP status line",
+                    "check that the port speaks HTTP")
+                : Meaning(.unsupportedURL, fact, "write http:// or https://")
+        case CURLE_URL_MALFORMAT:
+            self = Meaning(.badURL, fact, "write it as http://host/path")
+        case CURLE_COULDNT_RESOLVE_HOST:
+            self = Meaning(
+                .cannotFindHost, "the host's name does not resolve: \(fact)",
+                "check the spelling and the name service")
+        case CURLE_COULDNT_RESOLVE_PROXY:
+            self = Meaning(
+                .cannotFindHost, "the proxy's name does not resolve: \(fact)",
+                "check http_proxy and https_proxy")
+        case CURLE_COULDNT_CONNECT:
+            self = Meaning.connecting(fact, socketError)
+        case CURLE_PROXY:
+            self = Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
+        case CURLE_WEIRD_SERVER_REPLY:
+            self = Meaning(
+                .badServerResponse, "the answer is not HTTP: \(fact)",
+                "check that the port speaks HTTP")
+        case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
+            self = Meaning(
+                stage == .receiving || stage == .waiting
+                    ? .networkConnectionLost : .badServerResponse,
+                "the HTTP/2 stream broke: \(fact)")
+        case CURLE_PARTIAL_FILE:
+            self = Meaning.incomplete(fact, transfer)
+        case CURLE_GOT_NOTHING:
+            self = Meaning(
+                .networkConnectionLost, "the server closed the connection without an answer")
+        case CURLE_SEND_ERROR:
+            self = Meaning(.networkConnectionLost, "the connection broke while sending: \(fact)")
+        case CURLE_RECV_ERROR:
+            self =
+                text.contains("Too large response headers")
+                ? Meaning(.badServerResponse, fact)
+                : transfer.address?.isSecure == false && text.contains("CONNECT")
+                    ? Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
+                    : Meaning(.networkConnectionLost, Self.received(transfer) + fact)
+        case CURLE_OPERATION_TIMEDOUT:
+            self = Meaning(.timedOut, "timed out while \(stage.activity): \(fact)")
+        case CURLE_SSL_CONNECT_ERROR:
+            self = Meaning.tls(fact)
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
+            CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CRL_BADFILE:
+            self = Meaning.untrusted(fact, ccurl_get_long(easy.raw, CURLINFO_SSL_VERIFYRESULT))
+        case CURLE_SSL_CACERT_BADFILE:
+            self = Meaning(
+                .secureConnectionFailed, "certificate authorities: \(fact)",
+                "check the file or directory of certificate authorities")
+        case CURLE_SSL_CERTPROBLEM:
+            self = Meaning(
+                .clientCertificateRejected, "the client's certificate: \(fact)",
+                "check the certificate, its key and the key's password")
+        case CURLE_SSL_CLIENTCERT:
+            self = Meaning(
+                .clientCertificateRejected, "the server wants a client certificate: \(fact)",
+                "set clientCertificate")
+        case CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED,
+            CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED:
+            self = Meaning(.secureConnectionFailed, "TLS failed: \(fact)")
+        case CURLE_BAD_CONTENT_ENCODING:
+            self = Meaning(
+                .cannotDecodeContentData, "the body's encoding is broken: \(fact)",
+                "send Accept-Encoding: identity to get it as it is")
+        case CURLE_FILESIZE_EXCEEDED:
+            self = Meaning(.dataLengthExceedsMaximum, fact)
+        case CURLE_SEND_FAIL_REWIND:
+            self = Meaning(
+                .requestBodyStreamExhausted,
+                "the request's body has to be sent again, but cannot go back to its start")
+        case CURLE_READ_ERROR:
+            self = Meaning(.cannotOpenFile, "the request's body cannot be read: \(fact)")
+        case CURLE_WRITE_ERROR:
+            self = Meaning(.cannotWriteToFile, "the body cannot be delivered: \(fact)")
+        case CURLE_LOGIN_DENIED, CURLE_AUTH_ERROR:
+            self = Meaning(.badServerResponse, "authentication failed: \(fact)")
+        case CURLE_OUT_OF_MEMORY:
+            self =
+                socketError == 0
+                ? Meaning(.unknown, "no memory left, or no descriptor for the name look-up")
+                : Meaning.connecting(fact, socketError)
+        case CURLE_NO_CONNECTION_AVAILABLE:
+            self = Meaning(.cannotConnectToHost, fact)
+        case CURLE_INTERFACE_FAILED:
+            self = Meaning(.cannotConnectToHost, fact)
+        case CURLE_ABORTED_BY_CALLBACK:
+            self = Meaning(.cancelled, "the transfer was cancelled")
+        case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN,
+            CURLE_SETOPT_OPTION_SYNTAX:
+            self = Meaning(.badRequest, "libcurl refuses a setting: \(fact)")
+        default:
+            self = Meaning(.unknown, "\(fact) (CURLcode \(code.rawValue))")
+        }
+    }
+
+    private static func connecting(_ fact: String, _ socketError: Int32) -> Meaning {
+        switch socketError {
+        case EMFILE, ENFILE:
+            return Meaning(
+                .tooManyOpenFiles,
+                "no socket can be opened: \(String(cString: strerror(socketError)))",
+                "raise the limit of open files (ulimit -n) or lower maximumConnections")
+        case 0: break
+        default:
+            return Meaning(
+                .cannotConnectToHost,
+                "no socket can be opened: \(String(cString: strerror(socketError)))")
+        }
+        if fact.contains("Network is unreachable") {
+            return Meaning(.notConnectedToInternet, "the network is unreachable: \(fact)")
+        }
+        if fact.contains("proxy") || fact.contains("SOCKS") {
+            return Meaning(.proxyConnectionFailed, fact)
+        }
+        return Meaning(
+            .cannotConnectToHost, "the connection is refused or fails: \(fact)",
+            "check that the server runs and the port is right")
+    }
+
+    private static func incomplete(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
+        let expected = transfer.response?.expectedContentLength ?? -1
+        if expected >= 0, transfer.expected >= 0 {
+            return Meaning(
+                .networkConnectionLost,
+                "the server closed the connection after \(transfer.received) of \(expected) bytes")
+        }
+        return Meaning(.networkConnectionLost, received(transfer) + fact)
+    }
+
+    private static func received(_ transfer: CurlTransfer) -> String {
+        transfer.response == nil
+            ? "the connection broke: "
+            : "the connection broke after \(transfer.received) bytes of the body: "
+    }
+
+    private static func tls(_ fact: String) -> Meaning {
+        if fact.contains("wrong version number") || fact.contains("packet length too long")
+            || fact.contains("http request")
+        {
+            return Meaning(
+                .secureConnectionFailed, "the port does not speak TLS: \(fact)",
+                "try http:// or another port")
+        }
+        if fact.contains("certificate required") || fact.contains("bad certificate")
+            || fact.contains("unknown ca")
+        {
+            return Meaning(
+                .clientCertificateRejected, "the server refuses the client's certificate: \(fact)",
+                "set clientCertificate to one that the server trusts")
+        }
+        return Meaning(.secureConnectionFailed, "TLS could not be agreed on: \(fact)")
+    }
+
+    private static func untrusted(_ fact: String, _ verdict: Int) -> Meaning {
+        switch verdict {
+        case 9, 10:  // X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
+            Meaning(
+                .serverCertificateHasBadDate,
+                verdict == 10
+                    ? "the server's certificate has expired: \(fact)"
+                    : "the server's certificate is not valid yet: \(fact)",
+                "check this machine's clock, else tell the server's owner")
+        case 18, 19:  // X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, …_SELF_SIGNED_CERT_IN_CHAIN
+            Meaning(
+                .serverCertificateUntrusted, "the server's certificate is self-signed: \(fact)",
+                "name its authority in SSL_CERT_FILE if you trust it")
+        case 2, 20, 21:  // X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, …_LOCALLY, …_VERIFY_LEAF_SIGNATURE
+            Meaning(
+                .serverCertificateUntrusted,
+                "the server's certificate leads to no authority that is trusted here: \(fact)",
+                "name its authority in SSL_CERT_FILE if you trust it")
+        default:
+            Meaning(
+                .serverCertificateUntrusted, "the server's certificate is refused: \(fact)",
+                fact.contains("subject name") || fact.contains("host name")
+                    ? "the certificate is for another host" : "")
+        }
+    }
+}

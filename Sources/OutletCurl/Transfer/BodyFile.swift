@@ -1,0 +1,61 @@
+import Glibc
+import OutletSession
+
+/// The file that a response's body is written to.
+struct BodyFile: ~Copyable {
+    private let path: String
+    private let descriptor: Int32
+    private var position: Int64
+
+    /// Opens the file, makes it if need be and cuts it off at `offset`.
+    init(path: String, offset: Int64) throws(TransferError) {
+        self.path = path
+        position = offset
+        descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else {
+            throw Self.error(.cannotCreateFile, path, "cannot be made", errno)
+        }
+        guard ftruncate(descriptor, Int(offset)) == 0 || errno == EINVAL else {
+            // EINVAL: not a regular file, such as a pipe or a device, which has no length.
+            throw Self.error(.cannotWriteToFile, path, "cannot be cut to \(offset) bytes", errno)
+        }
+    }
+
+    deinit {
+        if descriptor >= 0 { _ = Glibc.close(descriptor) }
+    }
+
+    /// Writes all bytes behind those written before.
+    mutating func write(_ bytes: UnsafeRawBufferPointer) throws(TransferError) {
+        var rest = bytes
+        while rest.count > 0 {
+            var written = pwrite(descriptor, rest.baseAddress, rest.count, Int(position))
+            if written < 0, errno == ESPIPE {
+                written = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            }
+            if written < 0 {
+                if errno == EINTR { continue }
+                throw Self.error(
+                    .cannotWriteToFile, path, "cannot be written at byte \(position)", errno)
+            }
+            position += Int64(written)
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(written))
+        }
+    }
+
+    private static func error(
+        _ code: TransferError.Code, _ path: String, _ what: String, _ number: Int32
+    ) -> TransferError {
+        let advice =
+            switch number {
+            case ENOSPC, EDQUOT: "free some space or choose another directory"
+            case ENOENT: "make its directory first"
+            case EACCES, EPERM, EROFS: "check the permissions of the file and its directory"
+            case EMFILE, ENFILE: "raise the limit of open files (ulimit -n)"
+            default: ""
+            }
+        return TransferError(
+            code: code, stage: .receiving,
+            reason: "\(path): \(what): \(String(cString: strerror(number)))", advice: advice)
+    }
+}

@@ -1,0 +1,167 @@
+import CCurl
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+
+/// What libcurl takes for "stop here" from a write callback; any number but the count given.
+private let refused = 0
+
+extension CurlTransfer {
+    /// A header line has come.
+    ///
+    /// - Returns: What the callback has to return.
+    func receive(headerLine line: UnsafeRawBufferPointer) -> Int {
+        guard let easy, let loop = running else { return refused }
+        lastProgress = loop.now
+        switch easy.head.append(line, url: job.request.url) {
+        case .none:
+            return line.count
+        case .malformed:
+            return fail(
+                TransferError(
+                    code: .badServerResponse, stage: .receiving, host: address?.host,
+                    reason: "the answer does not begin with an HTTP status line"))
+        case .tooLarge:
+            return fail(
+                TransferError(
+                    code: .badServerResponse, stage: .receiving, host: address?.host,
+                    reason:
+                        "the answer's header fields are larger than \(HeadCollector.limit) bytes"))
+        case .head(let head):
+            wasAnswered = true
+            return receive(head, loop) ? line.count : refused
+        }
+    }
+
+    private func receive(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
+        if (100..<200).contains(head.statusCode), head.statusCode != 101 {
+            return tell(head, loop)
+        }
+        loop.learn(from: self, head)
+        if mayBeChallenge(head) {
+            heldHead = head
+            return true
+        }
+        heldHead = nil
+        return accept(head, loop)
+    }
+
+    /// libcurl answers a challenge itself when it has a credential, and says so to nobody: the head
+    /// is the final one only when a body or the end follows.
+    private func mayBeChallenge(_ head: HTTPResponse) -> Bool {
+        switch head.statusCode {
+        case 401: job.credential != nil
+        case 407: true
+        default: false
+        }
+    }
+
+    /// Takes the head for the final one.
+    ///
+    /// - Returns: Whether the transfer goes on.
+    func accept(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
+        response = head
+        expected =
+            head.headers.value(for: "Content-Encoding") != nil && decodes
+            ? -1 : head.expectedContentLength
+        return tell(head, loop)
+    }
+
+    private var decodes: Bool {
+        let codings = job.request.headers.value(for: "Accept-Encoding")
+        return codings != nil && codings != "" && codings?.lowercased() != "identity"
+    }
+
+    private func tell(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
+        guard let handler else { return false }
+        return follow(handler.transfer(self, didReceive: head, turn: loop.turn), loop)
+    }
+
+    /// A piece of the body has come, decoded.
+    ///
+    /// - Returns: What the callback has to return.
+    func receive(bodyBytes bytes: UnsafeRawBufferPointer) -> Int {
+        guard let easy, let loop = running else { return refused }
+        lastProgress = loop.now
+        if let head = heldHead {
+            heldHead = nil
+            guard accept(head, loop) else { return refused }
+        }
+        received += Int64(bytes.count)
+        switch job.delivery {
+        case .collect:
+            guard received <= loop.settings.configuration.maximumResponseSize else {
+                return fail(tooLarge(loop.settings.configuration.maximumResponseSize))
+            }
+            if easy.body.count == 0, expected > 0 {
+                easy.body.reserve(Int(min(expected, Self.largestReservation)))
+            }
+            guard easy.body.append(bytes) else {
+                return fail(
+                    TransferError(
+                        code: .dataLengthExceedsMaximum, stage: .receiving, host: address?.host,
+                        reason: "no memory left for the body after \(received) bytes",
+                        advice: "download to a file instead"))
+            }
+        case .chunks:
+            guard let handler,
+                follow(handler.transfer(self, didReceive: bytes, turn: loop.turn), loop)
+            else { return refused }
+        case .file:
+            do throws(TransferError) {
+                try openFile().file.write(bytes)
+            } catch {
+                return fail(error)
+            }
+        }
+        if job.reportsProgress { reportProgress(loop) }
+        return bytes.count
+    }
+
+    /// What a server announces is believed up to here; beyond, the buffer grows as bytes arrive.
+    private static var largestReservation: Int64 { 64 << 20 }
+
+    private func tooLarge(_ limit: Int64) -> TransferError {
+        TransferError(
+            code: .dataLengthExceedsMaximum, stage: .receiving, host: address?.host,
+            reason: "the body is larger than the limit of \(limit) bytes",
+            advice: "raise maximumResponseSize or download to a file")
+    }
+
+    /// The file of the delivery, opened on first use.
+    ///
+    /// Only a 206 is the rest of what lies there already; any other answer is a whole.
+    func openFile() throws(TransferError) -> FileSink {
+        if let file { return file }
+        guard case .file(let path, let offset) = job.delivery else {
+            throw TransferError(code: .unknown, reason: "the transfer has no file")
+        }
+        let sink = try FileSink(path: path, offset: response?.statusCode == 206 ? offset : 0)
+        file = sink
+        return sink
+    }
+
+    func reportProgress(_ loop: EventLoop) {
+        let counts = TransferCounts(
+            sent: sent, expectedToSend: body.length ?? -1, received: received,
+            expectedToReceive: expected)
+        handler?.transfer(self, didProgress: counts, turn: loop.turn)
+    }
+
+    private func follow(_ decision: TransferDecision, _ loop: EventLoop) -> Bool {
+        switch decision {
+        case .proceed: return true
+        case .pause:
+            loop.pause(self, CURLPAUSE_RECV)
+            return true
+        case .cancel:
+            failure = .cancelled
+            return false
+        }
+    }
+
+    private func fail(_ error: TransferError) -> Int {
+        failure = error
+        return refused
+    }
+}

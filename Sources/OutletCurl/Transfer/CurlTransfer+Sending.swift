@@ -1,0 +1,64 @@
+import CCurl
+import OutletHTTP
+import OutletSession
+
+extension CurlTransfer {
+    /// A connection is ready for the request (`CURLOPT_PREREQFUNCTION`).
+    ///
+    /// libcurl sends a request again, without asking, when a re-used connection turns out to be
+    /// dead. Only methods that may be repeated are let through (RFC 9110 §9.2.2); an answer in
+    /// between means that it is an authentication round.
+    ///
+    /// - Returns: Whether to send.
+    func willSend() -> Bool {
+        guard let loop = running else { return false }
+        lastProgress = loop.now
+        guard sends == 0 || wasAnswered || job.request.method.isIdempotent else {
+            failure = TransferError(
+                code: .networkConnectionLost, stage: .sending, host: address?.host,
+                reason: "the server closed a kept connection while the request was sent, and "
+                    + "\(job.request.method) is not repeated by itself",
+                advice: "retry if the server may see the request twice")
+            return false
+        }
+        sends += 1
+        wasAnswered = false
+        // libcurl forgets a pause that came before it had a connection.
+        if isPaused { loop.pause(self, ccurl_pause_all) }
+        return true
+    }
+
+    /// libcurl wants more of the body (`CURLOPT_READFUNCTION`).
+    ///
+    /// - Returns: How many bytes there are now; `nil` to end the transfer.
+    func fillBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        guard case .reader(let reader) = body, let loop = running else { return nil }
+        lastProgress = loop.now
+        do throws(TransferError) {
+            return try reader.read(into: buffer)
+        } catch {
+            failure = error
+            return nil
+        }
+    }
+
+    /// libcurl wants the body from its start once more (`CURLOPT_SEEKFUNCTION`).
+    func rewindBody() -> Bool {
+        guard case .reader(let reader) = body else { return false }
+        do throws(TransferError) {
+            try reader.rewind()
+            return true
+        } catch {
+            failure = error
+            return false
+        }
+    }
+
+    /// Bytes have passed (`CURLOPT_XFERINFOFUNCTION`).
+    func noteSent(_ count: Int64) {
+        guard count != sent, let loop = running else { return }
+        sent = count
+        lastProgress = loop.now
+        reportProgress(loop)
+    }
+}

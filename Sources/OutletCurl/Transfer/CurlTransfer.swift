@@ -1,0 +1,106 @@
+import CCurl
+import OutletHTTP
+import OutletSession
+import Synchronization
+
+/// One transfer: what was asked for, how far it has come, where its answer goes.
+final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
+    // because everything but `identifier` and `loop`, which never change, is touched by the loop's
+    // thread alone; other threads only post messages that name the transfer.
+
+    /// Where in its life a transfer is.
+    enum Phase {
+        /// On its way to the loop.
+        case posted
+        /// Waiting for a place.
+        case queued
+        /// Suspended before it had a place.
+        case held
+        /// In the multi handle.
+        case active
+        /// Over; the handler has been told.
+        case finished
+    }
+
+    let identifier: UInt64
+    private let loop: EventLoop?
+
+    let job: TransferJob
+    /// Let go of when the transfer is over.
+    private(set) var handler: (any TransferHandler)?
+
+    var phase = Phase.posted
+    /// Suspended by the user or paused by the handler.
+    var isPaused = false
+    var easy: EasyHandle?
+    var address: Address?
+    var body = RequestBody.none
+    var file: FileSink?
+    /// Where the transfer stands among the active ones.
+    var activeIndex = -1
+
+    var deadline: Int64 = 0
+    var deadlineIndex = -1
+    /// No progress for so long is an error, µs; `nil` for no limit.
+    let patience: Int64?
+    /// When something last arrived or left, µs.
+    var lastProgress: Int64 = 0
+    /// When the transfer came to the loop, µs.
+    var arrived: Int64 = 0
+    /// When it got its place, µs.
+    var admitted: Int64 = 0
+    /// Bytes that had passed at the last look, where no callback tells.
+    var bytesSeen: Int64 = 0
+
+    /// Why the transfer fails, found out in a callback; goes before libcurl's own code.
+    var failure: TransferError?
+    /// The final head.
+    var response: HTTPResponse?
+    /// A final head that may turn out to be one of an authentication round.
+    var heldHead: HTTPResponse?
+    /// The request has been given to a connection so often.
+    var sends = 0
+    /// A head has come since the request was last sent.
+    var wasAnswered = false
+    var received: Int64 = 0
+    var sent: Int64 = 0
+    var expected: Int64 = -1
+    /// The TLS version and cipher.
+    var tls = ""
+
+    private static let identifiers = Atomic<UInt64>(0)
+
+    init(_ job: TransferJob, handler: any TransferHandler, loop: EventLoop?, patience: Int64?) {
+        identifier = Self.identifiers.add(1, ordering: .relaxed).newValue
+        self.job = job
+        self.handler = handler
+        self.loop = loop
+        self.patience = patience
+    }
+
+    func cancel() { loop?.post(.cancel(self)) }
+
+    func suspend() { loop?.post(.suspend(self)) }
+
+    func resume() { loop?.post(.resume(self)) }
+
+    /// Tells the handler that it is over, and lets go of it.
+    func finish(_ result: TransferResult, turn: TransportTurn) {
+        guard let handler else { return }
+        phase = .finished
+        self.handler = nil
+        handler.transferDidFinish(self, result: result, turn: turn)
+    }
+
+    /// The loop that runs the transfer, in its callbacks.
+    var running: EventLoop? { loop }
+}
+
+/// The open file of a download, boxed so that a transfer without one pays nothing.
+final class FileSink {
+    var file: BodyFile
+
+    init(path: String, offset: Int64) throws(TransferError) {
+        file = try BodyFile(path: path, offset: offset)
+    }
+}

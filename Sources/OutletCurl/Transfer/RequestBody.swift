@@ -1,0 +1,172 @@
+import FoundationEssentials
+import Glibc
+import OutletHTTP
+import OutletSession
+
+/// A request's body in the form that libcurl takes it.
+enum RequestBody {
+    case none
+    /// libcurl sends the bytes where they are (`CURLOPT_POSTFIELDS`).
+    case bytes(Data)
+    /// libcurl asks for piece after piece (`CURLOPT_READFUNCTION`).
+    case reader(any RequestBodyReader)
+
+    /// Opens what has to be opened.
+    init(_ body: HTTPBody) throws(TransferError) {
+        switch body {
+        case .none: self = .none
+        case .data(let data): self = .bytes(data)
+        case .file(let path): self = .reader(try FileReader(path: path))
+        case .stream(let stream): self = .reader(StreamReader(stream))
+        }
+    }
+
+    /// The length in bytes; `nil` when unknown.
+    var length: Int64? {
+        switch self {
+        case .none: 0
+        case .bytes(let data): Int64(data.count)
+        case .reader(let reader): reader.length
+        }
+    }
+}
+
+/// A body read while it is sent.
+///
+/// Thread: the loop's.
+protocol RequestBodyReader: AnyObject {
+    /// How many bytes there are; `nil` when unknown.
+    var length: Int64? { get }
+    /// Fills `buffer` from its start; 0 at the end.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int
+    /// Goes back to the first byte.
+    func rewind() throws(TransferError)
+}
+
+/// A file's content.
+///
+/// A file that grows meanwhile is sent as long as it was, one that shrinks fails.
+private final class FileReader: RequestBodyReader {
+    private let path: String
+    private let descriptor: Int32
+    private var position: Int64 = 0
+    let length: Int64?
+
+    init(path: String) throws(TransferError) {
+        self.path = path
+        descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Self.error(path, "cannot be opened", errno) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            let number = errno
+            _ = Glibc.close(descriptor)
+            throw Self.error(path, "cannot be looked at", number)
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFDIR:
+            _ = Glibc.close(descriptor)
+            throw Self.error(path, "cannot be sent", EISDIR)
+        case S_IFREG: length = Int64(status.st_size)
+        default: length = nil
+        }
+    }
+
+    deinit {
+        _ = Glibc.close(descriptor)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int {
+        var wanted = buffer.count
+        if let length { wanted = Int(min(Int64(wanted), length - position)) }
+        guard wanted > 0 else { return 0 }
+        while true {
+            let count =
+                length == nil
+                ? Glibc.read(descriptor, buffer.baseAddress, wanted)
+                : pread(descriptor, buffer.baseAddress, wanted, Int(position))
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw Self.error(path, "cannot be read at byte \(position)", errno)
+            }
+            if count == 0, let length {
+                throw TransferError(
+                    code: .cannotOpenFile, stage: .sending,
+                    reason: "\(path): became shorter while it was sent: "
+                        + "\(position) of \(length) bytes are left")
+            }
+            position += Int64(count)
+            return count
+        }
+    }
+
+    func rewind() throws(TransferError) {
+        if length == nil, position > 0 {
+            throw TransferError(
+                code: .requestBodyStreamExhausted, stage: .sending,
+                reason: "\(path): the body has to be sent again, but this is no regular file")
+        }
+        position = 0
+    }
+
+    private static func error(_ path: String, _ what: String, _ number: Int32) -> TransferError {
+        TransferError(
+            code: number == EMFILE || number == ENFILE ? .tooManyOpenFiles : .cannotOpenFile,
+            stage: .preparing,
+            reason: "\(path): the request's body \(what): \(String(cString: strerror(number)))")
+    }
+}
+
+/// A stream of the user's.
+private final class StreamReader: RequestBodyReader {
+    private let stream: any BodyStream
+    private var given: Int64 = 0
+    let length: Int64?
+
+    init(_ stream: any BodyStream) {
+        self.stream = stream
+        length = stream.length
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int {
+        var room = buffer
+        if let length {
+            room = UnsafeMutableRawBufferPointer(
+                rebasing: buffer.prefix(Int(min(Int64(buffer.count), max(0, length - given)))))
+        }
+        guard room.count > 0 else { return 0 }
+        let count: Int
+        do {
+            count = try stream.read(into: room)
+        } catch {
+            throw TransferError(
+                code: .cannotOpenFile, stage: .sending,
+                reason: "the request's body stream failed at byte \(given): \(error)")
+        }
+        guard (0...room.count).contains(count) else {
+            throw TransferError(
+                code: .badRequest, stage: .sending,
+                reason:
+                    "the request's body stream: gave \(count) bytes for a buffer of \(room.count)")
+        }
+        if count == 0, let length {
+            throw TransferError(
+                code: .badRequest, stage: .sending,
+                reason: "the request's body stream: ended after \(given) of \(length) bytes")
+        }
+        given += Int64(count)
+        return count
+    }
+
+    func rewind() throws(TransferError) {
+        do {
+            try stream.rewind()
+        } catch {
+            throw TransferError(
+                code: .requestBodyStreamExhausted, stage: .sending,
+                reason:
+                    "the request's body has to be sent again, but its stream cannot go back: \(error)"
+            )
+        }
+        given = 0
+    }
+}

@@ -1,0 +1,110 @@
+import Glibc
+
+/// Where certificate authorities lie on this system.
+public struct TrustStore: Sendable, Equatable {
+    /// A PEM bundle (`CURLOPT_CAINFO`); `nil` when there is none or it is not needed.
+    public var bundle: String?
+    /// A directory of PEM files named by hash (`CURLOPT_CAPATH`).
+    public var directory: String?
+
+    /// A store at a known place.
+    public init(bundle: String? = nil, directory: String? = nil) {
+        self.bundle = bundle
+        self.directory = directory
+    }
+
+    /// Places where distributions keep a hashed directory.
+    public static let directories = [
+        "/etc/ssl/certs", "/etc/pki/tls/certs", "/system/etc/security/cacerts",
+    ]
+    /// Places where distributions keep a bundle.
+    public static let bundles = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem",
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
+    ]
+
+    /// Finds the store that the environment or the system names.
+    ///
+    /// `CURL_CA_BUNDLE` counts first, then `SSL_CERT_FILE` and `SSL_CERT_DIR`, which may both be
+    /// set. Without them a hashed directory is preferred: one authority is read when it is needed,
+    /// where a bundle is parsed whole (20 ms for Debian's).
+    ///
+    /// - Parameters:
+    ///   - environment: The process's environment.
+    ///   - directories: Where to look for a hashed directory.
+    ///   - bundles: Where to look for a bundle.
+    /// - Throws: ``TrustStoreError`` when a variable names nothing readable, or nothing is found.
+    public static func find(
+        environment: [String: String], directories: [String] = directories,
+        bundles: [String] = bundles
+    ) throws(TrustStoreError) -> TrustStore {
+        func named(_ variable: String) throws(TrustStoreError) -> String? {
+            guard let path = environment[variable], !path.isEmpty else { return nil }
+            guard access(path, R_OK) == 0 else {
+                throw .unreadable(
+                    variable: variable, path: path, reason: String(cString: strerror(errno)))
+            }
+            return path
+        }
+        if let bundle = try named("CURL_CA_BUNDLE") { return TrustStore(bundle: bundle) }
+        let bundle = try named("SSL_CERT_FILE")
+        let directory = try named("SSL_CERT_DIR")
+        if bundle != nil || directory != nil {
+            return TrustStore(bundle: bundle, directory: directory)
+        }
+        if let directory = directories.first(where: isHashed) {
+            return TrustStore(directory: directory)
+        }
+        if let bundle = bundles.first(where: { access($0, R_OK) == 0 }) {
+            return TrustStore(bundle: bundle)
+        }
+        throw .notFound(places: directories + bundles)
+    }
+
+    /// Whether a directory holds names as `openssl rehash` makes them: eight hexadecimal digits, a
+    /// dot, a number.
+    static func isHashed(_ path: String) -> Bool {
+        guard let directory = opendir(path) else { return false }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            let isHash = withUnsafeBytes(of: entry.pointee.d_name) { name in
+                name[8] == UInt8(ascii: ".") && (0x30...0x39).contains(name[9])
+                    && name[..<8].allSatisfy {
+                        (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+                    }
+            }
+            if isHash { return true }
+        }
+        return false
+    }
+}
+
+/// Why no certificate authorities can be had.
+public enum TrustStoreError: Error, Equatable, Sendable {
+    /// A variable of the environment names a file or directory that cannot be read.
+    case unreadable(variable: String, path: String, reason: String)
+    /// None of the usual places holds any.
+    case notFound(places: [String])
+}
+
+extension TrustStoreError: CustomStringConvertible {
+    /// What is missing, and where it was looked for.
+    public var description: String {
+        switch self {
+        case .unreadable(let variable, let path, let reason):
+            "certificate authorities: \(variable) names \(path), which cannot be read: \(reason)"
+        case .notFound(let places):
+            "certificate authorities: this system has none: looked in "
+                + places.joined(separator: ", ")
+        }
+    }
+
+    /// What to try.
+    public var advice: String {
+        switch self {
+        case .unreadable(let variable, _, _): "correct or unset \(variable)"
+        case .notFound: "install the package ca-certificates, or set SSL_CERT_FILE"
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import FoundationEssentials
+import OutletCurl
+import OutletHTTP
+import OutletSession
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+@Suite struct `A request on the wire` {
+    /// Sends a request to a server that records it, and returns what it saw.
+    private func seen(_ request: (String) -> HTTPRequest) async throws -> ScriptedServer.Request {
+        let server = try ScriptedServer.start(.request, .respond())
+        let result = try await CurlTransport.test().perform(request(server.baseURL))
+        #expect(result.error == nil)
+        return try await server.requests.values(1)[0]
+    }
+
+    @Test func `nothing is added to the fields but the host`() async throws {
+        let request = try await seen {
+            HTTPRequest(
+                url: URL(string: "\($0)/a/b?c=d#e"),
+                headers: ["X-One": "1", "x-tWo": "2", "Accept-Encoding": "br;q=1.0, gzip;q=0.9"])
+        }
+        let lines = request.head.split(separator: "\r\n").map(String.init)
+        #expect(lines[0] == "GET /a/b?c=d HTTP/1.1")
+        #expect(lines[1].hasPrefix("Host: 127.0.0.1:"))
+        #expect(
+            Array(lines.dropFirst(2))
+                == ["X-One: 1", "x-tWo: 2", "Accept-Encoding: br;q=1.0, gzip;q=0.9"])
+    }
+
+    @Test func `repeated and empty fields are sent as they are`() async throws {
+        var headers = HTTPHeaders()
+        headers.append(name: "X-Twice", value: "a")
+        headers.append(name: "X-Empty", value: "")
+        headers.append(name: "X-Twice", value: "b")
+        let request = try await seen { HTTPRequest(url: URL(string: $0), headers: headers) }
+        let lines = request.head.split(separator: "\r\n").dropFirst(2).map(String.init)
+        #expect(lines == ["X-Twice: a", "X-Empty:", "X-Twice: b"])
+    }
+
+    @Test(arguments: ["POST", "PUT", "PATCH", "DELETE", "GET", "PURGE"])
+    func `a body in memory has its exact length and no invented type`(method: String) async throws {
+        let request = try await seen {
+            HTTPRequest(
+                url: URL(string: $0), method: HTTPMethod(rawValue: method),
+                body: .data(Data("hello".utf8)))
+        }
+        #expect(request.head.hasPrefix("\(method) / HTTP/1.1\r\n"))
+        #expect(request.head.contains("\r\nContent-Length: 5\r\n"))
+        #expect(!request.head.lowercased().contains("content-type"))
+        #expect(!request.head.lowercased().contains("expect"))
+        #expect(request.body == Array("hello".utf8))
+    }
+
+    @Test func `a body of a megabyte arrives whole`() async throws {
+        let bytes = LoopbackServer.bytes(1 << 20)
+        let request = try await seen {
+            HTTPRequest(url: URL(string: $0), method: .post, body: .data(Data(bytes)))
+        }
+        #expect(request.body == bytes)
+    }
+
+    @Test(arguments: ["POST", "PUT", "PATCH"])
+    func `methods that expect a body say when it is empty`(method: String) async throws {
+        let request = try await seen {
+            HTTPRequest(url: URL(string: $0), method: HTTPMethod(rawValue: method))
+        }
+        #expect(request.head.contains("\r\nContent-Length: 0\r\n"))
+    }
+
+    @Test(arguments: ["GET", "HEAD", "DELETE", "OPTIONS"])
+    func `other methods without a body say nothing of one`(method: String) async throws {
+        let request = try await seen {
+            HTTPRequest(url: URL(string: $0), method: HTTPMethod(rawValue: method))
+        }
+        #expect(request.head.hasPrefix("\(method) "))
+        #expect(!request.head.contains("Content-Length"))
+        #expect(!request.head.contains("Transfer-Encoding"))
+    }
+
+    @Test func `a file is sent with its length`() async throws {
+        let directory = try TemporaryDirectory()
+        let bytes = LoopbackServer.bytes(300_000)
+        let path = try directory.write(bytes, to: "upload")
+        let request = try await seen {
+            HTTPRequest(url: URL(string: $0), method: .put, body: .file(path: path))
+        }
+        #expect(request.head.contains("\r\nContent-Length: 300000\r\n"))
+        #expect(!request.head.lowercased().contains("expect"))
+        #expect(request.body == bytes)
+    }
+
+    @Test func `a stream of unknown length is sent in chunks`() async throws {
+        let request = try await seen {
+            HTTPRequest(
+                url: URL(string: $0), method: .post,
+                body: .stream(Pieces(["one", "two"], length: nil)))
+        }
+        #expect(request.head.contains("\r\nTransfer-Encoding: chunked\r\n"))
+        #expect(request.body == Array("3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n".utf8))
+    }
+
+    @Test func `a stream of known length is sent with it`() async throws {
+        let request = try await seen {
+            HTTPRequest(
+                url: URL(string: $0), method: .post,
+                body: .stream(Pieces(["one", "two"], length: 6)))
+        }
+        #expect(request.head.contains("\r\nContent-Length: 6\r\n"))
+        #expect(request.body == Array("onetwo".utf8))
+    }
+
+    @Test func `a header that would split the request is refused`() async throws {
+        let server = try ScriptedServer.start(.request, .respond())
+        let result = try await CurlTransport.test().get(
+            server.baseURL, headers: ["X-Evil": "a\r\nX-Injected: b"])
+        #expect(result.error?.code == .badRequest)
+        #expect(result.error?.reason.contains("X-Evil") == true)
+        #expect(result.error?.reason.contains("Injected") == false)
+        #expect(server.connections.count == 0)
+    }
+
+    @Test func `a method that would split the request is refused`() async throws {
+        let result = try await CurlTransport.test().perform(
+            HTTPRequest(
+                url: URL(string: "http://127.0.0.1:1"),
+                method: HTTPMethod(rawValue: "GET / HTTP/1.1\r\nX: y\r\n\r\n")))
+        #expect(result.error?.code == .badRequest)
+    }
+
+    @Test func `a Content-Length that the body denies is refused`() async throws {
+        let result = try await CurlTransport.test().perform(
+            HTTPRequest(
+                url: URL(string: "http://127.0.0.1:1"), method: .post,
+                headers: ["Content-Length": "7"], body: .data(Data("hello".utf8))))
+        #expect(result.error?.code == .badRequest)
+        #expect(result.error?.reason.contains("says 7, but the body has 5 bytes") == true)
+    }
+
+    @Test func `a missing upload file is named before anything is sent`() async throws {
+        let result = try await CurlTransport.test().perform(
+            HTTPRequest(
+                url: URL(string: "http://127.0.0.1:1"), method: .put,
+                body: .file(path: "/nonexistent/upload")))
+        #expect(result.error?.code == .cannotOpenFile)
+        #expect(result.error?.reason.contains("/nonexistent/upload") == true)
+    }
+
+    @Test func `a unix socket takes the place of the host`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path("http.sock")
+        let server = try ScriptedServer.start(
+            at: .unix(path: path), .request, .respond(body: "over a socket"))
+        let transport = CurlTransport.test { $0.unixSocketPath = path }
+        let result = try await transport.get("http://somewhere.invalid/x")
+        #expect(result.text == "over a socket")
+        #expect(server.requests.values[0].head.contains("Host: somewhere.invalid\r\n"))
+    }
+}
+
+/// A body given piece by piece.
+final class Pieces: BodyStream, @unchecked Sendable {
+    // because a transport never reads from two threads at once.
+    let length: Int64?
+    private let pieces: [[UInt8]]
+    private var next = 0
+    private(set) var rewinds = 0
+
+    init(_ pieces: [String], length: Int64?) {
+        self.pieces = pieces.map { Array($0.utf8) }
+        self.length = length
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard next < pieces.count else { return 0 }
+        buffer.copyBytes(from: pieces[next])
+        next += 1
+        return pieces[next - 1].count
+    }
+
+    func rewind() {
+        rewinds += 1
+        next = 0
+    }
+}

@@ -1,0 +1,108 @@
+import FoundationEssentials
+import OutletCurl
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+
+/// A handler that records what it is told, and answers as the test says.
+final class Probe: TransferHandler {
+    /// One call of the handler.
+    enum Event: Sendable {
+        case head(HTTPResponse)
+        case chunk([UInt8])
+        case progress(TransferCounts)
+        case end(TransferResult)
+    }
+
+    let events = Recorder<Event>()
+    let end = Once<TransferResult>()
+    private let onHead: @Sendable (HTTPResponse) -> TransferDecision
+    private let onChunk: @Sendable ([UInt8]) -> TransferDecision
+
+    init(
+        onHead: @escaping @Sendable (HTTPResponse) -> TransferDecision = { _ in .proceed },
+        onChunk: @escaping @Sendable ([UInt8]) -> TransferDecision = { _ in .proceed }
+    ) {
+        self.onHead = onHead
+        self.onChunk = onChunk
+    }
+
+    var heads: [HTTPResponse] {
+        events.values.compactMap { if case .head(let head) = $0 { head } else { nil } }
+    }
+
+    var chunks: [UInt8] {
+        events.values.flatMap { if case .chunk(let chunk) = $0 { chunk } else { [UInt8]() } }
+    }
+
+    var progress: [TransferCounts] {
+        events.values.compactMap { if case .progress(let counts) = $0 { counts } else { nil } }
+    }
+
+    func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision {
+        events.record(.head(head))
+        return onHead(head)
+    }
+
+    func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision {
+        events.record(.chunk(Array(chunk)))
+        return onChunk(Array(chunk))
+    }
+
+    func transfer(
+        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
+    ) {
+        events.record(.progress(progress))
+    }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        events.record(.end(result))
+        end.set(result)
+    }
+}
+
+extension CurlTransport {
+    /// Carries one request and waits for its end.
+    func perform(_ request: HTTPRequest) async throws -> TransferResult {
+        try await perform(TransferJob(request: request))
+    }
+
+    /// Carries one job and waits for its end.
+    func perform(_ job: TransferJob, probe: Probe = Probe()) async throws -> TransferResult {
+        _ = start(job, handler: probe)
+        return try await probe.end.value()
+    }
+
+    /// Gets an address.
+    func get(_ url: String, headers: HTTPHeaders = HTTPHeaders()) async throws -> TransferResult {
+        try await perform(HTTPRequest(url: URL(string: url), headers: headers))
+    }
+}
+
+extension TransferResult {
+    /// The body as text; empty when there is none.
+    var text: String { String(decoding: body ?? Data(), as: UTF8.self) }
+}
+
+extension SessionConfiguration {
+    /// The usual settings, changed by `change`, and independent of the environment.
+    static func test(_ change: (inout SessionConfiguration) -> Void = { _ in })
+        -> SessionConfiguration
+    {
+        var configuration = SessionConfiguration()
+        configuration.proxy = .none
+        change(&configuration)
+        return configuration
+    }
+}
+
+extension CurlTransport {
+    /// A transport with the usual settings, independent of the environment.
+    static func test(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> CurlTransport {
+        CurlTransport(configuration: .test(change))
+    }
+}

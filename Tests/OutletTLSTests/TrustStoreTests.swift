@@ -1,0 +1,50 @@
+import OutletTLS
+import OutletTestSupport
+import Testing
+
+@Suite struct `Certificate authorities` {
+    @Test func `a variable that names nothing readable is an error`() {
+        #expect(
+            throws: TrustStoreError.unreadable(
+                variable: "SSL_CERT_FILE", path: "/nonexistent.pem",
+                reason: "No such file or directory")
+        ) {
+            try TrustStore.find(environment: ["SSL_CERT_FILE": "/nonexistent.pem"])
+        }
+    }
+
+    @Test func `a system without any is an error that says where it looked`() throws {
+        let directory = try TemporaryDirectory()
+        let error = #expect(throws: TrustStoreError.self) {
+            try TrustStore.find(
+                environment: [:], directories: [directory.path], bundles: [directory.path("none")])
+        }
+        #expect(error?.description.contains(directory.path("none")) == true)
+        #expect(error?.advice.contains("ca-certificates") == true)
+    }
+
+    @Test func `CURL_CA_BUNDLE goes before the others`() throws {
+        let directory = try TemporaryDirectory()
+        let bundle = try directory.write("", to: "a.pem")
+        let store = try TrustStore.find(
+            environment: ["CURL_CA_BUNDLE": bundle, "SSL_CERT_DIR": directory.path])
+        #expect(store == TrustStore(bundle: bundle))
+    }
+
+    @Test func `a hashed directory goes before a bundle`() throws {
+        let directory = try TemporaryDirectory()
+        let bundle = try directory.write("", to: "bundle.pem")
+        try directory.write("", to: "0a1b2c3d.0")
+        let found = try TrustStore.find(
+            environment: [:], directories: [directory.path], bundles: [bundle])
+        #expect(found == TrustStore(directory: directory.path))
+    }
+
+    @Test func `a directory without hashed names leaves the bundle`() throws {
+        let directory = try TemporaryDirectory()
+        let bundle = try directory.write("", to: "ca-certificates.crt")
+        let found = try TrustStore.find(
+            environment: [:], directories: [directory.path], bundles: [bundle])
+        #expect(found == TrustStore(bundle: bundle))
+    }
+}
