@@ -1,5 +1,5 @@
 public import Dispatch
-public import OutletCurl
+import OutletCurl
 public import OutletSession
 
 extension Session {

@@ -43,7 +43,7 @@ final class StubTask: TransferTask {
         queue.async { self.playBody() }
     }
 
-    /// Begins an answer. On the queue.
+    /// Begins an answer; on the queue.
     func play(
         _ answer: StubAnswer, for job: TransferJob, onFinish: @escaping @Sendable () -> Void
     ) {
@@ -127,7 +127,7 @@ final class StubTask: TransferTask {
         }
     }
 
-    /// Tells the end, the first time only. On the queue.
+    /// Tells the end, the first time only; on the queue.
     private func finish(_ error: TransferError?) {
         let ended = state.withLock { state -> State? in
             guard state.handler != nil else { return nil }

@@ -9,7 +9,9 @@ import Synchronization
 /// Sessions made on it run everything above the transport as usual: plugins, interceptors,
 /// redirects, validation, retries, serialization.
 public final class StubTransport: Transport {
-    /// Answers a request. Thread: the stub's own queue.
+    /// Answers a request.
+    ///
+    /// Thread: the stub's own queue.
     public typealias Responder = @Sendable (_ job: TransferJob) -> StubAnswer
 
     private let responder: Responder

@@ -97,7 +97,7 @@ public class Request: @unchecked Sendable {
     /// Whether the request is over, and was not cancelled.
     public var isFinished: Bool { state == .finished }
 
-    /// Starts the request, or goes on after ``suspend()``. No effect otherwise.
+    /// Starts the request, or goes on after ``suspend()``; has no effect otherwise.
     @discardableResult
     public func resume() -> Self {
         guard let action = mutable.withLock({ $0.machine.resume() }) else { return self }
@@ -204,7 +204,7 @@ public class Request: @unchecked Sendable {
 
     // MARK: What the kinds fill in
 
-    /// Judges the response; the first failure wins. Where the request is being finished.
+    /// Judges the response where the request is being finished; the first failure wins.
     func runValidators() {}
 
     /// Whether validating needs no code of the user's.

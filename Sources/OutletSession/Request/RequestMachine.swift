@@ -96,7 +96,7 @@ struct RequestMachine: Sendable {
         return true
     }
 
-    /// A retrier wants another attempt, at once or later. From a serializer's failure, too.
+    /// A retrier wants another attempt, at once or later; for a serializer's failure, too.
     mutating func willRetry(attempt: Int) -> Bool {
         guard self.attempt == attempt, phase == .evaluating || phase == .finishing,
             state != .cancelled

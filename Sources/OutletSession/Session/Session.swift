@@ -90,7 +90,7 @@ open class Session: @unchecked Sendable {
         core.close(.sessionInvalidated(error: error))
     }
 
-    /// Hands over the requests that are under way. On ``rootQueue``.
+    /// Hands over the requests that are under way; on ``rootQueue``.
     public func withAllRequests(perform action: @escaping @Sendable (Set<Request>) -> Void) {
         core.rootQueue.async { [core] in action(Set(core.activeRequests)) }
     }
