@@ -17,10 +17,7 @@ extension Exchange.Failure {
             return
         }
         if error.isRequestAdaptationError || error.isRequestRetryError {
-            self.init(
-                error: CommandError(
-                    .plugin, "\(place): a plugin failed the request: \(Self.text(error))"),
-                code: "pluginFailed", stage: "preparing")
+            self.init(pluginError: error.underlyingError ?? error, request: request)
             return
         }
         guard let transfer = error.transferError else {
@@ -34,6 +31,14 @@ extension Exchange.Failure {
                 Self.exitCode(of: transfer.code), "\(place): \(transfer.reason)",
                 advice: transfer.advice),
             code: transfer.code.rawValue, stage: transfer.stage.rawValue)
+    }
+
+    /// What a plugin's own error means to the shell.
+    init(pluginError error: any Error, request: HTTPRequest) {
+        let place = Redaction.url(request.url?.absoluteString ?? "the request")
+        self.init(
+            error: CommandError(.plugin, "\(place): a plugin failed the request: \(error)"),
+            code: "pluginFailed", stage: "")
     }
 
     private static func text(_ error: SessionError) -> String {

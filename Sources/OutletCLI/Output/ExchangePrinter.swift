@@ -7,6 +7,22 @@ struct ExchangePrinter {
     let console: Console
 
     /// Prints everything, and answers with the exit code that came of it.
+    func exitCode(printing exchange: Exchange) -> ExitCode {
+        do {
+            return try print(exchange)
+        } catch let error as CommandError {
+            console.report(error)
+            return error.exitCode
+        } catch OutputError.failed(let name, let reason) {
+            console.report(CommandError(.failure, "\(name): cannot be written: \(reason)"))
+            return .failure
+        } catch {
+            // Whoever read the output has seen enough.
+            return .ok
+        }
+    }
+
+    /// Prints everything, and answers with the exit code that came of it.
     ///
     /// - Throws: ``OutputError`` when stdout cannot be written; ``CommandError`` when the file
     ///   of `--output` cannot.
