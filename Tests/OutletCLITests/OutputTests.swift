@@ -1,6 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
-import OutletSession
+import Outlet
 import Testing
 
 @testable import OutletCLI

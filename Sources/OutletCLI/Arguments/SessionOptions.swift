@@ -1,6 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
-import OutletSession
+import Outlet
 
 /// The settings of the session that a command line asks for.
 enum SessionOptions {

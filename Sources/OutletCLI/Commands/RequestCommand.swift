@@ -1,6 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
-import OutletSession
+import Outlet
 
 /// `outlet [METHOD] URL [ITEM…]`.
 struct RequestCommand: Sendable {
@@ -28,8 +27,9 @@ struct RequestCommand: Sendable {
     }
 
     func run() async -> ExitCode {
-        let session = SessionFactory.session(
-            configuration, redirects: followsRedirects ? .follow : .doNotFollow)
+        let session = Session(
+            configuration: configuration,
+            redirectHandler: followsRedirects ? .follow : .doNotFollow)
         let sender = RequestSender(session: session, plugins: nil)
         let progress = ProgressReporter(console: console)
         var exchange = await sender.send(request)

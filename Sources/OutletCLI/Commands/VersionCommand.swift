@@ -1,4 +1,4 @@
-import OutletSession
+import Outlet
 
 /// `outlet --version`.
 struct VersionCommand {

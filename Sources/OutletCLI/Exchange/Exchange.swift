@@ -1,6 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
-import OutletSession
+import Outlet
 
 /// One request with all that came of it.
 struct Exchange: Sendable {

@@ -1,6 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
-import OutletSession
+import Outlet
 
 extension Exchange.Failure {
     /// What an error of the session means to the shell.

@@ -1,7 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
-import OutletProvider
-import OutletSession
+import Outlet
 import Synchronization
 
 /// Sends requests, and gathers what is to be told of each.

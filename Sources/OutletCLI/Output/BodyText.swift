@@ -1,5 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
+import Outlet
 
 /// How a body is shown.
 enum BodyText {

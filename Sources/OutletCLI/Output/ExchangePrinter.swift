@@ -1,5 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
+import Outlet
 
 /// Puts an exchange on stdout and into files, as the options say.
 struct ExchangePrinter {

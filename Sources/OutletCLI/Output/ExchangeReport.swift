@@ -1,6 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
-import OutletSession
+import Outlet
 
 /// The one JSON object of `--json`, schema `outlet.exchange/1`.
 ///

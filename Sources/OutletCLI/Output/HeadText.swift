@@ -1,5 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
+import Outlet
 
 /// The heads of requests and responses as text.
 struct HeadText {

@@ -1,4 +1,4 @@
-import OutletSession
+import Outlet
 
 /// What `-v` tells beside the heads: plugin actions, the way to the server, sizes and times.
 struct MetadataText {

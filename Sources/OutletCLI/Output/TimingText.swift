@@ -1,4 +1,4 @@
-import OutletSession
+import Outlet
 
 /// Where the time of a transfer went.
 struct TimingText {
