@@ -1,1 +1,7 @@
+import FoundationEssentials
+import Glibc
 import OutletCLI
+
+exit(
+    await CommandLineTool.run(
+        arguments: CommandLine.arguments, environment: ProcessInfo.processInfo.environment))

@@ -1,4 +1,5 @@
-import OutletHTTP
+import FoundationEssentials
+import Outlet
 import Testing
 
 @testable import OutletCLI
@@ -58,5 +59,181 @@ import Testing
     @Test(arguments: [(200, 0), (204, 0), (304, 3), (404, 4), (500, 5), (599, 5), (101, 0)])
     func `a status has its exit code`(status: Int, code: Int32) {
         #expect(ExitCode(status: status).rawValue == code)
+    }
+}
+
+@Suite struct QuantityTests {
+    @Test(
+        arguments: [
+            (0, "0 µs"), (999, "999 µs"), (1000, "1.00 ms"), (1_239, "1.23 ms"),
+            (12_345, "12.3 ms"),
+            (123_456, "123 ms"), (1_050_000, "1.05 s"), (61_000_000, "61.0 s"),
+        ] as [(Int64, String)])
+    func `times have three digits`(microseconds: Int64, text: String) {
+        #expect(Quantity.duration(microseconds) == text)
+    }
+
+    @Test(
+        arguments: [
+            (0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (1_572_864, "1.50 MiB"),
+            (5_368_709_120, "5.00 GiB"), (.max, "8388607 TiB"),
+        ] as [(Int64, String)])
+    func `sizes have three digits`(bytes: Int64, text: String) {
+        #expect(Quantity.bytes(bytes) == text)
+    }
+}
+
+@Suite struct BodyTextTests {
+    @Test func `only what claims to be JSON is read as JSON`() {
+        let body = Data(#"{"a":1}"#.utf8)
+        #expect(BodyText.content(of: body, claimsJSON: true) == .json(["a": 1]))
+        #expect(BodyText.content(of: body, claimsJSON: false) == .text(#"{"a":1}"#))
+    }
+
+    @Test func `what claims to be JSON and is not keeps the place of the fault`() {
+        guard case .brokenJSON(let error) = BodyText.content(of: Data("{x".utf8), claimsJSON: true)
+        else {
+            Issue.record("not seen as broken")
+            return
+        }
+        #expect(error.offset == 1)
+    }
+
+    @Test func `bytes that no terminal should get are binary`() {
+        #expect(BodyText.content(of: Data([0x61, 0]), claimsJSON: false) == .binary)
+        #expect(BodyText.content(of: Data([0xFF, 0xFE]), claimsJSON: false) == .binary)
+    }
+
+    @Test func `colours surround tokens and change nothing else`() {
+        let plain = BodyText.format(["a": [1, true]], pretty: true, style: .plain)
+        let coloured = BodyText.format(["a": [1, true]], pretty: true, style: Style(isOn: true))
+        #expect(plain == "{\n    \"a\": [\n        1,\n        true\n    ]\n}")
+        #expect(coloured.contains("\u{1B}[34m\"a\"\u{1B}[0m: ["))
+    }
+}
+
+@Suite struct HeadTextTests {
+    @Test func `a request's head names target and host, secrets hidden`() throws {
+        let request = HTTPRequest(
+            url: URL(string: "http://h:81/p?token=x"), method: .post,
+            headers: ["Authorization": "Bearer t", "A": "b"])
+        #expect(
+            HeadText(style: .plain, showsSecrets: false).request(request)
+                == "POST /p?token=••• HTTP/1.1\nHost: h:81\nAuthorization: Bearer •••\nA: b\n\n")
+        #expect(
+            HeadText(style: .plain, showsSecrets: true).request(request).contains("Bearer t\n"))
+    }
+
+    @Test func `a response's head cannot command the terminal`() {
+        let response = HTTPResponse(url: nil, statusCode: 404, headers: ["A": "b\u{1B}[2J"])
+        #expect(
+            HeadText(style: .plain, showsSecrets: false).response(response)
+                == "HTTP/1.1 404 Not Found\nA: b [2J\n\n")
+    }
+
+    @Test func `a status without a known phrase stands alone`() {
+        let response = HTTPResponse(url: nil, statusCode: 299, httpVersion: "HTTP/2")
+        #expect(
+            HeadText(style: .plain, showsSecrets: false).response(response) == "HTTP/2 299\n\n")
+    }
+}
+
+@Suite struct TimingTextTests {
+    private var metrics: TransferMetrics {
+        var metrics = TransferMetrics()
+        metrics.nameLookup = 100
+        metrics.connect = 300
+        metrics.preTransfer = 310
+        metrics.firstByte = 1310
+        metrics.total = 2000
+        return metrics
+    }
+
+    @Test func `stages that did not take place are left out`() {
+        let names = TimingText.stages(of: metrics).map(\.name)
+        #expect(names == ["name lookup", "connect", "prepare", "wait", "receive"])
+    }
+
+    @Test func `the stages add up to the total`() {
+        let line = TimingText.line(metrics)
+        #expect(
+            line
+                == "2.00 ms = name lookup 100 µs + connect 200 µs + prepare 10 µs + wait 1.00 ms + receive 690 µs"
+        )
+    }
+}
+
+@Suite struct ExchangeReportTests {
+    private func exchange(body: String, type: String) -> Exchange {
+        var exchange = Exchange(
+            request: HTTPRequest(
+                url: URL(string: "http://h/?key=k"), headers: ["Cookie": "a=b"]))
+        exchange.response = HTTPResponse(
+            url: nil, statusCode: 200, headers: ["Content-Type": type])
+        exchange.body = Data(body.utf8)
+        exchange.metrics = TransferMetrics()
+        exchange.actions = [
+            PluginAction(plugin: "p", hook: "prepare", effect: "+ A: b", microseconds: 3)
+        ]
+        return exchange
+    }
+
+    @Test func `the report holds request, response, metrics, plugins and exit code`() {
+        let value = ExchangeReport(showsSecrets: false).value(
+            exchange(body: #"{"x":1.0}"#, type: "application/json"), exitCode: .ok)
+        #expect(value["schema"] == "outlet.exchange/1")
+        #expect(value["request"]?["url"] == "http://h/?key=•••")
+        #expect(value["request"]?["headers"]?[0] == ["name": "Cookie", "value": "•••"])
+        #expect(value["response"]?["body"]?["json"]?.text() == #"{"x":1.0}"#)
+        #expect(value["metrics"]?["total_us"] == 0)
+        #expect(value["plugins"]?[0]?["hook"] == "prepare")
+        #expect(value["error"] == .null)
+        #expect(value["exit_code"] == 0)
+    }
+
+    @Test func `a body that is not JSON is text or base64`() {
+        let report = ExchangeReport(showsSecrets: false)
+        let text = report.value(exchange(body: "hi", type: "text/plain"), exitCode: .ok)
+        #expect(text["response"]?["body"] == ["text": "hi"])
+        let broken = report.value(exchange(body: "{", type: "application/json"), exitCode: .failure)
+        #expect(broken["response"]?["body"] == ["text": "{"])
+        let binary = report.value(exchange(body: "\0", type: "image/png"), exitCode: .ok)
+        #expect(binary["response"]?["body"] == ["base64": "AA=="])
+    }
+
+    @Test func `a failure has code, stage and message`() {
+        var exchange = exchange(body: "", type: "text/plain")
+        exchange.response = nil
+        exchange.failure = Exchange.Failure(
+            error: CommandError(.timeout, "h: no answer", advice: "wait"), code: "timedOut",
+            stage: "waiting")
+        let value = ExchangeReport(showsSecrets: false).value(exchange, exitCode: .timeout)
+        #expect(value["response"] == .null)
+        #expect(
+            value["error"]
+                == [
+                    "code": "timedOut", "stage": "waiting", "message": "h: no answer",
+                    "advice": "wait",
+                ])
+        #expect(value["exit_code"] == 2)
+    }
+}
+
+@Suite struct ProgressLineTests {
+    @Test func `a known size gives share, rate and the time left`() {
+        let line = ProgressLine(done: 1_048_576, total: 4_194_304, elapsed: 1_000_000)
+        #expect(line.text(columns: 80) == "25 %  1.00 MiB of 4.00 MiB  1.00 MiB/s  3 s left")
+        #expect(line.text(columns: 10).count == 9)
+    }
+
+    @Test func `an unknown size gives amount and rate`() {
+        let line = ProgressLine(done: 2048, total: -1, elapsed: 2_000_000)
+        #expect(line.text(columns: 80) == "2.00 KiB  1.00 KiB/s  2.00 s")
+    }
+
+    @Test func `before the first byte it waits`() {
+        #expect(
+            ProgressLine(done: 0, total: -1, elapsed: 1_500_000).text(columns: 80)
+                == "waiting  1.50 s")
     }
 }

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
+import Outlet
 import Testing
 
 @testable import OutletCLI

@@ -1,5 +1,10 @@
 /// The help's text, made from the verbs, the option table and the exit codes.
 enum Help {
+    /// One verb in full, or the short guide to everything.
+    static func text(for verb: Verb?, style: Style) -> String {
+        verb.map { page(for: $0, style: style) } ?? overview(style: style)
+    }
+
     /// The short guide to everything.
     static func overview(style: Style) -> String {
         var text = "outlet: HTTP requests through native plugins\n"

@@ -1,4 +1,4 @@
-import OutletHTTP
+import Outlet
 
 /// The name of a JSON field with its way into objects and arrays: `user[tags][]`, `a[b][0]`.
 struct NestedField: Equatable {

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
+import Outlet
 
 /// A request's command line, looked at and understood; stdin not yet read.
 struct RequestArguments: Sendable {

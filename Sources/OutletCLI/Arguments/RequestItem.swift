@@ -1,4 +1,4 @@
-import OutletHTTP
+import Outlet
 
 /// One item behind the URL, in HTTPie's grammar.
 enum RequestItem: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import OutletHTTP
+import Outlet
 
 /// The operands of a request: `[METHOD] URL [ITEM…]`.
 struct RequestLine: Sendable, Equatable {

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import OutletHTTP
+import Outlet
 
 /// Makes a full address of what people type.
 ///

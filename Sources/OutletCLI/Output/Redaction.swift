@@ -1,4 +1,4 @@
-import OutletHTTP
+import Outlet
 
 /// Takes secrets out of what is shown.
 enum Redaction {

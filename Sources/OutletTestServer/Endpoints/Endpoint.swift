@@ -1,7 +1,8 @@
 /// What the server serves: a path's first segment, the methods it takes, how it answers.
 ///
 /// The paths and the shape of the answers are httpbin's, so that what is tried here also works
-/// there; `/etag`, `/drip` and `/bytes` are its too, `/hold` is not.
+/// there; `/etag`, `/drip` and `/bytes` are its too, `/hold` and `/unstable` are
+/// not.
 struct Endpoint: Sendable {
     let methods: [String]
     let answer: @Sendable (Request) -> Answer
@@ -32,6 +33,7 @@ struct Endpoint: Sendable {
         "headers": Endpoint(methods: get, answer: headers),
         "response-headers": Endpoint(methods: get + ["POST"], answer: responseHeaders),
         "status": Endpoint(methods: any, answer: status),
+        "unstable": Endpoint(methods: any, answer: unstable),
         "redirect": Endpoint(methods: any, answer: redirect),
         "redirect-to": Endpoint(methods: any, answer: redirectTo),
         "etag": Endpoint(methods: get, answer: entityTag),

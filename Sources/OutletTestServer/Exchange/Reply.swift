@@ -6,6 +6,8 @@ enum Answer {
     case after(seconds: Double, Reply)
     /// When so many requests have come, all together.
     case together(count: Int, Reply)
+    /// At once, knowing how many requests of that key came before.
+    case counted(key: String, (Int) -> Reply)
 }
 
 /// A response as a value.

@@ -1,9 +1,12 @@
 internal import CMicroHTTPD
+internal import Synchronization
 
 /// Answers requests: finds the endpoint, waits where it asks to, hands the reply to libmicrohttpd.
 final class Service: Sendable {
     let port: UInt16
     let suspensions = Suspensions()
+    /// How many requests of each key came, for endpoints that count.
+    private let counts = Mutex<[String: Int]>([:])
 
     init(port: UInt16) {
         self.port = port
@@ -17,6 +20,12 @@ final class Service: Sendable {
         switch Endpoint.answer(to: exchange, port: port) {
         case .now(let reply):
             return queue(reply, on: connection)
+        case .counted(let key, let reply):
+            let before = counts.withLock { counts in
+                defer { counts[key, default: 0] += 1 }
+                return counts[key, default: 0]
+            }
+            return queue(reply(before), on: connection)
         case .after(let seconds, let reply):
             exchange.reply = reply
             if suspensions.suspend(connection, seconds: seconds) { return .YES }

@@ -1,0 +1,124 @@
+import FoundationEssentials
+import Outlet
+
+/// The settings of the session that a command line asks for.
+enum SessionOptions {
+    /// - Parameter environment: For `OUTLET_DEBUG`.
+    static func configuration(
+        _ arguments: ParsedArguments, environment: [String: String]
+    ) throws(CommandError) -> SessionConfiguration {
+        var configuration = SessionConfiguration()
+        configuration.headers = defaultHeaders
+        configuration.logsWire = ["1", "true", "yes"].contains(environment["OUTLET_DEBUG"] ?? "")
+        if let seconds = try seconds(arguments, .timeout) {
+            configuration.timeoutIntervalForResource = seconds
+            // The time in all is what was asked for; a stall within it is no reason to end.
+            configuration.timeoutIntervalForRequest = 0
+        }
+        if let seconds = try seconds(arguments, .connectTimeout) {
+            configuration.connectTimeout = seconds
+        }
+        configuration.maximumRedirects = try redirects(arguments)
+        switch arguments.value(.httpVersion) {
+        case "1.1": configuration.httpVersion = .http1
+        case "2": configuration.httpVersion = .http2PriorKnowledge
+        default: configuration.httpVersion = .automatic
+        }
+        try setProxy(arguments.value(.proxy), in: &configuration)
+        configuration.unixSocketPath = try existing(.unixSocket, arguments)
+        try setVerification(arguments, in: &configuration)
+        return configuration
+    }
+
+    /// What is sent unless an item says otherwise.
+    static let defaultHeaders: HTTPHeaders = [
+        .defaultAcceptEncoding, .accept("*/*"), .userAgent("outlet/\(outletVersion)"),
+    ]
+
+    private static func seconds(
+        _ arguments: ParsedArguments, _ id: Option.ID
+    ) throws(CommandError) -> TimeInterval? {
+        guard let text = arguments.value(id) else { return nil }
+        guard let value = Double(text), value >= 0, value <= 31_536_000 else {
+            throw .usage("--\(id.rawValue): \(text): not a number of seconds from 0 to 31536000")
+        }
+        return value
+    }
+
+    private static func redirects(_ arguments: ParsedArguments) throws(CommandError) -> Int {
+        guard let text = arguments.value(.maxRedirects) else { return 10 }
+        guard let value = Int(text), (0...10_000).contains(value) else {
+            throw .usage("--max-redirects: \(text): not a number from 0 to 10000")
+        }
+        return value
+    }
+
+    private static func setProxy(
+        _ text: String?, in configuration: inout SessionConfiguration
+    ) throws(CommandError) {
+        guard let text else { return }
+        if text == "none" || text.isEmpty {
+            configuration.proxy = .none
+            return
+        }
+        let address = text.contains("://") ? text : "http://\(text)"
+        guard let url = URL(string: address), let host = url.host(), !host.isEmpty else {
+            throw .usage("--proxy: \(Redaction.url(address)): not the address of a proxy")
+        }
+        configuration.proxy = .url(address, except: [])
+    }
+
+    private static func setVerification(
+        _ arguments: ParsedArguments, in configuration: inout SessionConfiguration
+    ) throws(CommandError) {
+        switch arguments.value(.verify) {
+        case nil, "yes", "true": break
+        case "no", "false": configuration.verifiesCertificates = false
+        case .some(let path):
+            guard FileManager.default.fileExists(atPath: path) else {
+                throw .usage("--verify: \(path): neither yes, no nor a file")
+            }
+            configuration.certificateAuthorities = authorities(at: path)
+        }
+        if let path = try existing(.cacert, arguments) {
+            configuration.certificateAuthorities = authorities(at: path)
+        }
+        if let path = try existing(.cert, arguments) {
+            configuration.clientCertificate = ClientCertificate(
+                certificatePath: path, keyPath: try existing(.certKey, arguments))
+        } else if arguments.value(.certKey) != nil {
+            throw .usage("--cert-key: of no use without --cert")
+        }
+    }
+
+    private static func authorities(at path: String) -> CertificateAuthorities {
+        var isDirectory = false
+        _ = FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
+        return isDirectory ? .directory(path: path) : .file(path: path)
+    }
+
+    private static func existing(
+        _ id: Option.ID, _ arguments: ParsedArguments
+    ) throws(CommandError) -> String? {
+        guard let path = arguments.value(id) else { return nil }
+        guard FileManager.default.fileExists(atPath: path) else {
+            throw .usage("--\(id.rawValue): \(path): no such file")
+        }
+        return path
+    }
+
+    /// Where the authorities come from, for people.
+    static func certificateAuthority(
+        _ configuration: SessionConfiguration, environment: [String: String]
+    ) -> String {
+        guard configuration.verifiesCertificates else { return "not verified (--verify=no)" }
+        switch configuration.certificateAuthorities {
+        case .file(let path), .directory(let path): return path
+        case .system: break
+        }
+        let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].compactMap { name in
+            environment[name].flatMap { $0.isEmpty ? nil : "\(name)=\($0)" }
+        }
+        return named.isEmpty ? "the system's" : named.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,50 @@
+import FoundationEssentials
+
+/// The program `outlet` as a function.
+public enum CommandLineTool {
+    /// Runs a command line to its end.
+    ///
+    /// - Parameters:
+    ///   - arguments: With the program's name in front.
+    ///   - environment: The variables of the process.
+    /// - Returns: What the shell gets; ``ExitCode`` explains it.
+    ///
+    /// Thread: the main one, once per process: signals, limits and standard streams are set up.
+    public static func run(arguments: [String], environment: [String: String]) async -> Int32 {
+        ProcessSetup.prepare()
+        var console = Console(color: .auto, environment: environment)
+        do {
+            let parsed = try ArgumentParser.parse(Array(arguments.dropFirst()))
+            let color = parsed.value(.color).flatMap(ColorChoice.init) ?? .auto
+            console = Console(color: color, environment: environment)
+            return try await run(parsed, console).rawValue
+        } catch let error as CommandError {
+            console.report(error)
+            return error.exitCode.rawValue
+        } catch OutputError.closed {
+            // Whoever read the output has seen enough.
+            return ExitCode.ok.rawValue
+        } catch OutputError.failed(let name, let reason) {
+            console.report(CommandError(.failure, "\(name): cannot be written: \(reason)"))
+            return ExitCode.failure.rawValue
+        } catch {
+            console.report(CommandError(.failure, "\(error)"))
+            return ExitCode.failure.rawValue
+        }
+    }
+
+    private static func run(
+        _ arguments: ParsedArguments, _ console: Console
+    ) async throws -> ExitCode {
+        if arguments.isOn(.version) { return try VersionCommand(console: console).run() }
+        if arguments.isOn(.help) || arguments.verb == .help {
+            return try HelpCommand(arguments: arguments, console: console).run()
+        }
+        switch arguments.verb {
+        case .request:
+            let command = try RequestCommand(arguments: arguments, console: console)
+            return await Interruption.run(command.run)
+        case .pluginsList, .pluginsInspect, .pluginsCall, .demo, .help: return .ok
+        }
+    }
+}

@@ -1,0 +1,27 @@
+/// `outlet --help`, `outlet help VERB`.
+struct HelpCommand {
+    let arguments: ParsedArguments
+    let console: Console
+
+    func run() throws -> ExitCode {
+        try console.output.write(Help.text(for: try subject(), style: console.outputStyle))
+        return .ok
+    }
+
+    /// The verb to explain; `nil` for all of them.
+    private func subject() throws(CommandError) -> Verb? {
+        guard arguments.verb == .help else {
+            return arguments.verb == .request ? nil : arguments.verb
+        }
+        guard !arguments.operands.isEmpty else { return nil }
+        let name = arguments.operands.joined(separator: " ")
+        if let verb = Verb(rawValue: name) { return verb }
+        // 'outlet help plugins' is about the first of the family; its page names the others.
+        if let verb = Verb.allCases.first(where: { $0.words.first == name }) { return verb }
+        let nearest = Suggestion.nearest(to: name, among: Verb.allCases.map(\.rawValue))
+        throw .usage(
+            "help \(name): no such verb",
+            advice: nearest.map { "did you mean '\($0)'?" }
+                ?? "there are \(Verb.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+}

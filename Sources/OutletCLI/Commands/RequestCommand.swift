@@ -1,0 +1,102 @@
+import FoundationEssentials
+import Outlet
+
+/// `outlet [METHOD] URL [ITEM…]`.
+struct RequestCommand: Sendable {
+    private let request: HTTPRequest
+    private let configuration: SessionConfiguration
+    private let output: OutputOptions
+    private let followsRedirects: Bool
+    private let console: Console
+
+    /// Looks at the whole command line, and reads stdin if it gives the body.
+    ///
+    /// - Throws: ``CommandError``; nothing was sent then.
+    init(arguments: ParsedArguments, console: Console) throws {
+        self.console = console
+        output = try OutputOptions(
+            arguments, isTerminal: console.outputIsTerminal, style: console.outputStyle)
+        var configuration = try SessionOptions.configuration(
+            arguments, environment: console.environment)
+        let asked = try RequestArguments(arguments, readFile: readFile)
+        for name in asked.unsetHeaders { configuration.headers.remove(name: name) }
+        let input = try RequestCommand.input(asked, arguments, console)
+        request = RequestCommand.request(asked, input: input)
+        self.configuration = configuration
+        followsRedirects = arguments.isOn(.follow)
+    }
+
+    func run() async -> ExitCode {
+        let session = Session(
+            configuration: configuration,
+            redirectHandler: followsRedirects ? .follow : .doNotFollow)
+        let sender = RequestSender(session: session, plugins: nil)
+        let progress = ProgressReporter(console: console)
+        var exchange = await sender.send(request)
+        progress.stop()
+        if request.url?.scheme?.lowercased() == "https" {
+            exchange.certificateAuthority = SessionOptions.certificateAuthority(
+                configuration, environment: console.environment)
+        }
+        return ExchangePrinter(options: output, console: console).exitCode(printing: exchange)
+    }
+
+    /// The body from stdin, if there is one and the items leave room for it.
+    private static func input(
+        _ asked: RequestArguments, _ arguments: ParsedArguments, _ console: Console
+    ) throws(CommandError) -> Data? {
+        guard !arguments.isOn(.ignoreStdin), StandardInput.isGiven else { return nil }
+        guard asked.body == .unsaid else {
+            // A pipe that nobody writes to is no body: programs inherit such pipes.
+            guard StandardInput.hasBytes else { return nil }
+            throw .usage(
+                "stdin: a second body beside the items", advice: "--ignore-stdin leaves it unread")
+        }
+        let data = try StandardInput.readAll {
+            console.report("outlet: stdin: waiting for the body (--ignore-stdin does without)")
+        }
+        return data.isEmpty ? nil : data
+    }
+
+    private static func request(_ asked: RequestArguments, input: Data?) -> HTTPRequest {
+        var request = HTTPRequest(url: asked.url, headers: asked.headers, timeoutInterval: 60)
+        var type: String?
+        switch asked.body {
+        case .unsaid:
+            request.httpBody = input
+            type = input == nil ? nil : asked.isForm ? formType : jsonType
+        case .json(let value):
+            request.httpBody = value.serialized()
+            type = jsonType
+        case .form(let text):
+            request.httpBody = Data(text.utf8)
+            type = formType
+        case .raw(let text):
+            request.httpBody = Data(text.utf8)
+            type = asked.isForm ? formType : jsonType
+        case .file(let path):
+            request.body = .file(path: path)
+            type = path.hasSuffix(".json") ? jsonType : nil
+        }
+        request.method = asked.method ?? (request.body.isNone ? .get : .post)
+        // Whoever writes 'outlet GET url field=1' means it.
+        request.allowsBodyInGET = true
+        add("Content-Type", type, to: &request, asked)
+        let wantsJSON = type == jsonType
+        add("Accept", wantsJSON ? "application/json, */*;q=0.5" : nil, to: &request, asked)
+        return request
+    }
+
+    private static let jsonType = "application/json"
+    private static let formType = "application/x-www-form-urlencoded; charset=utf-8"
+
+    /// Adds a field unless the items set it or leave it out.
+    private static func add(
+        _ name: String, _ value: String?, to request: inout HTTPRequest, _ asked: RequestArguments
+    ) {
+        guard let value, request.headers[name] == nil,
+            !asked.unsetHeaders.contains(where: { $0.lowercased() == name.lowercased() })
+        else { return }
+        request.headers.append(name: name, value: value)
+    }
+}

@@ -1,0 +1,11 @@
+import Outlet
+
+/// `outlet --version`.
+struct VersionCommand {
+    let console: Console
+
+    func run() throws -> ExitCode {
+        try console.output.write("outlet \(outletVersion)\n")
+        return .ok
+    }
+}

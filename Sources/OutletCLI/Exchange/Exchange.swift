@@ -1,0 +1,51 @@
+import FoundationEssentials
+import Outlet
+
+/// One request with all that came of it.
+struct Exchange: Sendable {
+    /// The request as it went out last.
+    var request: HTTPRequest
+    /// The last head received.
+    var response: HTTPResponse?
+    /// The body, where it is in memory.
+    var body: Data?
+    /// The file that took the body.
+    var savedPath: String?
+    /// What was measured of the last attempt.
+    var metrics: TransferMetrics?
+    /// How often the request went out, redirects not counted.
+    var attempts = 1
+    /// What the plugins did, in order.
+    var actions: [PluginAction] = []
+    /// Which authorities a certificate is checked against; empty without TLS.
+    var certificateAuthority = ""
+    /// Why there is no whole response.
+    var failure: Failure?
+
+    /// Why a request has no whole response.
+    struct Failure: Sendable, Equatable {
+        /// The line for people.
+        var error: CommandError
+        /// A word for programs, such as `cannotFindHost`.
+        var code: String
+        /// Where in the transfer's life, such as `resolving`; empty when it was not in one.
+        var stage: String
+    }
+}
+
+extension Exchange {
+    /// What the response claims to be, if that is JSON (RFC 8259 §11, RFC 6839 §3.1).
+    var claimsJSON: Bool {
+        guard let type = response?.mimeType else { return false }
+        return type == "application/json" || type.hasSuffix("+json")
+    }
+
+    /// The program's answer to the shell.
+    ///
+    /// - Parameter checksStatus: Whether a status of 300 and above counts as a failure.
+    func exitCode(checksStatus: Bool) -> ExitCode {
+        if let failure { return failure.error.exitCode }
+        guard let response, checksStatus else { return .ok }
+        return ExitCode(status: response.statusCode)
+    }
+}

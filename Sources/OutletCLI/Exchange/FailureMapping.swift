@@ -1,0 +1,55 @@
+import FoundationEssentials
+import Outlet
+
+extension Exchange.Failure {
+    /// What an error of the session means to the shell.
+    ///
+    /// - Parameters:
+    ///   - error: The session's error.
+    ///   - request: The request; its address names the error's line.
+    init(_ error: SessionError, request: HTTPRequest) {
+        let place = Redaction.url(request.url?.absoluteString ?? "the request")
+        if error.isExplicitlyCancelledError {
+            self.init(
+                error: CommandError(.interrupted, "\(place): interrupted"), code: "cancelled",
+                stage: "")
+            return
+        }
+        if error.isRequestAdaptationError || error.isRequestRetryError {
+            self.init(pluginError: error.underlyingError ?? error, request: request)
+            return
+        }
+        guard let transfer = error.transferError else {
+            self.init(
+                error: CommandError(.failure, "\(place): \(Self.text(error))"), code: "failed",
+                stage: "")
+            return
+        }
+        self.init(
+            error: CommandError(
+                Self.exitCode(of: transfer.code), "\(place): \(transfer.reason)",
+                advice: transfer.advice),
+            code: transfer.code.rawValue, stage: transfer.stage.rawValue)
+    }
+
+    /// What a plugin's own error means to the shell.
+    init(pluginError error: any Error, request: HTTPRequest) {
+        let place = Redaction.url(request.url?.absoluteString ?? "the request")
+        self.init(
+            error: CommandError(.plugin, "\(place): a plugin failed the request: \(error)"),
+            code: "pluginFailed", stage: "")
+    }
+
+    private static func text(_ error: SessionError) -> String {
+        error.underlyingError.map { "\($0)" } ?? "\(error)"
+    }
+
+    private static func exitCode(of code: TransferError.Code) -> ExitCode {
+        switch code {
+        case .timedOut: .timeout
+        case .httpTooManyRedirects: .tooManyRedirects
+        case .cancelled: .interrupted
+        default: .failure
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import FoundationEssentials
+import Outlet
+import Synchronization
+
+/// Sends requests, and gathers what is to be told of each.
+///
+/// Without plugins straight through the session; with them through a provider, so that every hook
+/// runs as it does in a program.
+struct RequestSender: Sendable {
+    let session: Session
+    /// Plugins, and what watches them; `nil` when none takes part.
+    let plugins: Plugins?
+
+    /// The provider's side of plugins.
+    struct Plugins: Sendable {
+        let hooks: [any PluginType]
+        let log: ActionLog
+        /// One of the session's event monitors.
+        let witness: RequestWitness
+    }
+
+    /// Sends one request; cancelling the task cancels it.
+    func send(_ request: HTTPRequest) async -> Exchange {
+        guard let plugins else { return await sendPlain(request) }
+        let provider = Provider<CommandTarget>(
+            // The request goes out as the command line made it, repeated fields included.
+            requestClosure: { _, done in done(.success(request)) },
+            session: session, plugins: plugins.hooks)
+        return await RequestSender.send(
+            CommandTarget(request: request), through: provider, plugins, request: request)
+    }
+
+    private func sendPlain(_ request: HTTPRequest) async -> Exchange {
+        let sent = session.request(request)
+        let response = await sent.serializingUnserialized().response
+        var exchange = Exchange(request: sent.performedRequests.last ?? request)
+        exchange.response = response.response
+        exchange.body = response.data
+        exchange.metrics = response.metrics
+        exchange.attempts = sent.retryCount + 1
+        exchange.failure = response.error.map { Exchange.Failure($0, request: exchange.request) }
+        return exchange
+    }
+
+    /// Sends a target's request; one at a time, as the log and the witness are shared.
+    ///
+    /// - Parameter request: What stands for the request should none be made.
+    static func send<Target: TargetType>(
+        _ target: Target, through provider: Provider<Target>, _ plugins: Plugins,
+        request: HTTPRequest
+    ) async -> Exchange {
+        let result: Result<Response, any Error>
+        do {
+            result = .success(try await provider.request(target))
+        } catch {
+            result = .failure(error)
+        }
+        let sent = plugins.witness.take()
+        var exchange = Exchange(request: sent?.performedRequests.last ?? request)
+        exchange.attempts = (sent?.retryCount ?? 0) + 1
+        exchange.metrics = sent?.metrics
+        exchange.actions = plugins.log.take()
+        switch result {
+        case .success(let response): exchange.take(response)
+        case .failure(let error): exchange.take(error)
+        }
+        return exchange
+    }
+}
+
+extension Exchange {
+    fileprivate mutating func take(_ received: Response) {
+        response =
+            received.response
+            ?? HTTPResponse(url: request.url, statusCode: received.statusCode)
+        body = received.data
+        metrics = received.metrics ?? metrics
+    }
+
+    fileprivate mutating func take(_ error: any Error) {
+        let received = (error as? ProviderError)?.response
+        if let received { take(received) }
+        let cause = (error as? ProviderError)?.underlyingError ?? error
+        guard let sessionError = cause as? SessionError else {
+            failure = Failure(pluginError: cause, request: request)
+            return
+        }
+        // The status was refused so that retriers are asked; it is a response all the same.
+        if sessionError.isResponseValidationError, received != nil { return }
+        failure = Failure(sessionError, request: request)
+    }
+}
+
+/// The command line's request as a target.
+struct CommandTarget: TargetType {
+    let request: HTTPRequest
+
+    var baseURL: URL { request.url ?? URL(filePath: "/") }
+    var path: String { "" }
+    var method: HTTPMethod { request.method }
+    var task: HTTPTask { .requestPlain }
+    var headers: [String: String]? { nil }
+    /// Retriers are asked about failures only, so a status from 400 on is one.
+    var validationType: ValidationType { .successAndRedirectCodes }
+}
+
+/// Remembers the session's last request.
+final class RequestWitness: EventMonitor {
+    private let last = Mutex<Request?>(nil)
+
+    func requestDidResume(_ request: Request) { last.withLock { $0 = request } }
+
+    /// The last request that was started, once.
+    func take() -> Request? {
+        last.withLock { last in
+            defer { last = nil }
+            return last
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import FoundationEssentials
+import Outlet
+
+/// The heads of requests and responses as text.
+struct HeadText {
+    let style: Style
+    let showsSecrets: Bool
+
+    /// The head of a request, as HTTP/1.1 writes it; ended by an empty line.
+    func request(_ request: HTTPRequest) -> String {
+        let target = request.url.map(HeadText.target) ?? "/"
+        let shown = showsSecrets ? target : Redaction.url(target)
+        var text = "\(style.bold(request.method.rawValue)) \(style.cyan(shown)) HTTP/1.1\n"
+        if request.headers["Host"] == nil, let url = request.url {
+            text += field(HTTPHeader(name: "Host", value: HeadText.authority(of: url)))
+        }
+        return text + fields(request.headers)
+    }
+
+    /// The head of a response; ended by an empty line.
+    func response(_ response: HTTPResponse) -> String {
+        let phrase = StatusPhrase.phrase(for: response.statusCode).map { " \($0)" } ?? ""
+        let status = style.status(response.statusCode, "\(response.statusCode)\(phrase)")
+        return "\(response.httpVersion) \(style.bold(status))\n" + fields(response.headers)
+    }
+
+    /// Host and port of an address, the scheme's own port left out.
+    static func authority(of url: URL) -> String {
+        let host = url.host() ?? ""
+        let bracketed = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        let usual = url.scheme == "https" ? 443 : 80
+        return url.port.map { $0 == usual ? bracketed : "\(bracketed):\($0)" } ?? bracketed
+    }
+
+    /// Path and query of an address.
+    static func target(of url: URL) -> String {
+        let path = url.path(percentEncoded: true)
+        return (path.isEmpty ? "/" : path)
+            + (url.query(percentEncoded: true).map { "?\($0)" } ?? "")
+    }
+
+    private func fields(_ headers: HTTPHeaders) -> String {
+        headers.map(field).joined() + "\n"
+    }
+
+    private func field(_ header: HTTPHeader) -> String {
+        let value = showsSecrets ? header.value : Redaction.value(of: header)
+        return "\(style.blue(header.name)): \(singleLine(value))\n"
+    }
+}
+
+/// The reason phrases of the statuses that people meet (RFC 9110 §15).
+enum StatusPhrase {
+    private static let phrases: [Int: String] = [
+        200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content",
+        301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
+        307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request",
+        401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
+        406: "Not Acceptable", 407: "Proxy Authentication Required", 408: "Request Timeout",
+        409: "Conflict", 410: "Gone", 411: "Length Required", 412: "Precondition Failed",
+        413: "Content Too Large", 414: "URI Too Long", 415: "Unsupported Media Type",
+        416: "Range Not Satisfiable", 421: "Misdirected Request", 422: "Unprocessable Content",
+        426: "Upgrade Required", 428: "Precondition Required", 429: "Too Many Requests",
+        500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway",
+        503: "Service Unavailable", 504: "Gateway Timeout", 505: "HTTP Version Not Supported",
+    ]
+
+    static func phrase(for status: Int) -> String? { phrases[status] }
+}

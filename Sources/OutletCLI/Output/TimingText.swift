@@ -1,0 +1,54 @@
+import Outlet
+
+/// Where the time of a transfer went.
+struct TimingText {
+    /// One stage: when it began and ended, in microseconds from the start.
+    struct Stage: Equatable {
+        let name: String
+        let start: Int64
+        let end: Int64
+    }
+
+    /// The stages that took place, in order.
+    static func stages(of metrics: TransferMetrics) -> [Stage] {
+        var stages: [Stage] = []
+        var start: Int64 = 0
+        func add(_ name: String, until end: Int64) {
+            guard end > start else { return }
+            stages.append(Stage(name: name, start: start, end: end))
+            start = end
+        }
+        if !metrics.isReusedConnection {
+            add("name lookup", until: metrics.nameLookup)
+            add("connect", until: metrics.connect)
+            add("TLS", until: metrics.secureConnect)
+        }
+        add("prepare", until: metrics.preTransfer)
+        add("wait", until: metrics.firstByte)
+        add("receive", until: metrics.total)
+        return stages
+    }
+
+    /// All on one line: `total 1.23 ms = connect 100 µs + wait 1.02 ms + …`.
+    static func line(_ metrics: TransferMetrics) -> String {
+        let parts = stages(of: metrics).map { "\($0.name) \(Quantity.duration($0.end - $0.start))" }
+        let total = Quantity.duration(metrics.total)
+        return parts.isEmpty ? total : "\(total) = \(parts.joined(separator: " + "))"
+    }
+
+    /// A line per stage, with a bar that shows when it took place.
+    static func table(_ metrics: TransferMetrics, style: Style) -> String {
+        let width = 32
+        var text = ""
+        for stage in stages(of: metrics) {
+            let scale = { (time: Int64) in Int(time) * width / max(1, Int(metrics.total)) }
+            let offset = min(scale(stage.start), width - 1)
+            let length = max(1, scale(stage.end) - offset)
+            let bar = String(repeating: " ", count: offset) + String(repeating: "▇", count: length)
+            let time = padded(Quantity.duration(stage.end - stage.start), to: 9, atLeft: true)
+            text += "  \(padded(stage.name, to: 12))\(time)  \(style.cyan(bar))\n"
+        }
+        let total = padded(Quantity.duration(metrics.total), to: 9, atLeft: true)
+        return text + "  \(padded("total", to: 12))\(style.bold(total))\n"
+    }
+}

@@ -1,0 +1,38 @@
+import Glibc
+
+/// The program's streams, and what each of them can show.
+struct Console: Sendable {
+    let output = OutputFile.standardOutput
+    let errors = OutputFile.standardError
+    let environment: [String: String]
+    let outputIsTerminal: Bool
+    let errorsAreTerminal: Bool
+    let outputStyle: Style
+    let errorStyle: Style
+
+    init(color: ColorChoice, environment: [String: String]) {
+        self.environment = environment
+        outputIsTerminal = isatty(STDOUT_FILENO) == 1
+        errorsAreTerminal = isatty(STDERR_FILENO) == 1
+        outputStyle = Style(
+            isOn: color.isOn(isTerminal: outputIsTerminal, environment: environment))
+        errorStyle = Style(
+            isOn: color.isOn(isTerminal: errorsAreTerminal, environment: environment))
+    }
+
+    /// Whether a line on stderr may be drawn over (`TERM=dumb` cannot).
+    var canAnimate: Bool { errorsAreTerminal && environment["TERM"] != "dumb" }
+
+    /// How wide the terminal of stderr is; 80 where that is not known.
+    var columns: Int {
+        var size = winsize()
+        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
+    /// Writes an error's line; nothing can be done when that fails.
+    func report(_ error: CommandError) { report(error.description) }
+
+    /// Writes a line to stderr; nothing can be done when that fails.
+    func report(_ line: String) { try? errors.write(line + "\n") }
+}

@@ -1,0 +1,60 @@
+import Dispatch
+import Synchronization
+
+/// Draws a progress line on stderr, ten times a second, once a second has passed.
+///
+/// Nothing is drawn where stderr is no terminal.
+final class ProgressReporter: Sendable {
+    private struct State {
+        var done: Int64 = 0
+        var total: Int64 = -1
+        var isDrawn = false
+        var isStopped = false
+    }
+
+    private let state = Mutex(State())
+    private let console: Console
+    private let start = ContinuousClock.now
+
+    init(console: Console) {
+        self.console = console
+        if console.canAnimate { draw(after: .seconds(1)) }
+    }
+
+    /// Notes how far the transfer has come; bytes, -1 for an unknown total.
+    func update(done: Int64, total: Int64) {
+        state.withLock { state in
+            state.done = done
+            state.total = total
+        }
+    }
+
+    /// Takes the line away; nothing is drawn afterwards.
+    func stop() {
+        state.withLock { state in
+            if state.isDrawn, !state.isStopped { try? console.errors.write("\r\u{1B}[K") }
+            state.isStopped = true
+        }
+    }
+
+    private func draw(after delay: DispatchTimeInterval) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + delay) { [weak self] in
+            guard let self, self.draw() else { return }
+            self.draw(after: .milliseconds(100))
+        }
+    }
+
+    /// Draws the line; whether to go on.
+    private func draw() -> Bool {
+        // Under the lock, so that `stop` erases what was drawn last.
+        state.withLock { state in
+            guard !state.isStopped else { return false }
+            state.isDrawn = true
+            let line = ProgressLine(
+                done: state.done, total: state.total,
+                elapsed: Int64((ContinuousClock.now - start) / .microseconds(1)))
+            try? console.errors.write("\r\(line.text(columns: console.columns))\u{1B}[K")
+            return true
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+/// The real program: what goes out as a body, and what comes in.
+@Suite struct BodyTests {
+    private let server: LoopbackServer
+
+    init() throws { server = try LoopbackServer.start() }
+
+    @Test func `without a terminal stdout has the body's bytes and nothing else`() async throws {
+        let result = try await outlet("\(server.baseURL)/bytes/100000")
+        #expect(result.standardOutput == LoopbackServer.bytes(100_000))
+    }
+
+    @Test func `a file takes the body, stdout stays empty`() async throws {
+        let directory = try TemporaryDirectory()
+        let result = try await outlet(
+            "\(server.baseURL)/bytes/1000", "-o", directory.path("body"))
+        #expect(result.exitCode == 0)
+        #expect(result.output == "")
+        #expect(try directory.read("body") == LoopbackServer.bytes(1000))
+    }
+
+    @Test func `a file that cannot be made is named`() async throws {
+        let result = try await outlet("\(server.baseURL)/get", "-o", "/nonexistent/body")
+        #expect(result.exitCode == 1)
+        #expect(
+            result.errorOutput
+                == "outlet: /nonexistent/body: the body cannot be written: "
+                + "No such file or directory\n")
+    }
+
+    @Test func `fields are posted as JSON`() async throws {
+        let sent = try await echo("\(server.baseURL)/anything", "a=1", "b:=[true]", "X-A:y")
+        #expect(sent["method"] == "POST")
+        #expect(sent["json"] == ["a": "1", "b": [true]])
+        #expect(sent["headers"]?["Content-Type"] == "application/json")
+        #expect(sent["headers"]?["Accept"] == "application/json, */*;q=0.5")
+        #expect(sent["headers"]?["X-A"] == "y")
+    }
+
+    @Test func `fields are posted as a form where asked`() async throws {
+        let sent = try await echo("\(server.baseURL)/post", "-f", "a=1 2", "b=&")
+        #expect(sent["form"] == ["a": "1 2", "b": "&"])
+    }
+
+    @Test func `query items and headers arrive, defaults can be left out`() async throws {
+        let sent = try await echo(
+            "\(server.baseURL)/get", "q==a b", "User-Agent:", "Empty;", "Accept:text/x")
+        #expect(sent["args"] == ["q": "a b"])
+        #expect(sent["headers"]?["User-Agent"] == nil)
+        #expect(sent["headers"]?["Empty"] == "")
+        #expect(sent["headers"]?["Accept"] == "text/x")
+    }
+
+    @Test func `stdin is the body`() async throws {
+        let result = try await outlet(
+            "\(server.baseURL)/anything", standardInput: Array(#"{"n":1}"#.utf8))
+        let sent = try JSONValue(parsing: result.standardOutput)
+        #expect(sent["method"] == "POST")
+        #expect(sent["json"] == ["n": 1])
+    }
+
+    @Test func `stdin is left alone where asked`() async throws {
+        let result = try await outlet(
+            "\(server.baseURL)/anything", "--ignore-stdin", standardInput: Array("x".utf8))
+        #expect(try JSONValue(parsing: result.standardOutput)["method"] == "GET")
+    }
+
+    @Test func `fields and stdin contradict each other`() async throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("x", to: "in")
+        let result = try await Program.run(
+            "/bin/sh",
+            ["-c", #""$0" :1/ a=1 <"$1""#, Products.path("outlet"), file])
+        #expect(result.exitCode == 64)
+        #expect(
+            result.errorOutput
+                == "outlet: stdin: a second body beside the items "
+                + "(--ignore-stdin leaves it unread)\n")
+    }
+
+    @Test func `an open pipe that says nothing does not hold up a body of items`() async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"), ["\(server.baseURL)/anything", "a=1"], standardInput: .open)
+        let result = try await program.result(within: .seconds(20))
+        #expect(result.exitCode == 0)
+    }
+
+    @Test func `a file is sent whole`() async throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("hello", to: "text")
+        let sent = try await echo("PUT", "\(server.baseURL)/put", "@\(file)")
+        #expect(sent["data"] == "hello")
+    }
+
+    @Test func `a credential is sent`() async throws {
+        let address = "127.0.0.1:\(server.port)/basic-auth/u/p"
+        #expect(try await outlet("u:p@\(address)").exitCode == 0)
+        #expect(try await outlet(address, "--auth", "u:p").exitCode == 0)
+        #expect(try await outlet(address, "--auth", "u:x").exitCode == 4)
+    }
+
+    @Test func `JSON that does not decode is 1 for whoever reads it as JSON`() async throws {
+        let body = #"{"a": nope}"#
+        let broken = try ScriptedServer.start(
+            .request, .respond(headers: ["Content-Type: application/json"], body: body))
+        let fault =
+            "\(broken.baseURL): the body claims to be application/json: "
+            + "not JSON at byte 7 (line 1, column 8): found 'o', expected 'null'"
+
+        let report = try await outlet("--json", broken.baseURL)
+        #expect(report.exitCode == 1)
+        #expect(report.errorOutput == "outlet: \(fault)\n")
+        let value = try JSONValue(parsing: report.standardOutput)
+        #expect(value["error"]?["code"] == "cannotDecodeJSON")
+        #expect(value["response"]?["body"] == ["text": .string(body)])
+
+        let pretty = try await outlet("--pretty=format", broken.baseURL)
+        #expect(pretty.exitCode == 1)
+        #expect(pretty.output == body)
+
+        let raw = try await outlet(broken.baseURL)
+        #expect(raw.exitCode == 0)
+        #expect(raw.output == body)
+    }
+
+    private func echo(_ arguments: String...) async throws -> JSONValue {
+        let result = try await Program.run(Products.path("outlet"), arguments)
+        #expect(result.errorOutput == "")
+        return try JSONValue(parsing: result.standardOutput)
+    }
+}

@@ -1,0 +1,10 @@
+import OutletTestSupport
+
+/// Runs the real program.
+func outlet(
+    _ arguments: String..., environment: [String: String] = [:], standardInput: [UInt8] = []
+) async throws -> Program.Result {
+    try await Program.run(
+        Products.path("outlet"), arguments, environment: environment,
+        standardInput: standardInput)
+}

@@ -1,0 +1,116 @@
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+/// The real program: what people see, and what programs read.
+@Suite struct PresentationTests {
+    private let server: LoopbackServer
+
+    init() throws { server = try LoopbackServer.start() }
+
+    @Test func `the first line of the version is the program's`() async throws {
+        let result = try await outlet("--version")
+        #expect(result.exitCode == 0)
+        #expect(result.output.hasPrefix("outlet \(outletVersion)\n"))
+    }
+
+    @Test(arguments: [
+        ["--help"], ["help"], ["plugins", "--help"], ["help", "demo"], ["--help", ":"],
+    ])
+    func `help goes to stdout`(arguments: [String]) async throws {
+        let result = try await Program.run(Products.path("outlet"), arguments)
+        #expect(result.exitCode == 0)
+        #expect(result.output.hasPrefix("outlet"))
+        #expect(result.errorOutput == "")
+    }
+
+    @Test func `the report is one JSON object in the documented schema`() async throws {
+        let result = try await outlet("--json", "\(server.baseURL)/get", "a==1")
+        let value = try JSONValue(parsing: result.standardOutput)
+        #expect(
+            value.objectValue?.map(\.name)
+                == ["schema", "request", "response", "metrics", "plugins", "error", "exit_code"])
+        #expect(value["schema"] == "outlet.exchange/1")
+        #expect(value["request"]?["url"] == .string("\(server.baseURL)/get?a=1"))
+        #expect(value["response"]?["status"] == 200)
+        #expect(value["response"]?["body"]?["json"]?["args"] == ["a": "1"])
+        let total = value["metrics"]?["total_us"]?.intValue
+        #expect(total.map { $0 > 0 } == true)
+        #expect(value["metrics"]?["remote_address"] == .string("127.0.0.1:\(server.port)"))
+        #expect(value["exit_code"] == 0)
+    }
+
+    @Test func `a failure is in the report too`() async throws {
+        server.stop()
+        let result = try await outlet("--json", "\(server.baseURL)/get")
+        let value = try JSONValue(parsing: result.standardOutput)
+        #expect(value["response"] == .null)
+        #expect(value["error"]?["code"] == "cannotConnectToHost")
+        #expect(value["error"]?["stage"] == "connecting")
+        #expect(value["exit_code"] == 1)
+        #expect(result.exitCode == 1)
+    }
+
+    @Test func `secrets are hidden unless asked for`() async throws {
+        let hidden = try await outlet("-v", "\(server.baseURL)/get", "-a", "u:p", "token==t1")
+        #expect(hidden.output.contains("GET /get?token=••• HTTP/1.1"))
+        #expect(hidden.output.contains("Authorization: Basic •••"))
+        let shown = try await outlet("--show-secrets", "-v", "\(server.baseURL)/get", "-a", "u:p")
+        #expect(shown.output.contains("Authorization: Basic dTpw"))
+    }
+
+    @Test func `verbose shows both heads, the way and the timing`() async throws {
+        let result = try await outlet("-v", "\(server.baseURL)/get")
+        for text in [
+            "GET /get HTTP/1.1\nHost: 127.0.0.1:\(server.port)\n", "HTTP/1.1 200 OK\n",
+            "Connection\n", "proxy       none", "Timing\n", "total",
+        ] {
+            #expect(result.output.contains(text))
+        }
+    }
+
+    @Test func `the parts to print can be chosen`() async throws {
+        let head = try await outlet("-h", "\(server.baseURL)/get")
+        #expect(head.output.hasPrefix("HTTP/1.1 200 OK\n"))
+        #expect(!head.output.contains("{"))
+        let quiet = try await outlet("-q", "\(server.baseURL)/get")
+        #expect(quiet.output == "")
+    }
+
+    @Test func `a terminal gets the head, colours and laid out JSON`() async throws {
+        let output = try await terminal(["TERM": "xterm"], "\(server.baseURL)/get")
+        #expect(output.contains("\u{1B}[1m\u{1B}[32m200 OK"))
+        #expect(output.contains("    \u{1B}[34m\"method\"\u{1B}[0m: \u{1B}[32m\"GET\"\u{1B}[0m"))
+    }
+
+    @Test(arguments: [["NO_COLOR": "1", "TERM": "xterm"], ["TERM": "dumb"]])
+    func `a terminal without colours gets none`(environment: [String: String]) async throws {
+        let output = try await terminal(environment, "\(server.baseURL)/get")
+        #expect(!output.contains("\u{1B}"))
+        #expect(output.contains("    \"method\": \"GET\""))
+    }
+
+    @Test func `a terminal is told of binary data instead of getting it`() async throws {
+        let output = try await terminal([:], "\(server.baseURL)/bytes/5000", "-b")
+        #expect(output.contains("(4.88 KiB of binary data: -o FILE saves it)"))
+    }
+
+    @Test func `a terminal sees that a long wait goes on, and no trace of it afterwards`()
+        async throws
+    {
+        let output = try await terminal(
+            ["TERM": "xterm", "NO_COLOR": "1"], "\(server.baseURL)/delay/1.3", "-b")
+        #expect(output.contains("\rwaiting  1."))
+        #expect(output.contains("\r\u{1B}[K{"))
+    }
+
+    private func terminal(
+        _ environment: [String: String], _ arguments: String...
+    ) async throws -> String {
+        let program = try RunningProgram(
+            Products.path("outlet"), arguments, environment: environment,
+            standardOutput: .terminal(columns: 80))
+        return try await program.result().output
+    }
+}
