@@ -6,13 +6,16 @@ public struct JSONFormat: Sendable, Equatable {
     public var indent: Int?
     /// Whether members are sorted by name instead of kept in order.
     public var sortsMembers: Bool
+    /// Whether `/` is written as `\/`, which keeps `</script>` out of pages.
+    public var escapesSlashes: Bool
     /// What stands before and after each token, such as colours; `nil` for nothing.
     package var palette: JSONPalette?
 
     /// Makes a layout.
-    public init(indent: Int? = nil, sortsMembers: Bool = false) {
+    public init(indent: Int? = nil, sortsMembers: Bool = false, escapesSlashes: Bool = false) {
         self.indent = indent
         self.sortsMembers = sortsMembers
+        self.escapesSlashes = escapesSlashes
         self.palette = nil
     }
 
@@ -116,6 +119,7 @@ struct JSONWriter {
             switch byte {
             case UInt8(ascii: "\""): put("\\\"")
             case UInt8(ascii: "\\"): put("\\\\")
+            case UInt8(ascii: "/") where format.escapesSlashes: put("\\/")
             case 0x08: put("\\b")
             case 0x09: put("\\t")
             case 0x0A: put("\\n")

@@ -114,30 +114,60 @@ open class Session: @unchecked Sendable {
 
     /// Makes a request for an address.
     ///
+    /// The request is made of address, method and headers, then changed by the modifier, then
+    /// given the parameters; all of it again at every attempt.
+    ///
     /// - Parameters:
     ///   - convertible: The address.
     ///   - method: The request method.
+    ///   - parameters: Names and values; `nil` for none.
+    ///   - encoding: Puts the parameters into the request.
     ///   - headers: Fields besides the session's.
     ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - requestModifier: Changes the request once it is made; again at every attempt.
+    ///   - requestModifier: Changes the request before parameters are encoded.
     ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
     ///     setting if `nil`.
     open func request(
         _ convertible: any URLConvertible,
         method: HTTPMethod = .get,
+        parameters: Parameters? = nil,
+        encoding: any ParameterEncoding = URLEncoding.default,
         headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil,
         requestModifier: RequestModifier? = nil,
         shouldAutomaticallyResume: Bool? = nil
     ) -> DataRequest {
-        let plain = PlainRequest(url: convertible, method: method, headers: headers)
-        guard let requestModifier else {
-            return request(
-                plain, interceptor: interceptor,
-                shouldAutomaticallyResume: shouldAutomaticallyResume)
-        }
+        let base = RequestParts.base(convertible, method, headers, requestModifier)
         return request(
-            ModifiedRequest(base: plain, modifier: requestModifier), interceptor: interceptor,
+            RequestParts.adding(parameters, encoding, to: base), interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    /// Makes a request for an address, with an `Encodable` value.
+    ///
+    /// - Parameters:
+    ///   - convertible: The address.
+    ///   - method: The request method.
+    ///   - parameters: The value; `nil` for none.
+    ///   - encoder: Puts the value into the request.
+    ///   - headers: Fields besides the session's.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - requestModifier: Changes the request before the value is encoded.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func request<Parameters: Encodable & Sendable>(
+        _ convertible: any URLConvertible,
+        method: HTTPMethod = .get,
+        parameters: Parameters? = nil,
+        encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> DataRequest {
+        let base = RequestParts.base(convertible, method, headers, requestModifier)
+        return request(
+            RequestParts.adding(parameters, encoder, to: base), interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 

@@ -1,0 +1,48 @@
+public import OutletHTTP
+
+/// Names and values to be encoded into a request.
+public typealias Parameters = [String: any Any & Sendable]
+
+/// Puts parameters into a request.
+public protocol ParameterEncoding: Sendable {
+    /// The request with the parameters in it.
+    ///
+    /// - Parameters:
+    ///   - urlRequest: What to put them into.
+    ///   - parameters: The names and values; `nil` leaves the request as it is.
+    /// - Throws: ``SessionError/parameterEncodingFailed(reason:)``, or any error of the
+    ///   encoding's own.
+    ///
+    /// Thread: the session's request queue; again at every attempt.
+    func encode(
+        _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
+    ) throws -> HTTPRequest
+}
+
+/// Where encoded parameters go.
+public enum ParameterDestination: Sendable {
+    /// Into the query for `GET`, `HEAD` and `DELETE`, else into the body.
+    case methodDependent
+    /// Into the query, behind what it holds already.
+    case queryString
+    /// Into the body.
+    case httpBody
+
+    func encodesParametersInURL(for method: HTTPMethod) -> Bool {
+        switch self {
+        case .methodDependent: [.get, .head, .delete].contains(method)
+        case .queryString: true
+        case .httpBody: false
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// Sets `Content-Type` unless the request has one.
+    mutating func setMissingContentType(_ type: String) {
+        if headers["Content-Type"] == nil { headers.update(.contentType(type)) }
+    }
+
+    static let formContentType = "application/x-www-form-urlencoded; charset=utf-8"
+    static let jsonContentType = "application/json"
+}

@@ -1,0 +1,148 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import Testing
+
+@Suite struct JSONEncodingTests {
+    let post = HTTPRequest(url: URL(string: "http://example.test/"), method: .post)
+
+    private func text(_ parameters: Parameters?, _ encoding: JSONEncoding = .default) throws
+        -> String?
+    {
+        try encoding.encode(post, with: parameters).httpBody.map {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+
+    @Test(arguments: [Double.nan, .infinity, -.infinity])
+    func `numbers that JSON has not are refused by place`(number: Double) {
+        let error = #expect(throws: SessionError.self) {
+            try JSONEncoding.default.encode(post, with: ["a": ["b": [1, number]]])
+        }
+        guard case .parameterEncodingFailed(reason: .jsonEncodingFailed(let cause))? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(cause as? JSONEncoding.Error == .invalidJSONObject)
+        #expect("\(cause)".hasPrefix("$.a.b[1]: not JSON: the number \(number)"))
+        #expect(error?.isParameterEncodingError == true)
+    }
+
+    @Test func `types that JSON has not are refused by name`() {
+        let values: Parameters = ["date": Date(), "data": Data(), "set": Set([1]), "keys": [1: 2]]
+        for (name, value) in values {
+            let error = #expect(throws: SessionError.self) {
+                try JSONEncoding.default.encode(post, with: [name: value])
+            }
+            #expect(error?.description.contains("$.\(name): not JSON: ") == true)
+        }
+    }
+
+    @Test func `a whole that is no object or array needs leave`() throws {
+        #expect(throws: SessionError.self) {
+            try JSONEncoding.default.encode(post, withJSONObject: "text")
+        }
+        let encoded = try JSONEncoding(options: .fragmentsAllowed)
+            .encode(post, withJSONObject: "text")
+        #expect(encoded.httpBody == Data("\"text\"".utf8))
+    }
+
+    @Test func `no parameters change nothing`() throws {
+        #expect(try JSONEncoding.default.encode(post, with: nil) == post)
+        #expect(try JSONEncoding.default.encode(post) == post)
+    }
+
+    @Test func `nested values are JSON, truth values are no numbers, nil is null`() throws {
+        let parameters: Parameters = [
+            "z": ["text", 1, 2.5, true, false] as [any Any & Sendable],
+            "a": ["n": nil, "s": "é\"\n"] as [String: String?],
+            "numbers": ["u": UInt64.max, "i": Int8.min] as [String: any Any & Sendable],
+            "float": Float(0.1), "one": 1, "yes": true, "big": 1e20,
+            "decimal": Decimal(string: "12345678901234567890.5"),
+            "json": ["keep": "order", "as": "is"] as JSONValue,
+        ]
+        #expect(
+            try text(parameters)
+                == #"{"a":{"n":null,"s":"é\"\n"},"big":1e+20,"decimal":12345678901234567890.5,"#
+                + #""float":0.1,"json":{"keep":"order","as":"is"},"#
+                + #""numbers":{"i":-128,"u":18446744073709551615},"one":1,"yes":true,"#
+                + #""z":["text",1,2.5,true,false]}"#)
+    }
+
+    @Test func `an array can be the whole`() throws {
+        let encoded = try JSONEncoding.default.encode(post, withJSONObject: ["a", "b"])
+        #expect(encoded.httpBody == Data(#"["a","b"]"#.utf8))
+        #expect(encoded.headers["Content-Type"] == "application/json")
+    }
+
+    @Test func `a type that is there stays`() throws {
+        var request = post
+        request.headers = ["Content-Type": "application/vnd.api+json"]
+        let encoded = try JSONEncoding.default.encode(request, with: ["a": 1])
+        #expect(encoded.headers["Content-Type"] == "application/vnd.api+json")
+    }
+
+    @Test func `options change the layout`() throws {
+        let parameters: Parameters = ["u": "a/b", "j": ["z": 1, "a": 2] as JSONValue]
+        #expect(try text(parameters) == #"{"j":{"z":1,"a":2},"u":"a\/b"}"#)
+        #expect(
+            try text(parameters, JSONEncoding(options: [.sortedKeys, .withoutEscapingSlashes]))
+                == #"{"j":{"a":2,"z":1},"u":"a/b"}"#)
+        #expect(try text(["a": [1]], .prettyPrinted) == "{\n  \"a\": [\n    1\n  ]\n}")
+    }
+
+    @Test func `equal parameters give equal bytes`() throws {
+        let pairs: [(String, any Any & Sendable)] = (0..<50).map { ("k\($0)", $0) }
+        let forward = Parameters(uniqueKeysWithValues: pairs)
+        let backward = Parameters(uniqueKeysWithValues: pairs.reversed())
+        #expect(try text(forward) == text(backward))
+    }
+}
+
+@Suite struct PropertyListEncodingTests {
+    let post = HTTPRequest(url: URL(string: "http://example.test/"), method: .post)
+
+    private struct Value: Codable, Equatable {
+        var text: String
+        var flag: Bool
+        var numbers: [Double]
+        var date: Date
+        var data: Data
+        var nested: [String: Int]
+    }
+
+    @Test(arguments: [PropertyListEncoding.xml, .binary])
+    func `values come back as they went in`(encoding: PropertyListEncoding) throws {
+        let date = Date(timeIntervalSinceReferenceDate: 1000)
+        let parameters: Parameters = [
+            "text": "é", "flag": true, "numbers": [1, 2.5], "date": date,
+            "data": Data([1, 2, 3]), "nested": ["a": 1],
+        ]
+        let encoded = try encoding.encode(post, with: parameters)
+        #expect(encoded.headers["Content-Type"] == "application/x-plist")
+        let body = try #require(encoded.httpBody)
+        #expect(
+            try PropertyListDecoder().decode(Value.self, from: body)
+                == Value(
+                    text: "é", flag: true, numbers: [1, 2.5], date: date, data: Data([1, 2, 3]),
+                    nested: ["a": 1]))
+    }
+
+    @Test func `nil and foreign types are refused by place`() {
+        for value: any Any & Sendable in [Int?.none, Set([1])] {
+            let error = #expect(throws: SessionError.self) {
+                try PropertyListEncoding.default.encode(post, with: ["k": [value]])
+            }
+            guard case .parameterEncodingFailed(reason: .customEncodingFailed(let cause))? = error
+            else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect("\(cause)".hasPrefix("$.k[0]: not a property list: "))
+        }
+    }
+
+    @Test func `no parameters change nothing`() throws {
+        #expect(try PropertyListEncoding.default.encode(post, with: nil) == post)
+    }
+}
