@@ -121,6 +121,23 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
         Self.retry(retriers[...], request, session, error, completion)
     }
 
+    /// Who adapts, one by one: a plain list is taken apart, so that each answers for itself.
+    static func adapters(in adapter: any RequestAdapter) -> [any RequestAdapter] {
+        // A subclass may do more than its lists say.
+        guard let list = adapter as? Interceptor, type(of: list) == Interceptor.self else {
+            return [adapter]
+        }
+        return list.adapters.flatMap { adapters(in: $0) }
+    }
+
+    /// Who is asked about retries, one by one.
+    static func retriers(in retrier: any RequestRetrier) -> [any RequestRetrier] {
+        guard let list = retrier as? Interceptor, type(of: list) == Interceptor.self else {
+            return [retrier]
+        }
+        return list.retriers.flatMap { retriers(in: $0) }
+    }
+
     private static func adapt(
         _ request: HTTPRequest, _ adapters: ArraySlice<any RequestAdapter>,
         _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void,

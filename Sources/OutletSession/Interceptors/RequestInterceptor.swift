@@ -25,7 +25,7 @@ public struct RequestAdapterState: Sendable {
 ///
 /// Writing either form is enough: the callback, which may answer at any time from any thread, or
 /// the `async` one.
-public protocol RequestAdapter: Sendable {
+public protocol RequestAdapter: InterceptorTiming {
     /// Answers with the request to send, or with why it cannot be sent.
     ///
     /// - Parameter completion: To be called exactly once; a second call is ignored.
@@ -94,7 +94,7 @@ public enum RetryResult: Sendable {
 ///
 /// Writing either form is enough: the callback, which may answer at any time from any thread, or
 /// the `async` one.
-public protocol RequestRetrier: Sendable {
+public protocol RequestRetrier: InterceptorTiming {
     /// Answers whether to try again.
     ///
     /// - Parameter completion: To be called exactly once; a second call is ignored.

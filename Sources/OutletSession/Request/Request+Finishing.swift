@@ -64,15 +64,22 @@ extension Request: TransferHandler {
 
     /// Ends the request whatever it is doing: its session goes away.
     func abandon(with error: SessionError) {
-        let isMine = mutable.withLock { mutable in
-            guard mutable.machine.beginFinishing() else { return false }
+        let (isMine, wait) = mutable.withLock { mutable -> (Bool, (any PendingWait)?) in
+            let isConsulting = mutable.machine.endConsulting()
+            guard isConsulting || mutable.machine.beginFinishing() else { return (false, nil) }
             if mutable.error == nil { mutable.error = error }
-            return true
+            return (!isConsulting, isConsulting ? mutable.wait : nil)
         }
-        if isMine { onFinishingQueue { self.serializeNext(at: $0) } }
+        wait?.callOff(error)
+        if isMine { finishOnQueue() }
     }
 
     func finishOnQueue() {
+        let wait = mutable.withLock { mutable in
+            defer { mutable.wait = nil }
+            return mutable.wait
+        }
+        wait?.callOff(error ?? .explicitlyCancelled)
         onFinishingQueue { self.serializeNext(at: $0) }
     }
 
@@ -116,8 +123,8 @@ extension Request: TransferHandler {
     }
 
     private func retryOrFinish(attempt: Int, at place: FinishingPlace) {
-        guard let error, !isCancelled, let retrier = core.retriers(for: interceptor),
-            let session = core.session
+        guard let error, !isCancelled, let session = core.session,
+            case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
         else {
             finish(at: place)
             return
@@ -127,16 +134,11 @@ extension Request: TransferHandler {
             onFinishingQueue { self.retryOrFinish(attempt: attempt, at: $0) }
             return
         }
-        let answered = AnswerOnce()
-        retrier.retry(self, for: session, dueTo: error) { result in
-            guard answered.claim() else { return }
-            switch result {
-            case .retry: self.retry(attempt: attempt, after: 0)
-            case .retryWithDelay(let delay): self.retry(attempt: attempt, after: delay)
-            case .doNotRetry: self.onFinishingQueue { self.finish(at: $0) }
-            case .doNotRetryWithError(let retryError):
-                let failed = SessionError.requestRetryFailed(
-                    retryError: retryError, originalError: error)
+        ask(retriers[...], of: session, about: error, attempt: attempt, in: .evaluating) {
+            switch $0 {
+            case .retry(let delay): self.retry(attempt: attempt, after: delay)
+            case .leave: self.onFinishingQueue { self.finish(at: $0) }
+            case .fail(let failed):
                 self.mutable.withLock { mutable in
                     if mutable.machine.isCurrent(attempt, in: .evaluating) {
                         mutable.error = failed
@@ -149,20 +151,23 @@ extension Request: TransferHandler {
 
     /// Forgets the attempt and begins the next, after so many seconds.
     private func retry(attempt: Int, after delay: Double) {
+        let pause = Wait<Void>(core.deadlines) {
+            self.core.rootQueue.async {
+                self.perform(self.mutable.withLock { $0.machine.retryNow(attempt: attempt) })
+            }
+        }
         let isMine = mutable.withLock { mutable in
             guard mutable.machine.willRetry(attempt: attempt) else { return false }
             reset(&mutable)
+            mutable.wait = pause
             return true
         }
         guard isMine else { return }
         core.monitors?.requestIsRetrying(self)
-        let begin: @Sendable () -> Void = {
-            self.perform(self.mutable.withLock { $0.machine.retryNow(attempt: attempt) })
-        }
         if delay > 0 {
-            core.rootQueue.asyncAfter(deadline: .now() + delay, execute: begin)
+            pause.begin(for: delay) {}
         } else {
-            core.rootQueue.async(execute: begin)
+            pause.answer(())
         }
     }
 
@@ -176,34 +181,40 @@ extension Request: TransferHandler {
     func serializeNext(at place: FinishingPlace) {
         while let handler = nextHandler() {
             let serialized = handler.serialize(self)
-            guard let failure = serialized.failure, !isCancelled,
-                let retrier = core.retriers(for: interceptor), let session = core.session
+            guard let failure = serialized.failure, !isCancelled, let session = core.session,
+                case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
             else {
                 append(Delivery(handler: handler, serialized: serialized))
                 continue
             }
-            let attempt = mutable.withLock { $0.machine.attempt }
-            let answered = AnswerOnce()
-            retrier.retry(self, for: session, dueTo: failure) { result in
-                guard answered.claim() else { return }
-                switch result {
-                case .retry: self.retry(attempt: attempt, after: 0)
-                case .retryWithDelay(let delay): self.retry(attempt: attempt, after: delay)
-                case .doNotRetry:
-                    self.append(Delivery(handler: handler, serialized: serialized))
-                    self.onFinishingQueue { self.serializeNext(at: $0) }
-                case .doNotRetryWithError(let retryError):
-                    self.append(
-                        Delivery(
-                            handler: handler, serialized: serialized,
-                            replacement: .requestRetryFailed(
-                                retryError: retryError, originalError: failure)))
-                    self.onFinishingQueue { self.serializeNext(at: $0) }
-                }
+            let attempt = mutable.withLock { mutable in
+                mutable.machine.beginConsulting()
+                return mutable.machine.attempt
+            }
+            ask(retriers[...], of: session, about: failure, attempt: attempt, in: .finishing) {
+                self.conclude(handler, serialized, $0, attempt: attempt)
             }
             return
         }
         deliverAll(at: place)
+    }
+
+    /// Goes on after the retriers' word about a serializer's failure.
+    private func conclude(
+        _ handler: ResponseHandler, _ serialized: ResponseHandler.Serialized,
+        _ verdict: RetryVerdict, attempt: Int
+    ) {
+        // A cancel may have come between the answer and this: it alone counts.
+        let isWanted = mutable.withLock { $0.machine.endConsulting() }
+        switch isWanted ? verdict : .fail(error ?? .explicitlyCancelled) {
+        case .retry(let delay): retry(attempt: attempt, after: delay)
+        case .leave:
+            append(Delivery(handler: handler, serialized: serialized))
+            onFinishingQueue { self.serializeNext(at: $0) }
+        case .fail(let error):
+            append(Delivery(handler: handler, serialized: serialized, replacement: error))
+            onFinishingQueue { self.serializeNext(at: $0) }
+        }
     }
 
     private func nextHandler() -> ResponseHandler? {

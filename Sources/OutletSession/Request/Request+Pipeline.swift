@@ -22,6 +22,10 @@ extension Request {
             guard let task = lastTask else { return }
             task.cancel()
             core.monitors?.request(self, didCancelTask: task)
+        case .endWait:
+            // Whoever waits goes on with this error.
+            let wait = mutable.withLock { $0.wait }
+            wait?.callOff(.explicitlyCancelled)
         case .finish: finishOnQueue()
         }
     }
@@ -32,15 +36,15 @@ extension Request {
             return
         }
         let adapters = core.adapters(for: interceptor)
-        if adapters == nil, convertible is HTTPRequest || convertible is PlainRequest {
+        if adapters.isEmpty, convertible is HTTPRequest || convertible is PlainRequest {
             // Values only: no code of the user's runs, no thread is needed.
-            make(attempt: attempt, adapter: nil)
+            make(attempt: attempt, adapters: [])
         } else {
-            core.requestQueue.async { self.make(attempt: attempt, adapter: adapters) }
+            core.requestQueue.async { self.make(attempt: attempt, adapters: adapters) }
         }
     }
 
-    private func make(attempt: Int, adapter: (any RequestAdapter)?) {
+    private func make(attempt: Int, adapters: [any RequestAdapter]) {
         let initial: HTTPRequest
         do {
             initial = try convertible.asURLRequest()
@@ -53,7 +57,7 @@ extension Request {
         }
         mutable.withLock { $0.requests.append(initial) }
         core.monitors?.request(self, didCreateInitialURLRequest: initial)
-        guard let adapter else {
+        guard !adapters.isEmpty else {
             send(initial, attempt: attempt)
             return
         }
@@ -61,11 +65,9 @@ extension Request {
             fail(with: .sessionDeinitialized, attempt: attempt, mayRetry: false)
             return
         }
-        let answered = AnswerOnce()
         let state = RequestAdapterState(
             requestID: id, session: session, retryCount: retryCount)
-        adapter.adapt(initial, using: state) { result in
-            guard answered.claim() else { return }
+        adapt(initial, with: adapters[...], using: state, attempt: attempt) { result in
             self.didAdapt(initial, result, attempt: attempt)
         }
     }

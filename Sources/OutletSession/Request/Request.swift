@@ -52,6 +52,8 @@ public class Request: @unchecked Sendable {
         var nextHandler = 0
         /// What the serializers that are done want delivered.
         var deliveries = InlineFirst<Delivery>()
+        /// The answer or the time this is waiting for, between its steps.
+        var wait: (any PendingWait)?
         /// The request that is ready to be sent.
         var prepared: HTTPRequest?
         /// The body of the last response, kinds that collect it only.

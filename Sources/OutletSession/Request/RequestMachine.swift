@@ -31,6 +31,7 @@ struct RequestMachine: Sendable {
         case resumeTransfer
         case suspendTransfer
         case cancelTransfer
+        case endWait
         case finish
     }
 
@@ -39,6 +40,8 @@ struct RequestMachine: Sendable {
     /// How often the request was set up; answers carry it.
     private(set) var attempt = 0
     private(set) var retryCount = 0
+    /// Whether a retrier is being asked about a serializer's failure.
+    private(set) var isConsulting = false
 
     /// Whether an answer for that attempt still matters.
     func isCurrent(_ attempt: Int, in phase: Phase) -> Bool {
@@ -70,8 +73,11 @@ struct RequestMachine: Sendable {
 
     /// `nil` when the state does not change.
     mutating func cancel() -> Action? {
-        guard state != .cancelled, state != .finished, phase < .finishing else { return nil }
+        guard state != .cancelled, state != .finished, phase < .finishing || isConsulting else {
+            return nil
+        }
         state = .cancelled
+        if endConsulting() { return .endWait }
         if phase == .transferring { return .cancelTransfer }
         return beginFinishing() ? .finish : .nothing
     }
@@ -104,6 +110,19 @@ struct RequestMachine: Sendable {
         phase = .waitingToRetry
         retryCount += 1
         return true
+    }
+
+    /// A retrier is about to be asked about a serializer's failure.
+    mutating func beginConsulting() {
+        isConsulting = state != .cancelled && phase == .finishing
+    }
+
+    /// The retrier has answered, or its answer is no longer wanted.
+    ///
+    /// - Returns: Whether it was wanted until now.
+    mutating func endConsulting() -> Bool {
+        defer { isConsulting = false }
+        return isConsulting
     }
 
     /// The time for the next attempt has come.

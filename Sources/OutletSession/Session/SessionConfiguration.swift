@@ -28,6 +28,11 @@ public struct SessionConfiguration: Sendable {
     /// The largest response body that is collected in memory, in bytes.
     public var maximumResponseSize: Int64 = .max
 
+    /// How long an adapter or a retrier may take to answer, in seconds; 0 means no limit.
+    ///
+    /// An interceptor may set a limit of its own: ``InterceptorTiming/answerTimeout``.
+    public var interceptorTimeout: TimeInterval = 60
+
     /// Where certificate authorities are found.
     public var certificateAuthorities: CertificateAuthorities = .system
     /// Whether the server's certificate and name are checked; leave it on.

@@ -20,6 +20,9 @@ final class SessionCore: Sendable {
     let deliversInline: Bool
     let interceptor: (any RequestInterceptor)?
     let redirectHandler: (any RedirectHandler)?
+    private let sessionAdapters: [any RequestAdapter]
+    private let sessionRetriers: [any RequestRetrier]
+    let deadlines = Deadlines()
     /// `nil` when nobody watches: the request path then pays one test an event.
     let monitors: CompositeEventMonitor?
 
@@ -48,6 +51,8 @@ final class SessionCore: Sendable {
         self.startsImmediately = startsImmediately
         self.deliversInline = deliversInline
         self.interceptor = interceptor
+        self.sessionAdapters = interceptor.map { Interceptor.adapters(in: $0) } ?? []
+        self.sessionRetriers = interceptor.map { Interceptor.retriers(in: $0) } ?? []
         self.redirectHandler = redirectHandler
         self.monitors =
             eventMonitors.isEmpty
@@ -94,20 +99,14 @@ final class SessionCore: Sendable {
 
     // MARK: Interceptors
 
-    /// The session's adapter and the request's own, in this order; `nil` without any.
-    func adapters(for own: (any RequestInterceptor)?) -> (any RequestAdapter)? {
-        chain(own)
+    /// The session's adapters and the request's own, in this order.
+    func adapters(for own: (any RequestInterceptor)?) -> [any RequestAdapter] {
+        sessionAdapters + (own.map { Interceptor.adapters(in: $0) } ?? [])
     }
 
-    /// The session's retrier and the request's own, in this order; `nil` without any.
-    func retriers(for own: (any RequestInterceptor)?) -> (any RequestRetrier)? {
-        chain(own)
-    }
-
-    private func chain(_ own: (any RequestInterceptor)?) -> (any RequestInterceptor)? {
-        guard let interceptor else { return own }
-        guard let own else { return interceptor }
-        return Interceptor(interceptors: [interceptor, own])
+    /// The session's retriers and the request's own, in this order.
+    func retriers(for own: (any RequestInterceptor)?) -> [any RequestRetrier] {
+        sessionRetriers + (own.map { Interceptor.retriers(in: $0) } ?? [])
     }
 
     // MARK: Requests on the wire

@@ -1,0 +1,120 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// What the retriers have decided, the session's own verdicts included.
+enum RetryVerdict: Sendable {
+    /// Try again after so many seconds.
+    case retry(after: Double)
+    /// Leave the request as it is.
+    case leave
+    /// Leave it failed with this error.
+    case fail(SessionError)
+}
+
+/// Asking adapters and retriers one after the other, each with a deadline.
+extension Request {
+    /// Adapts a request with each adapter in turn; the first failure ends it.
+    ///
+    /// - Parameter completion: Not called once the attempt is over.
+    func adapt(
+        _ request: HTTPRequest, with adapters: ArraySlice<any RequestAdapter>,
+        using state: RequestAdapterState, attempt: Int,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) {
+        guard let adapter = adapters.first else {
+            completion(.success(request))
+            return
+        }
+        let wait = Wait<Result<HTTPRequest, any Error>>(core.deadlines) { result in
+            switch result {
+            case .success(let adapted):
+                self.adapt(
+                    adapted, with: adapters.dropFirst(), using: state, attempt: attempt,
+                    completion: completion)
+            case .failure: completion(result)
+            }
+        }
+        let isWanted = mutable.withLock { mutable in
+            guard mutable.machine.isCurrent(attempt, in: .settingUp) else { return false }
+            mutable.wait = wait
+            return true
+        }
+        guard isWanted else { return }
+        let timeout = core.answerTimeout(of: adapter)
+        wait.begin(for: timeout) {
+            .failure(
+                InterceptorTimeoutError(
+                    role: .adapter, interceptor: "\(type(of: adapter))", timeout: timeout))
+        }
+        adapter.adapt(request, using: state) { wait.answer($0) }
+    }
+
+    /// Asks each retrier in turn until one answers other than ``RetryResult/doNotRetry``.
+    ///
+    /// - Parameters:
+    ///   - phase: Where the request is, and must still be for the question to make sense.
+    ///   - completion: Not called once the attempt is over, but for `finishing`: there nobody
+    ///     else would go on.
+    func ask(
+        _ retriers: ArraySlice<any RequestRetrier>, of session: Session,
+        about error: SessionError, attempt: Int, in phase: RequestMachine.Phase,
+        completion: @escaping @Sendable (RetryVerdict) -> Void
+    ) {
+        guard let retrier = retriers.first else {
+            completion(.leave)
+            return
+        }
+        let isFinishing = phase == .finishing
+        let wait = Wait<RetryVerdict>(
+            core.deadlines, calledOff: isFinishing ? RetryVerdict.fail : nil
+        ) { verdict in
+            guard case .leave = verdict else {
+                completion(verdict)
+                return
+            }
+            self.ask(
+                retriers.dropFirst(), of: session, about: error, attempt: attempt, in: phase,
+                completion: completion)
+        }
+        let isWanted = mutable.withLock { mutable in
+            guard mutable.machine.isCurrent(attempt, in: phase),
+                isFinishing == mutable.machine.isConsulting
+            else { return false }
+            mutable.wait = wait
+            return true
+        }
+        guard isWanted else {
+            wait.callOff(self.error ?? .explicitlyCancelled)
+            return
+        }
+        let timeout = core.answerTimeout(of: retrier)
+        wait.begin(for: timeout) {
+            .fail(
+                .requestRetryFailed(
+                    retryError: InterceptorTimeoutError(
+                        role: .retrier, interceptor: "\(type(of: retrier))", timeout: timeout),
+                    originalError: error))
+        }
+        retrier.retry(self, for: session, dueTo: error) { result in
+            wait.answer(RetryVerdict(result, originalError: error))
+        }
+    }
+}
+
+extension RetryVerdict {
+    fileprivate init(_ result: RetryResult, originalError: SessionError) {
+        switch result {
+        case .retry: self = .retry(after: 0)
+        case .retryWithDelay(let delay): self = .retry(after: delay)
+        case .doNotRetry: self = .leave
+        case .doNotRetryWithError(let error):
+            self = .fail(.requestRetryFailed(retryError: error, originalError: originalError))
+        }
+    }
+}
+
+extension SessionCore {
+    fileprivate func answerTimeout(of interceptor: any InterceptorTiming) -> TimeInterval {
+        interceptor.answerTimeout ?? configuration.interceptorTimeout
+    }
+}

@@ -1,0 +1,62 @@
+/// A wait for one answer: the first one given, the deadline's, or none once it is called off.
+final class Wait<Answer: Sendable>: PendingWait {
+    private struct State: Sendable {
+        var completion: (@Sendable (Answer) -> Void)?
+        var token: Deadlines.Token?
+    }
+
+    private let deadlines: Deadlines
+    private let calledOff: (@Sendable (SessionError) -> Answer)?
+    private let state: Lock<State>
+
+    /// Makes a wait that ``begin(for:otherwise:)`` starts.
+    ///
+    /// - Parameters:
+    ///   - deadlines: Keeps the time.
+    ///   - calledOff: The answer when the wait is called off; nothing is called if `nil`.
+    ///   - completion: Called with the answer, once at most.
+    init(
+        _ deadlines: Deadlines, calledOff: (@Sendable (SessionError) -> Answer)? = nil,
+        completion: @escaping @Sendable (Answer) -> Void
+    ) {
+        self.deadlines = deadlines
+        self.calledOff = calledOff
+        state = Lock(State(completion: completion))
+    }
+
+    /// Ends the wait with that answer after so many seconds; 0 or less means no limit.
+    func begin(for seconds: Double, otherwise answer: @escaping @Sendable () -> Answer) {
+        guard seconds > 0 else { return }
+        let token = deadlines.add(after: seconds) { self.answer(answer()) }
+        let isOver = state.withLock { state in
+            state.token = token
+            return state.completion == nil
+        }
+        if isOver { deadlines.remove(token) }
+    }
+
+    /// Gives the answer; only the first counts.
+    func answer(_ answer: Answer) {
+        take()?(answer)
+    }
+
+    func callOff(_ error: SessionError) {
+        guard let completion = take(), let calledOff else { return }
+        completion(calledOff(error))
+    }
+
+    private func take() -> (@Sendable (Answer) -> Void)? {
+        let (completion, token) = state.withLock { state in
+            defer { state = State() }
+            return (state.completion, state.token)
+        }
+        if let token { deadlines.remove(token) }
+        return completion
+    }
+}
+
+/// What a request is waiting for, whatever the answer's type.
+protocol PendingWait: AnyObject, Sendable {
+    /// Ends the wait: whoever calls this has taken over. No effect after an answer.
+    func callOff(_ error: SessionError)
+}

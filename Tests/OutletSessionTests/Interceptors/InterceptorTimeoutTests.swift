@@ -1,0 +1,167 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+/// Never answers, but keeps what it was asked.
+private struct Mute: RequestInterceptor {
+    var answerTimeout: TimeInterval?
+    var adapts = true
+    let held = Events<@Sendable () -> Void>()
+
+    func adapt(
+        _ request: HTTPRequest, for session: Session,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) {
+        guard adapts else {
+            completion(.success(request))
+            return
+        }
+        held.append { completion(.success(request)) }
+    }
+
+    func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+    ) { held.append { completion(.retry) } }
+}
+
+@Suite struct InterceptorTimeoutTests {
+    let address = "http://example.test/get"
+    /// Answers at once.
+    let passing = Adapter { request, _, completion in completion(.success(request)) }
+
+    private func configuration(timeout: TimeInterval) -> SessionConfiguration {
+        var configuration = SessionConfiguration.default
+        configuration.interceptorTimeout = timeout
+        return configuration
+    }
+
+    @Test func `an adapter that never answers is named, and its late answer is dropped`() async {
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(
+            transport: transport, configuration: configuration(timeout: 0.05),
+            interceptor: Interceptor(
+                adapters: [
+                    passing, Adapter { request, _, completion in completion(.success(request)) },
+                ]
+            ))
+        let mute = Mute()
+        let request = session.request(
+            address, interceptor: Interceptor(adapters: [passing, mute]))
+        let response = await request.serializingData().response
+        let timeout = response.error?.underlyingError as? InterceptorTimeoutError
+        #expect(response.error?.isRequestAdaptationError == true)
+        #expect(
+            timeout == InterceptorTimeoutError(role: .adapter, interceptor: "Mute", timeout: 0.05))
+        for answer in mute.held.values { answer() }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func `a retrier that never answers is named beside the original error`() async {
+        let session = Session(
+            transport: StubTransport { _ in .status(500) },
+            configuration: configuration(timeout: 0.05))
+        let request = session.request(address, interceptor: Mute(adapts: false)).validate()
+        let response = await request.serializingUnserialized().response
+        guard case .requestRetryFailed(let retryError, let original)? = response.error else {
+            Issue.record("\(String(describing: response.error))")
+            return
+        }
+        #expect((retryError as? InterceptorTimeoutError)?.interceptor == "Mute")
+        #expect((retryError as? InterceptorTimeoutError)?.role == .retrier)
+        #expect((original as? SessionError)?.responseCode == 500)
+    }
+
+    @Test func `a retrier that never answers about a serializer's failure holds up nobody`() async {
+        let session = Session(
+            transport: StubTransport { _ in .text("not JSON") },
+            configuration: configuration(timeout: 0.05))
+        let request = session.request(address, interceptor: Mute(adapts: false))
+        let response = await request.serializingDecodable(Int.self).response
+        #expect(response.error?.isRequestRetryError == true)
+        #expect(response.error?.underlyingError is InterceptorTimeoutError)
+    }
+
+    @Test func `an interceptor's own limit goes before the session's`() async {
+        let session = Session(transport: StubTransport { _ in .text("x") })
+        let request = session.request(address, interceptor: Mute(answerTimeout: 0.05))
+        let response = await request.serializingData().response
+        #expect((response.error?.underlyingError as? InterceptorTimeoutError)?.timeout == 0.05)
+    }
+
+    @Test func `a cancel ends the wait for a retrier that was asked by a serializer`() async throws
+    {
+        let transport = StubTransport { _ in .text("not JSON") }
+        let mute = Mute(adapts: false)
+        let session = Session(transport: transport)
+        let seen = Events<SessionError?>()
+        let request = session.request(address, interceptor: mute)
+            .responseDecodable(of: Int.self) { seen.append($0.error) }
+            .responseString { seen.append($0.error) }
+        let answers = try await mute.held.wait(for: 1)
+        request.cancel()
+        let errors = try await seen.wait(for: 2)
+        #expect(errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
+        answers[0]()
+        #expect(request.isCancelled)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `invalidation ends the wait for a retrier that was asked by a serializer`()
+        async throws
+    {
+        let mute = Mute(adapts: false)
+        let session = Session(transport: StubTransport { _ in .text("not JSON") })
+        let seen = Events<SessionError?>()
+        session.request(address, interceptor: mute)
+            .responseDecodable(of: Int.self) { seen.append($0.error) }
+        try await mute.held.wait(for: 1)
+        session.invalidate()
+        let errors = try await seen.wait(for: 1)
+        #expect(errors.first??.isSessionInvalidatedError == true)
+    }
+
+    @Test func `a cancel ends a retry's delay at once, and lets the request go`() async throws {
+        let asked = Events<Int>()
+        let session = Session(
+            transport: StubTransport { _ in .status(503) },
+            interceptor: Retrier { _, _, _, completion in
+                completion(.retryWithDelay(3600))
+                asked.append(1)
+            })
+        let seen = Events<SessionError?>()
+        weak var request = session.request(address).validate()
+            .response { seen.append($0.error) }
+        try await asked.wait(for: 1)
+        while request?.retryCount == 0 { await Task.yield() }
+        request?.cancel()
+        let errors = try await seen.wait(for: 1)
+        #expect(errors.first??.isExplicitlyCancelledError == true)
+        for _ in 0..<100_000 where request != nil { await Task.yield() }
+        #expect(request == nil)
+    }
+
+    @Test func `storms of late answers, cancels and deadlines complete each request once`()
+        async throws
+    {
+        let transport = StubTransport { _ in .text("not JSON") }
+        let mute = Mute(adapts: false)
+        let session = Session(transport: transport, configuration: configuration(timeout: 0.02))
+        let seen = Events<Int>()
+        let count = 300
+        DispatchQueue.concurrentPerform(iterations: count) { index in
+            let request = session.request(address, interceptor: mute)
+            request.responseDecodable(of: Int.self) { _ in seen.append(index) }
+            if index.isMultiple(of: 3) { DispatchQueue.global().async { request.cancel() } }
+        }
+        DispatchQueue.concurrentPerform(iterations: 50) { _ in
+            for answer in mute.held.values { answer() }
+        }
+        try await seen.wait(for: count)
+        #expect(seen.values.count == count)
+        #expect(Set(seen.values).count == count)
+    }
+}
