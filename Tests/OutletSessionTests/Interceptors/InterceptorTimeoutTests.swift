@@ -133,7 +133,7 @@ private struct Mute: RequestInterceptor {
                 asked.append(1)
             })
         let seen = Events<SessionError?>()
-        weak var request = session.request(address).validate()
+        weak let request = session.request(address).validate()
             .response { seen.append($0.error) }
         try await asked.wait(for: 1)
         while request?.retryCount == 0 { await Task.yield() }
