@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+import OutletSession
 
 /// A target made concrete: the address, the fields, what is sent, and what a stub answers.
 open class Endpoint: @unchecked Sendable {
@@ -68,7 +69,8 @@ extension Endpoint {
     /// The request this endpoint describes.
     ///
     /// - Throws: ``ProviderError/requestMapping(_:)`` when the address is not absolute,
-    ///   ``ProviderError/encodableMapping(_:)`` when a value cannot be encoded.
+    ///   ``ProviderError/encodableMapping(_:)`` when a value cannot be encoded,
+    ///   ``ProviderError/parameterEncoding(_:)`` when parameters cannot.
     public func urlRequest() throws -> HTTPRequest {
         guard let url = URL(string: url, encodingInvalidCharacters: false),
             url.scheme?.isEmpty == false, url.host()?.isEmpty == false
@@ -83,8 +85,27 @@ extension Endpoint {
             try request.encode(value, with: JSONEncoder())
         case .requestCustomJSONEncodable(let value, let encoder):
             try request.encode(value, with: encoder)
+        case .requestParameters(let parameters, let encoding):
+            try request.encode(parameters, with: encoding)
+        case .requestCompositeData(let data, let urlParameters):
+            request.body = .data(data)
+            try request.encode(urlParameters, with: URLEncoding(destination: .queryString))
+        case .requestCompositeParameters(let parameters, let encoding, let urlParameters):
+            if let encoding = encoding as? URLEncoding, encoding.destination != .httpBody {
+                throw ProviderError.parameterEncoding(BodyEncodingNotForBody())
+            }
+            try request.encode(parameters, with: encoding)
+            try request.encode(urlParameters, with: URLEncoding(destination: .queryString))
         }
         return request
+    }
+}
+
+/// A composite task whose body encoding would put the parameters into the address.
+public struct BodyEncodingNotForBody: Error, CustomStringConvertible {
+    /// What is wrong, and what to use.
+    public var description: String {
+        "the body's encoding is a URLEncoding whose destination is not the body: use .httpBody"
     }
 }
 
@@ -97,6 +118,16 @@ extension HTTPRequest {
         }
         if headers["Content-Type"] == nil {
             headers.update(name: "Content-Type", value: "application/json")
+        }
+    }
+
+    fileprivate mutating func encode(
+        _ parameters: Parameters, with encoding: any ParameterEncoding
+    ) throws {
+        do {
+            self = try encoding.encode(self, with: parameters)
+        } catch {
+            throw ProviderError.parameterEncoding(error)
         }
     }
 }

@@ -55,6 +55,7 @@ extension HTTPRequest {
     /// Makes a request from what can become a URL.
     ///
     /// - Throws: What ``URLConvertible/asURL()`` throws.
+    @_disfavoredOverload  // because a URL needs no conversion, and its initialiser does not throw
     public init(url: any URLConvertible, method: HTTPMethod, headers: HTTPHeaders? = nil) throws {
         let url = try url.asURL()
         self.init(url: url, method: method, headers: headers ?? HTTPHeaders(), body: .none)
