@@ -31,12 +31,23 @@ let pluginLink: [LinkerSetting] = [
     ])
 ]
 
+/// SwiftPM links C through swiftc, which would add the Swift runtime to a library without Swift.
+let withoutSwift: [LinkerSetting] = [.unsafeFlags(["-nostartfiles", "-static-stdlib"])]
+
 /// A C plugin of this package; `directory` holds its one or two sources.
 func cPlugin(_ name: String, _ directory: String) -> Target {
     .target(
         name: name, dependencies: ["COutletPlugin"], path: directory, publicHeadersPath: ".",
-        cSettings: c, linkerSettings: pluginLink)
+        cSettings: c, linkerSettings: pluginLink + withoutSwift)
 }
+
+/// Plugins that break the contract, each in one way; only tests load them.
+let faultyPlugins = [
+    "BadID", "BadSignature", "BrokenManifest", "CreateFails", "CreateNothing", "FailingHooks",
+    "FutureABI", "LateSettle", "LaterQuiesce", "LyingManifest", "MissingSymbol", "NeverSettles",
+    "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging", "SettlesTwice",
+    "ShortDescriptor", "SlowQuiesce", "WrongHandles",
+]
 
 let package = Package(
     name: "Outlet",
@@ -47,7 +58,10 @@ let package = Package(
         .executable(name: "outlet", targets: ["OutletTool"]),
         .library(name: "request-id", type: .dynamic, targets: ["RequestID"]),
         .library(name: "pacer", type: .dynamic, targets: ["Pacer"]),
-    ],
+    ]
+        + faultyPlugins.map {
+            .library(name: "Faulty\($0)", type: .dynamic, targets: ["Faulty\($0)"])
+        },
     targets: [
         // Values, session, provider: no C.
         .target(name: "OutletHTTP", swiftSettings: swift),
@@ -151,7 +165,8 @@ let package = Package(
         .testTarget(
             name: "OutletTests", dependencies: ["Outlet", "OutletTestServer", "OutletTestSupport"],
             swiftSettings: swift),
-    ],
+    ]
+        + faultyPlugins.map { cPlugin("Faulty\($0)", "Tests/FaultyPlugins/\($0)") },
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11,
     cxxLanguageStandard: .cxx17

@@ -9,7 +9,7 @@ public import OutletPluginKit
 /// (10000; a longer `Retry-After` is not waited for).
 struct Pacer: RequestRetrying, FunctionExporting {
     static let info = PluginInfo(
-        id: "io.outlet.pacer", version: "1.0.0", name: "Pacer",
+        id: "dev.outlet.pacer", version: "1.0.0", name: "Pacer",
         summary: "Sends failed requests again, at a pace the server can bear.",
         configurationSchema: """
             {"type":"object","properties":{"maxAttempts":{"type":"integer","minimum":1},\
@@ -42,7 +42,7 @@ struct Pacer: RequestRetrying, FunctionExporting {
 
     static let exports = [
         Export(
-            "delay", summary: "The wait after an attempt, in milliseconds; -1 for none.",
+            "delay_ms", summary: "The wait after an attempt, in milliseconds; -1 for none.",
             integer: { instance, attempt in
                 guard let pacer = Export.plugin(instance, as: Pacer.self),
                     let attempt = Int(exactly: attempt), attempt > 0,

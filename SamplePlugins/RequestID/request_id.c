@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#define PLUGIN_ID "io.outlet.request-id"
+#define PLUGIN_ID "dev.outlet.request-id"
 #define PLUGIN_VERSION "1.0.0"
 
 OUTLET_MANIFEST(PLUGIN_ID, PLUGIN_VERSION, "");

@@ -1,0 +1,131 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+
+/// Plays the answers that plugins gave in place of the network, and passes on everything else.
+final class AnsweringTransport: Transport {
+    private let network: any Transport
+    private let answers: AnswerStore
+
+    init(_ network: any Transport, answers: AnswerStore) {
+        self.network = network
+        self.answers = answers
+    }
+
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        guard let number = job.request.attributes[AnswerStore.attribute],
+            let answer = answers.take(number)
+        else { return network.start(job, handler: handler) }
+        let task = AnsweredTask(answer, job: job, handler: handler)
+        task.resume()
+        return task
+    }
+
+    func shutDown() { network.shutDown() }
+}
+
+/// One answer on its way to whoever sent the request.
+private final class AnsweredTask: TransferTask {
+    /// Below all of the network's: a request's last task is always the network's, if it has one.
+    let identifier: UInt64 = 0
+    private let answer: RequestHandle.Answer
+    private let job: TransferJob
+    private let queue = DispatchQueue(label: "outlet.plugin.answer")
+
+    private enum Step {
+        case head
+        case body
+        case end
+    }
+
+    private struct State {
+        var step = Step.head
+        var isSuspended = true
+        /// Dropped at the end: nothing is told twice.
+        var handler: (any TransferHandler)?
+    }
+    private let state: Lock<State>
+
+    init(_ answer: RequestHandle.Answer, job: TransferJob, handler: any TransferHandler) {
+        self.answer = answer
+        self.job = job
+        state = Lock(State(handler: handler))
+    }
+
+    func cancel() { queue.async { self.finish(.cancelled) } }
+
+    func suspend() { state.withLock { $0.isSuspended = true } }
+
+    func resume() {
+        state.withLock { $0.isSuspended = false }
+        queue.async { self.play() }
+    }
+
+    private var head: HTTPResponse {
+        HTTPResponse(url: job.request.url, statusCode: answer.status, headers: answer.headers)
+    }
+
+    private func play() {
+        while let (step, handler) = next() {
+            let turn = TransportTurn()
+            var decision = TransferDecision.proceed
+            switch step {
+            case .head: decision = handler.transfer(self, didReceive: head, turn: turn)
+            case .body:
+                if case .chunks = job.delivery {
+                    decision = answer.body.withUnsafeBytes {
+                        handler.transfer(self, didReceive: $0, turn: turn)
+                    }
+                }
+            case .end: finish(nil)
+            }
+            turn.end()
+            switch decision {
+            case .proceed: break
+            case .pause: suspend()
+            case .cancel: finish(.cancelled)
+            }
+        }
+    }
+
+    /// The step to take now, if any.
+    private func next() -> (Step, any TransferHandler)? {
+        state.withLock { state in
+            guard !state.isSuspended, let handler = state.handler else { return nil }
+            let step = state.step
+            state.step = step == .head && !answer.body.isEmpty ? .body : .end
+            return (step, handler)
+        }
+    }
+
+    private func finish(_ error: TransferError?) {
+        let handler = state.withLock { state -> (any TransferHandler)? in
+            defer { state.handler = nil }
+            return state.handler
+        }
+        guard let handler else { return }
+        var result = TransferResult(response: head, error: error)
+        switch job.delivery {
+        case .collect where !answer.body.isEmpty: result.body = Data(answer.body)
+        case .file(let path, let offset) where error == nil:
+            result.error = write(to: path, at: offset)
+        default: break
+        }
+        let turn = TransportTurn()
+        handler.transferDidFinish(self, result: result, turn: turn)
+        turn.end()
+    }
+
+    private func write(to path: String, at offset: Int64) -> TransferError? {
+        do {
+            var content = offset > 0 ? try Data(contentsOf: URL(filePath: path)) : Data()
+            content = content.prefix(Int(clamping: offset)) + answer.body
+            try content.write(to: URL(filePath: path))
+            return nil
+        } catch {
+            return TransferError(
+                code: .cannotWriteToFile, stage: .receiving, reason: "\(path): \(error)")
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Glibc
+
+/// A directory that plugins are loaded from: its own files only, in the order of their names.
+struct PluginDirectory {
+    /// The directory without symbolic links or relative parts.
+    let path: String
+    /// The paths of its `*.so` entries, sorted by byte values.
+    let candidates: [String]
+
+    /// Reads a directory.
+    ///
+    /// - Parameters:
+    ///   - path: The directory, or a symbolic link to it.
+    ///   - checksOwnership: Whether it must be out of other users' reach.
+    /// - Throws: ``PluginDirectoryError``.
+    init(path: String, checksOwnership: Bool) throws(PluginDirectoryError) {
+        guard let resolved = realpath(path, nil) else {
+            throw .unreadable(path: path, reason: systemText(errno))
+        }
+        defer { free(resolved) }
+        self.path = String(cString: resolved)
+        if checksOwnership, let reason = FileTrust.objection(toDirectory: self.path) {
+            throw .unsafe(path: path, reason: reason)
+        }
+        guard let stream = opendir(resolved) else {
+            throw .unreadable(path: path, reason: systemText(errno))
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        errno = 0
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasSuffix(".so"), !name.hasPrefix(".") { names.append(name) }
+            errno = 0
+        }
+        guard errno == 0 else { throw .unreadable(path: path, reason: systemText(errno)) }
+        let directory = self.path == "/" ? "" : self.path
+        candidates = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+            .map { "\(directory)/\($0)" }
+    }
+}
+
+/// Why a directory of plugins cannot be used at all.
+public enum PluginDirectoryError: Error, Equatable, Sendable {
+    /// The directory cannot be read; `reason` is the system's text.
+    case unreadable(path: String, reason: String)
+    /// Somebody else could put a plugin there.
+    case unsafe(path: String, reason: String)
+
+    /// The directory, as it was given.
+    public var path: String {
+        switch self {
+        case .unreadable(let path, _), .unsafe(let path, _): path
+        }
+    }
+}
+
+extension PluginDirectoryError: CustomStringConvertible {
+    /// One line: the directory, what is wrong, the fact.
+    public var description: String {
+        switch self {
+        case .unreadable(let path, let reason):
+            "\(path): plugin directory cannot be read: \(reason)"
+        case .unsafe(let path, let reason):
+            "\(path): plugin directory is not safe: \(reason)"
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import CFFI
+import COutletPlugin
+
+/// How libffi is to call functions of one signature: prepared once, used from any thread.
+///
+/// `ffi_prep_cif` writes sizes into the structure types, so each interface has its own.
+final class CallInterface: @unchecked Sendable {
+    // because everything is written in `init` only; `ffi_call` reads it.
+    private let interface: UnsafeMutablePointer<ffi_cif>
+    private let arguments: UnsafeMutablePointer<UnsafeMutablePointer<ffi_type>?>
+    private let structures: [StructureType]
+    private let signature: Signature
+
+    /// - Returns: `nil` when libffi cannot make such calls here.
+    init?(_ signature: Signature) {
+        self.signature = signature
+        let view = StructureType([outlet_ffi_pointer(), outlet_ffi_uint64()])
+        let handle = StructureType([outlet_ffi_uint64()])
+        structures = [view, handle]
+        func type(_ kind: Signature.Kind) -> UnsafeMutablePointer<ffi_type> {
+            switch kind {
+            case .void: outlet_ffi_void()
+            case .boolean: outlet_ffi_uint8()
+            case .int32, .status: outlet_ffi_sint32()
+            case .uint32: outlet_ffi_uint32()
+            case .int64: outlet_ffi_sint64()
+            case .uint64: outlet_ffi_uint64()
+            case .double: outlet_ffi_double()
+            case .text: view.type
+            case .call, .sink: handle.type
+            }
+        }
+        let count = signature.arguments.count + 1
+        interface = .allocate(capacity: 1)
+        interface.initialize(to: ffi_cif())
+        arguments = .allocate(capacity: count)
+        arguments.initialize(to: outlet_ffi_pointer())
+        for (index, kind) in signature.arguments.enumerated() {
+            (arguments + index + 1).initialize(to: type(kind))
+        }
+        let status = ffi_prep_cif(
+            interface, FFI_DEFAULT_ABI, UInt32(count), type(signature.result), arguments)
+        guard status == FFI_OK else { return nil }
+    }
+
+    deinit {
+        interface.deallocate()
+        arguments.deallocate()
+    }
+
+    /// Calls a function of this signature.
+    ///
+    /// - Parameter values: One for each of the signature's ``Signature/parameters``, of its kind.
+    /// - Returns: The result; a view in it has been copied, a status is an ``PluginValue/int(_:)``.
+    func call(
+        _ function: @convention(c) () -> Void, on instance: OpaquePointer, values: [PluginValue],
+        call: outlet_call, sink: outlet_sink
+    ) -> PluginValue {
+        // 16 bytes a value: the size of the largest kind, a view.
+        let count = signature.arguments.count + 1
+        return withUnsafeTemporaryAllocation(byteCount: 16 * (count + 1), alignment: 16) { slots in
+            withUnsafeTemporaryAllocation(of: UnsafeMutableRawPointer?.self, capacity: count) {
+                pointers in
+                slots.initializeMemory(as: UInt8.self, repeating: 0)
+                guard let base = slots.baseAddress else { return .nothing }
+                for index in 0..<count {
+                    pointers.initializeElement(at: index, to: base + 16 * index)
+                }
+                base.storeBytes(of: instance, as: OpaquePointer.self)
+                var texts: [UnsafeMutableBufferPointer<UInt8>] = []
+                defer { for text in texts { text.deallocate() } }
+                var values = values[...]
+                for (index, kind) in signature.arguments.enumerated() {
+                    let slot = base + 16 * (index + 1)
+                    switch kind {
+                    case .call: slot.storeBytes(of: call, as: outlet_call.self)
+                    case .sink: slot.storeBytes(of: sink, as: outlet_sink.self)
+                    default:
+                        guard let value = values.popFirst() else { return .nothing }
+                        CallInterface.store(value, as: kind, at: slot, keeping: &texts)
+                    }
+                }
+                let result = base + 16 * count
+                ffi_call(interface, function, result, pointers.baseAddress)
+                return CallInterface.load(signature.result, at: result)
+            }
+        }
+    }
+
+    private static func store(
+        _ value: PluginValue, as kind: Signature.Kind, at slot: UnsafeMutableRawPointer,
+        keeping texts: inout [UnsafeMutableBufferPointer<UInt8>]
+    ) {
+        switch (kind, value) {
+        case (.boolean, .bool(let value)): slot.storeBytes(of: value ? 1 : 0, as: UInt8.self)
+        case (.int32, .int(let value)):
+            slot.storeBytes(of: Int32(truncatingIfNeeded: value), as: Int32.self)
+        case (.uint32, .uint(let value)):
+            slot.storeBytes(of: UInt32(truncatingIfNeeded: value), as: UInt32.self)
+        case (.int64, .int(let value)): slot.storeBytes(of: value, as: Int64.self)
+        case (.uint64, .uint(let value)): slot.storeBytes(of: value, as: UInt64.self)
+        case (.double, .double(let value)): slot.storeBytes(of: value, as: Double.self)
+        case (.text, .text(let value)):
+            let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: value.utf8.count)
+            _ = copy.initialize(from: value.utf8)
+            texts.append(copy)
+            let view = outlet_view(ptr: copy.baseAddress, len: UInt64(copy.count))
+            slot.storeBytes(of: view, as: outlet_view.self)
+        default: break
+        }
+    }
+
+    /// Results narrower than a register are written as a whole one (`ffi_arg`).
+    private static func load(
+        _ kind: Signature.Kind, at slot: UnsafeMutableRawPointer
+    ) -> PluginValue {
+        switch kind {
+        case .void, .call, .sink: .nothing
+        case .boolean: .bool(slot.load(as: ffi_arg.self) & 0xFF != 0)
+        case .int32, .status:
+            .int(Int64(Int32(truncatingIfNeeded: slot.load(as: ffi_sarg.self))))
+        case .uint32: .uint(UInt64(UInt32(truncatingIfNeeded: slot.load(as: ffi_arg.self))))
+        case .int64: .int(slot.load(as: Int64.self))
+        case .uint64: .uint(slot.load(as: UInt64.self))
+        case .double: .double(slot.load(as: Double.self))
+        case .text: .text(slot.load(as: outlet_view.self).message(limit: SinkHandle.limit))
+        }
+    }
+}
+
+/// A structure passed by value, as libffi describes it.
+private final class StructureType: @unchecked Sendable {
+    // because it is written by `ffi_prep_cif` only, before anybody else sees it.
+    let type: UnsafeMutablePointer<ffi_type>
+    private let elements: UnsafeMutablePointer<UnsafeMutablePointer<ffi_type>?>
+
+    init(_ members: [UnsafeMutablePointer<ffi_type>]) {
+        elements = .allocate(capacity: members.count + 1)
+        for (index, member) in members.enumerated() {
+            (elements + index).initialize(to: member)
+        }
+        (elements + members.count).initialize(to: nil)
+        type = .allocate(capacity: 1)
+        type.initialize(
+            to: ffi_type(
+                size: 0, alignment: 0, type: UInt16(FFI_TYPE_STRUCT), elements: elements))
+    }
+
+    deinit {
+        type.deallocate()
+        elements.deallocate()
+    }
+}

@@ -1,0 +1,113 @@
+import COutletPlugin
+import OutletSession
+
+/// Calls the functions that one plugin exports.
+///
+/// Thread: any.
+final class FunctionCaller: Sendable {
+    private let instance: PluginInstance
+    private let interfaces = Lock([String: CallInterface]())
+
+    init(_ instance: PluginInstance) {
+        self.instance = instance
+    }
+
+    /// Calls a function with values that need not be of its exact kinds.
+    func call(
+        _ export: PluginExport, _ values: [PluginValue]
+    ) throws(PluginCallError) -> PluginValue {
+        let parameters = export.signature.parameters
+        let declaration = declaration(export)
+        guard values.count == parameters.count else {
+            throw .wrongCount(declaration: declaration, given: values.count)
+        }
+        var converted: [PluginValue] = []
+        for (index, (value, kind)) in zip(values, parameters).enumerated() {
+            guard let fitting = value.converted(to: kind) else {
+                throw .wrongType(
+                    declaration: declaration, position: index + 1, wanted: kind.name,
+                    given: "it is \(value.kind), \(String(reflecting: value.description))")
+            }
+            converted.append(fitting)
+        }
+        return try perform(export, converted)
+    }
+
+    /// Calls a function with texts, each read as the kind that is wanted.
+    func call(
+        _ export: PluginExport, parsing texts: [String]
+    ) throws(PluginCallError) -> PluginValue {
+        let parameters = export.signature.parameters
+        let declaration = declaration(export)
+        guard texts.count == parameters.count else {
+            throw .wrongCount(declaration: declaration, given: texts.count)
+        }
+        var values: [PluginValue] = []
+        for (index, (text, kind)) in zip(texts, parameters).enumerated() {
+            guard let value = PluginValue(parsing: text, as: kind) else {
+                throw .wrongType(
+                    declaration: declaration, position: index + 1, wanted: kind.name,
+                    given: String(reflecting: text))
+            }
+            values.append(value)
+        }
+        return try perform(export, values)
+    }
+
+    private func declaration(_ export: PluginExport) -> String {
+        "\(instance.id).\(export.name)\(export.signature.declaration)"
+    }
+
+    private func perform(
+        _ export: PluginExport, _ values: [PluginValue]
+    ) throws(PluginCallError) -> PluginValue {
+        guard let interface = interface(export) else {
+            throw .failed(failure("libffi cannot call \(export.signature) on this machine"))
+        }
+        let table = HandleTable.shared
+        let owner = instance.owner
+        let context = CallContext(deadline: 0)
+        let sink = SinkHandle()
+        let call = table.insert(context, owner: owner.number)
+        let output = table.insert(sink, owner: owner.number)
+        defer {
+            table.remove(call)
+            table.remove(output)
+        }
+        let stopwatch = Stopwatch(owner.observer)
+        let result: PluginValue
+        do {
+            result = try instance.perform(.call, overlapping: export.isCallableAnywhere) {
+                interface.call(
+                    export.function, on: $0, values: values, call: outlet_call(id: call),
+                    sink: outlet_sink(id: output))
+            }
+        } catch {
+            throw .failed(error)
+        }
+        var error: PluginError?
+        if export.signature.result == .status, case .int(let status) = result, status < 0 {
+            error = failure(context.reason(outlet_status(truncatingIfNeeded: status)))
+        }
+        stopwatch.report(
+            owner, .call, requestID: nil, effects: { [export.name] }, failure: error?.message)
+        if let error { throw .failed(error) }
+        if export.signature.hasSink {
+            return .text(String(decoding: sink.content, as: UTF8.self))
+        }
+        return export.signature.result == .status ? .nothing : result
+    }
+
+    private func failure(_ message: String) -> PluginError {
+        PluginError(plugin: instance.id, hook: .call, kind: .failed, message: message)
+    }
+
+    private func interface(_ export: PluginExport) -> CallInterface? {
+        interfaces.withLock { interfaces in
+            if let interface = interfaces[export.name] { return interface }
+            let interface = CallInterface(export.signature)
+            interfaces[export.name] = interface
+            return interface
+        }
+    }
+}

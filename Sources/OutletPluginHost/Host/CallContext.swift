@@ -1,0 +1,79 @@
+import COutletPlugin
+import OutletHTTP
+import OutletSession
+
+/// One call of a plugin: where its failure text goes, until when it is waited for, and, in
+/// `create`, its configuration.
+final class CallContext: Sendable {
+    /// In nanoseconds of the monotonic clock; 0 is never.
+    let deadline: UInt64
+    private let configuration: JSONValue?
+    private let state = Lock(State())
+
+    private struct State {
+        var failure: String?
+        var arena = ByteArena()
+    }
+
+    init(deadline: UInt64, configuration: JSONValue? = nil) {
+        self.deadline = deadline
+        self.configuration = configuration
+    }
+
+    /// What the plugin said about its failure.
+    var failure: String? { state.withLock { $0.failure } }
+
+    func fail(_ message: String) {
+        state.withLock { $0.failure = message }
+    }
+
+    /// A setting by its key; dots lead into objects.
+    func setting(_ key: String) -> Loan? {
+        guard let configuration else { return nil }
+        // A key with dots of its own wins over a path.
+        var value = configuration[key]
+        if value == nil {
+            value = configuration
+            for name in key.split(separator: ".", omittingEmptySubsequences: false) {
+                value = value?[String(name)]
+            }
+        }
+        guard let value else { return nil }
+        let text = value.stringValue ?? value.text()
+        return state.withLock { $0.arena.lend(text) }
+    }
+
+    /// What a status means, in the plugin's words if it had any.
+    func reason(_ status: outlet_status) -> String {
+        if let failure, !failure.isEmpty { return failure }
+        return switch status {
+        case OUTLET_E_DENIED: "denied, without a reason"
+        case OUTLET_E_ARGUMENT: "a wrong argument, without a reason"
+        case OUTLET_E_TIMEOUT: "timed out"
+        case OUTLET_E_CANCELLED: "cancelled"
+        case OUTLET_E_UNSUPPORTED: "not supported"
+        default: "status \(status), without a reason"
+        }
+    }
+}
+
+/// Bytes that an exported function writes.
+final class SinkHandle: Sendable {
+    /// The most that is taken, in bytes.
+    static let limit = 64 << 20
+
+    private let bytes = Lock([UInt8]())
+
+    func write(_ view: outlet_view) -> outlet_status {
+        guard let more = view.foreign else { return OUTLET_E_ARGUMENT }
+        // Copied outside the lock's closure, which takes only values that may cross threads.
+        let copy = Array(more)
+        return bytes.withLock { bytes in
+            guard copy.count <= SinkHandle.limit - bytes.count else { return OUTLET_E_ARGUMENT }
+            bytes.append(contentsOf: copy)
+            return OUTLET_OK
+        }
+    }
+
+    var content: [UInt8] { bytes.withLock { $0 } }
+}

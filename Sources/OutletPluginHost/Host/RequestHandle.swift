@@ -1,0 +1,178 @@
+import COutletPlugin
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+
+/// A request as one hook of one plugin sees it.
+final class RequestHandle: Sendable {
+    /// An answer in place of the network.
+    struct Answer: Sendable {
+        var status: Int
+        var headers: HTTPHeaders
+        var body: [UInt8]
+    }
+
+    private struct State {
+        var request: HTTPRequest
+        var answer: Answer?
+        var isMutable: Bool
+        var arena = ByteArena()
+    }
+
+    private let state: Lock<State>
+    private let canBeAnswered: Bool
+
+    /// - Parameters:
+    ///   - isMutable: Whether changes are accepted.
+    ///   - canBeAnswered: Whether an answer would be played.
+    init(_ request: HTTPRequest, isMutable: Bool, canBeAnswered: Bool = false) {
+        self.canBeAnswered = canBeAnswered
+        state = Lock(State(request: request, answer: nil, isMutable: isMutable))
+    }
+
+    /// The request as it is now, for the last time: no change is accepted any more.
+    func seal() -> (request: HTTPRequest, answer: Answer?) {
+        state.withLock { state in
+            state.isMutable = false
+            return (state.request, state.answer)
+        }
+    }
+
+    // MARK: Reading
+
+    func method() -> Loan { state.withLock { $0.arena.lend($0.request.method.rawValue) } }
+
+    func url() -> Loan {
+        state.withLock { $0.arena.lend($0.request.url?.absoluteString ?? "") }
+    }
+
+    func header(_ name: String, _ nth: Int) -> Loan? {
+        state.withLock { state in
+            let values = state.request.headers.values(for: name)
+            guard values.indices.contains(nth) else { return nil }
+            return state.arena.lend(values[nth])
+        }
+    }
+
+    func headers() -> [(name: Loan, value: Loan)] {
+        state.withLock { state in
+            state.arena.lend(state.request.headers.map { (name: $0.name, value: $0.value) })
+        }
+    }
+
+    /// `nil` when the body is not in memory.
+    func body() -> Loan? {
+        state.withLock { state in
+            switch state.request.body {
+            case .none: state.arena.lend("")
+            case .data(let data): state.arena.lend(data)
+            case .file, .stream: nil
+            }
+        }
+    }
+
+    func attribute(_ key: String) -> Loan? {
+        state.withLock { state in
+            state.request.attributes[key].map { state.arena.lend($0) }
+        }
+    }
+
+    // MARK: Changing
+
+    func set(method: String) -> outlet_status {
+        change { request in
+            request.method = HTTPMethod(rawValue: method)
+            return (try? request.checkSyntax()) != nil
+        }
+    }
+
+    func set(url: String) -> outlet_status {
+        guard let url = URL(string: url), let scheme = url.scheme?.lowercased(),
+            scheme == "http" || scheme == "https", url.host?.isEmpty == false
+        else { return OUTLET_E_ARGUMENT }
+        return change { request in
+            request.url = url
+            return true
+        }
+    }
+
+    func set(header name: String, value: String) -> outlet_status {
+        change { request in
+            request.headers.update(name: name, value: value)
+            return (try? request.checkSyntax()) != nil
+        }
+    }
+
+    func add(header name: String, value: String) -> outlet_status {
+        change { request in
+            request.headers.append(name: name, value: value)
+            return (try? request.checkSyntax()) != nil
+        }
+    }
+
+    func remove(header name: String) -> outlet_status {
+        change { request in
+            request.headers.remove(name: name)
+            return true
+        }
+    }
+
+    func set(body: [UInt8]) -> outlet_status {
+        change { request in
+            request.body = .data(Data(body))
+            return true
+        }
+    }
+
+    func set(attribute key: String, value: String) -> outlet_status {
+        guard !key.hasPrefix("target."), !key.hasPrefix("request.") else {
+            return OUTLET_E_DENIED
+        }
+        return change { request in
+            request.attributes[key] = value
+            return !key.isEmpty
+        }
+    }
+
+    func answer(_ answer: Answer) -> outlet_status {
+        state.withLock { state in
+            guard state.isMutable else { return OUTLET_E_STATE }
+            guard canBeAnswered else { return OUTLET_E_UNSUPPORTED }
+            state.answer = answer
+            return OUTLET_OK
+        }
+    }
+
+    /// Keeps a change if it was accepted.
+    private func change(_ body: (inout HTTPRequest) -> Bool) -> outlet_status {
+        state.withLock { state in
+            guard state.isMutable else { return OUTLET_E_STATE }
+            var request = state.request
+            guard body(&request) else { return OUTLET_E_ARGUMENT }
+            state.request = request
+            return OUTLET_OK
+        }
+    }
+}
+
+extension RequestHandle.Answer {
+    /// An answer as a plugin passed it; `nil` when HTTP cannot carry it.
+    init?(
+        status: Int32, fields: UnsafePointer<outlet_field>?, count: UInt64, body: outlet_view
+    ) {
+        guard 200...599 ~= status, let bytes = body.foreign, count <= 1024,
+            count == 0 || fields != nil
+        else { return nil }
+        var headers = HTTPHeaders()
+        for index in 0..<Int(count) {
+            guard let name = fields?[index].name.text, let value = fields?[index].value.text else {
+                return nil
+            }
+            headers.append(name: name, value: value)
+        }
+        guard (try? HTTPRequest(url: nil, headers: headers).checkSyntax()) != nil else {
+            return nil
+        }
+        self.init(status: Int(status), headers: headers, body: Array(bytes))
+    }
+}

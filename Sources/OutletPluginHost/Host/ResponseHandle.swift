@@ -1,0 +1,90 @@
+import COutletPlugin
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+
+/// The outcome of a request as one hook of one plugin sees it.
+final class ResponseHandle: Sendable {
+    /// What came of a request.
+    struct Outcome: Sendable {
+        var response: HTTPResponse?
+        var body: Data
+        /// A stable word and a text; `nil` when the request did not fail.
+        var failure: (code: String, message: String)?
+    }
+
+    /// What a plugin put in its place.
+    enum Replacement: Sendable {
+        case response(RequestHandle.Answer)
+        case failure(String)
+    }
+
+    private struct State {
+        var outcome: Outcome
+        var replacement: Replacement?
+        var isMutable: Bool
+        var arena = ByteArena()
+    }
+
+    private let state: Lock<State>
+
+    init(_ outcome: Outcome, isMutable: Bool) {
+        state = Lock(State(outcome: outcome, replacement: nil, isMutable: isMutable))
+    }
+
+    /// What the plugin put in place of the outcome, if it did; no change is accepted any more.
+    func seal() -> Replacement? {
+        state.withLock { state in
+            state.isMutable = false
+            return state.replacement
+        }
+    }
+
+    var status: Int32 {
+        state.withLock { Int32(clamping: $0.outcome.response?.statusCode ?? 0) }
+    }
+
+    func failure() -> (code: Loan, message: Loan)? {
+        state.withLock { state in
+            guard let failure = state.outcome.failure else { return nil }
+            return (state.arena.lend(failure.code), state.arena.lend(failure.message))
+        }
+    }
+
+    func header(_ name: String, _ nth: Int) -> Loan? {
+        state.withLock { state in
+            let values = state.outcome.response?.headers.values(for: name) ?? []
+            guard values.indices.contains(nth) else { return nil }
+            return state.arena.lend(values[nth])
+        }
+    }
+
+    func headers() -> [(name: Loan, value: Loan)] {
+        state.withLock { state in
+            let headers = state.outcome.response?.headers ?? HTTPHeaders()
+            return state.arena.lend(headers.map { (name: $0.name, value: $0.value) })
+        }
+    }
+
+    func body() -> Loan {
+        state.withLock { $0.arena.lend($0.outcome.body) }
+    }
+
+    func replace(_ replacement: Replacement) -> outlet_status {
+        state.withLock { state in
+            guard state.isMutable else { return OUTLET_E_STATE }
+            state.replacement = replacement
+            switch replacement {
+            case .response(let answer):
+                state.outcome.response = HTTPResponse(
+                    url: state.outcome.response?.url, statusCode: answer.status,
+                    headers: answer.headers)
+                state.outcome.body = Data(answer.body)
+                state.outcome.failure = nil
+            case .failure(let message):
+                state.outcome.failure = (code: "plugin", message: message)
+            }
+            return OUTLET_OK
+        }
+    }
+}

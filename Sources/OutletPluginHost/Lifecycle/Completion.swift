@@ -1,0 +1,141 @@
+import COutletPlugin
+import Dispatch
+import OutletSession
+
+/// One promised answer of an `adapt` or a `retry`.
+///
+/// Thread: any.
+final class Completion: Sendable {
+    /// What the plugin, or the host in its place, decided.
+    enum Answer: Sendable {
+        case adapted
+        case verdict(Verdict)
+        case failed(PluginError)
+    }
+
+    /// What a `retry` decided.
+    enum Verdict: Sendable, Equatable {
+        case doNotRetry
+        case retry
+        case retryAfter(nanoseconds: UInt64)
+        case fail(message: String)
+    }
+
+    let hook: PluginHook
+    private let instance: PluginInstance
+    private let machine = Lock(CompletionMachine<Answer>())
+    private let timer = Lock(DeadlineTimer?.none)
+    private let identifier = Lock(UInt64(0))
+    private let deliver: @Sendable (Answer) -> Void
+
+    /// - Parameter deliver: Called exactly once, never on the plugin's stack.
+    init(
+        hook: PluginHook, instance: PluginInstance,
+        deliver: @escaping @Sendable (Answer) -> Void
+    ) {
+        self.hook = hook
+        self.instance = instance
+        self.deliver = deliver
+    }
+
+    /// Makes the completion known to C.
+    func register() -> outlet_completion {
+        let id = HandleTable.shared.insert(self, owner: instance.owner.number)
+        identifier.withLock { $0 = id }
+        instance.add(self, id: id)
+        return outlet_completion(id: id)
+    }
+
+    /// A failure in this completion's moment, in the plugin's words.
+    func failure(_ message: String) -> PluginError {
+        PluginError(plugin: instance.id, hook: hook, kind: .failed, message: message)
+    }
+
+    /// Whether nobody waits for an answer any more.
+    var isCancelled: Bool { machine.withLock { $0.isOver } }
+
+    /// The plugin answers, on any thread.
+    func settle(_ answer: Answer) -> outlet_status {
+        switch machine.withLock({ $0.settle(answer) }) {
+        case .nothing:
+            return OUTLET_OK
+        case .deliver(let answer):
+            // Off the plugin's stack and thread: what follows may call the plugin again.
+            DispatchQueue.global().async { self.finish(answer) }
+            return OUTLET_OK
+        case .refuse(let isBreach):
+            if isBreach {
+                instance.owner.note(
+                    .settledTwice, "\(hook.rawValue): its completion was settled before")
+            } else {
+                // The one late answer that a cancelled completion was kept for.
+                instance.forgetCompletion(identifier.withLock { $0 })
+            }
+            return OUTLET_E_STALE
+        }
+    }
+
+    /// The hook returned, and is off the stack.
+    ///
+    /// - Parameters:
+    ///   - answer: What that means if nothing was settled; `nil` when an answer is to follow.
+    ///   - deadline: How long to wait for that answer, in nanoseconds.
+    func hookReturned(_ answer: Answer?, deadline: UInt64) {
+        switch machine.withLock({ $0.hookReturned(answer) }) {
+        case .deliver(let answer): finish(answer)
+        case .refuse: break
+        case .nothing: startTimer(deadline)
+        }
+    }
+
+    /// The host gives up.
+    func cancel(_ error: PluginError) {
+        guard case .deliver(let answer) = machine.withLock({ $0.cancel(.failed(error)) }) else {
+            return
+        }
+        giveUp(answer)
+    }
+
+    private func giveUp(_ answer: Answer) {
+        let id = identifier.withLock { $0 }
+        instance.removeCompletion(id, isCancelled: true)
+        instance.sendCancel(id)
+        endTimer()
+        deliver(answer)
+    }
+
+    private func startTimer(_ nanoseconds: UInt64) {
+        let timer = DeadlineTimer(nanoseconds) { [weak self] in
+            self?.timedOut(after: nanoseconds)
+        }
+        self.timer.withLock { $0 = timer }
+        // Settled between the two: nobody else would end the timer.
+        if machine.withLock({ $0.isOver }) { endTimer() }
+    }
+
+    private func timedOut(after nanoseconds: UInt64) {
+        let seconds = Double(nanoseconds) / 1e9
+        let error = PluginError(
+            plugin: instance.id, hook: hook, kind: .timedOut,
+            message: "its completion was not settled within \(seconds) s")
+        guard case .deliver(let answer) = machine.withLock({ $0.cancel(.failed(error)) }) else {
+            return
+        }
+        instance.owner.note(.neverSettled, error.message)
+        giveUp(answer)
+    }
+
+    private func endTimer() {
+        let timer = timer.withLock { timer -> DeadlineTimer? in
+            defer { timer = nil }
+            return timer
+        }
+        timer?.cancel()
+    }
+
+    private func finish(_ answer: Answer) {
+        endTimer()
+        instance.removeCompletion(identifier.withLock { $0 }, isCancelled: false)
+        deliver(answer)
+    }
+}

@@ -1,0 +1,45 @@
+/// A plugin made a request or a call fail.
+public struct PluginError: Error, Sendable, Equatable {
+    /// How.
+    public enum Kind: Sendable, Equatable {
+        /// The plugin said no.
+        case failed
+        /// The plugin did not answer in time.
+        case timedOut
+        /// The plugin is shut down, or is being shut down.
+        case closed
+        /// The plugin was called from inside itself.
+        case reentered
+    }
+
+    /// The plugin's id.
+    public var plugin: String
+    /// In which moment.
+    public var hook: PluginHook
+    /// How.
+    public var kind: Kind
+    /// The plugin's own words, or the fact.
+    public var message: String
+
+    /// Makes an error.
+    public init(plugin: String, hook: PluginHook, kind: Kind, message: String) {
+        self.plugin = plugin
+        self.hook = hook
+        self.kind = kind
+        self.message = message
+    }
+}
+
+extension PluginError: CustomStringConvertible {
+    /// One line: the plugin, the moment, the fact.
+    public var description: String {
+        let what =
+            switch kind {
+            case .failed: "failed"
+            case .timedOut: "did not answer in time"
+            case .closed: "is not available"
+            case .reentered: "was called from inside itself"
+            }
+        return "plugin \(plugin): \(hook.rawValue) \(what): \(message)"
+    }
+}

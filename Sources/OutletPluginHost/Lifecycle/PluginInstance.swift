@@ -1,0 +1,226 @@
+import COutletPlugin
+import Dispatch
+import OutletSession
+
+/// A running instance of a plugin: who may call it, and how it ends.
+///
+/// Thread: any.
+final class PluginInstance: @unchecked Sendable {
+    // @unchecked because all is constant but what has its own lock; the instance's pointer is
+    // handed to the plugin only.
+    let owner: PluginOwner
+    let descriptor: PluginDescriptor
+    let hooks: outlet_hooks
+    private let pointer: OpaquePointer
+    /// Runs the hooks one after another, and `quiesce` and `destroy` behind them.
+    let queue: DispatchQueue
+    private let lifecycle = Lock(PluginLifecycle())
+    private let completions = Lock(Completions())
+    private let end = Lock(End.running([]))
+
+    /// How an instance ended.
+    enum Outcome: Sendable {
+        case destroyed
+        case abandoned
+    }
+
+    private enum End {
+        case running([@Sendable (Outcome) -> Void])
+        case over(Outcome)
+    }
+
+    private struct Completions {
+        var pending: [UInt64: Completion] = [:]
+        /// Given up by the host; each may be answered late, once, without being a breach.
+        var cancelled: Set<UInt64> = []
+    }
+
+    private static let current = DispatchSpecificKey<ObjectIdentifier>()
+
+    init(
+        owner: PluginOwner, descriptor: PluginDescriptor, pointer: OpaquePointer,
+        hooks: outlet_hooks
+    ) {
+        self.owner = owner
+        self.descriptor = descriptor
+        self.pointer = pointer
+        self.hooks = hooks
+        queue = DispatchQueue(label: "outlet.plugin.\(descriptor.id)")
+        queue.setSpecific(key: PluginInstance.current, value: ObjectIdentifier(self))
+    }
+
+    var id: String { descriptor.id }
+    var isConcurrent: Bool { descriptor.has(flag: UInt32(OUTLET_F_CONCURRENT)) }
+    var isNonblocking: Bool { descriptor.has(flag: UInt32(OUTLET_F_NONBLOCKING)) }
+    /// Whether a caller may run a hook on its own thread without waiting for others.
+    var runsInline: Bool { isConcurrent || isNonblocking }
+
+    /// Runs a hook, after those that are running unless the plugin allows overlap.
+    ///
+    /// - Throws: ``PluginError`` when the plugin is closed, or is calling itself.
+    func perform<Result>(
+        _ hook: PluginHook, overlapping: Bool = false, _ body: (OpaquePointer) -> Result
+    ) throws(PluginError) -> Result {
+        let isSerial = !isConcurrent && !overlapping
+        if isSerial, isOnQueue {
+            throw PluginError(
+                plugin: id, hook: hook, kind: .reentered,
+                message: "its hooks run one after another, and one is running")
+        }
+        guard lifecycle.withLock({ $0.enter() }) else { throw closed(hook) }
+        defer { act(lifecycle.withLock { $0.leave() }) }
+        return isSerial ? queue.sync { body(pointer) } : body(pointer)
+    }
+
+    /// Whether one of this instance's own hooks is calling.
+    private var isOnQueue: Bool {
+        DispatchQueue.getSpecific(key: PluginInstance.current) == ObjectIdentifier(self)
+    }
+
+    /// Runs a hook behind those that are running, without holding up the caller.
+    ///
+    /// - Parameter then: Called once, on a worker, when the hook is off the stack.
+    func performLater<Result: Sendable>(
+        _ hook: PluginHook, _ body: @escaping @Sendable (OpaquePointer) -> Result,
+        then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
+    ) {
+        guard lifecycle.withLock({ $0.enter() }) else {
+            then(.failure(closed(hook)))
+            return
+        }
+        queue.async {
+            let result = body(self.pointer)
+            self.act(self.lifecycle.withLock { $0.leave() })
+            DispatchQueue.global().async { then(.success(result)) }
+        }
+    }
+
+    private func closed(_ hook: PluginHook) -> PluginError {
+        PluginError(plugin: id, hook: hook, kind: .closed, message: "it was shut down")
+    }
+
+    // MARK: Completions
+
+    func add(_ completion: Completion, id: UInt64) {
+        completions.withLock { $0.pending[id] = completion }
+    }
+
+    /// A completion has been answered, or, if cancelled, may still be.
+    func removeCompletion(_ id: UInt64, isCancelled: Bool) {
+        completions.withLock { completions in
+            completions.pending[id] = nil
+            if isCancelled { completions.cancelled.insert(id) }
+        }
+        if !isCancelled { HandleTable.shared.remove(id) }
+    }
+
+    /// A cancelled completion has had its late answer.
+    func forgetCompletion(_ id: UInt64) {
+        completions.withLock { _ = $0.cancelled.remove(id) }
+        HandleTable.shared.remove(id)
+    }
+
+    /// Tells the plugin that nobody waits for an answer any more.
+    func sendCancel(_ completion: UInt64) {
+        guard let cancel = hooks.cancel else { return }
+        try? perform(.quiesce, overlapping: true) {
+            cancel($0, outlet_completion(id: completion))
+        }
+    }
+
+    private func cancelCompletions() {
+        let pending = completions.withLock { Array($0.pending.values) }
+        for completion in pending {
+            completion.cancel(
+                PluginError(
+                    plugin: id, hook: completion.hook, kind: .closed,
+                    message: "it is being shut down"))
+        }
+    }
+
+    // MARK: The end
+
+    /// Begins the end: no more calls, then `quiesce`, then `destroy`.
+    ///
+    /// - Parameter completion: Called once, when the instance is destroyed or abandoned.
+    func shutDown(deadline: DispatchTime, completion: @escaping @Sendable (Outcome) -> Void) {
+        let over = end.withLock { end -> Outcome? in
+            switch end {
+            case .running(let waiting):
+                end = .running(waiting + [completion])
+                return nil
+            case .over(let outcome): return outcome
+            }
+        }
+        if let over {
+            completion(over)
+            return
+        }
+        cancelCompletions()
+        act(lifecycle.withLock { $0.stop() })
+        // Once more: an answer may have been promised between the two.
+        cancelCompletions()
+        DispatchQueue.global().asyncAfter(deadline: deadline) { self.deadlinePassed() }
+    }
+
+    /// The plugin says that its work has ended.
+    func quiesced() -> outlet_status {
+        guard let action = lifecycle.withLock({ $0.quiesced() }) else {
+            owner.note(.unaskedQuiesced, "quiesced() was called though quiesce() did not wait")
+            return OUTLET_E_STATE
+        }
+        act(action)
+        return OUTLET_OK
+    }
+
+    private func deadlinePassed() {
+        guard lifecycle.withLock({ $0.deadlinePassed() }) else { return }
+        owner.note(.didNotQuiesce, "it did not end its work in time and was abandoned")
+        finish(.abandoned)
+    }
+
+    private func act(_ action: PluginLifecycle.Action) {
+        switch action {
+        case .nothing: break
+        // On the queue, because neither may run on the plugin's own stack.
+        case .callQuiesce: queue.async { self.quiesce() }
+        case .callDestroy: queue.async { self.destroy() }
+        }
+    }
+
+    private func quiesce() {
+        var status = OUTLET_OK
+        if let quiesce = descriptor.functions.quiesce {
+            let call = CallContext(deadline: 0)
+            let handle = HandleTable.shared.insert(call, owner: owner.number)
+            status = quiesce(pointer, outlet_call(id: handle))
+            HandleTable.shared.remove(handle)
+            if status < 0 {
+                owner.note(.forbiddenValue, "quiesce returned \(status)")
+            }
+        }
+        let isPending = status == OUTLET_PENDING
+        act(lifecycle.withLock { $0.quiesceReturned(isPending: isPending) })
+    }
+
+    private func destroy() {
+        descriptor.functions.destroy?(pointer)
+        owner.unregister()
+        if descriptor.has(flag: UInt32(OUTLET_F_PER_PROCESS)) { SinglePlugins.release(id) }
+        finish(.destroyed)
+    }
+
+    private func finish(_ outcome: Outcome) {
+        let waiting = end.withLock { end -> [@Sendable (Outcome) -> Void] in
+            guard case .running(let waiting) = end else { return [] }
+            end = .over(outcome)
+            return waiting
+        }
+        let cancelled = completions.withLock { completions in
+            defer { completions.cancelled = [] }
+            return completions.cancelled
+        }
+        for id in cancelled { HandleTable.shared.remove(id) }
+        for completion in waiting { completion(outcome) }
+    }
+}

@@ -1,0 +1,117 @@
+/// Told what plugins do, write to the log and get wrong.
+///
+/// Without an observer nothing is measured or compared, and log lines go nowhere.
+///
+/// Thread: any; calls may overlap. Called between a plugin's hooks and whatever comes next, so it
+/// should be quick, and never waits for a request or calls a plugin.
+public protocol PluginObserver: AnyObject, Sendable {
+    /// A hook or an exported function has come back.
+    func pluginDidAct(_ activity: PluginActivity)
+    /// A plugin wrote a line to the log.
+    func pluginDidLog(_ line: PluginLogLine)
+    /// A plugin broke the contract.
+    func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour)
+}
+
+extension PluginObserver {
+    /// Takes no notice.
+    public func pluginDidAct(_ activity: PluginActivity) {}
+    /// Takes no notice.
+    public func pluginDidLog(_ line: PluginLogLine) {}
+    /// Takes no notice.
+    public func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {}
+}
+
+/// One thing that a plugin did.
+public struct PluginActivity: Sendable, Equatable {
+    /// The plugin's id.
+    public var plugin: String
+    /// The moment.
+    public var hook: PluginHook
+    /// The request's id, where there is a request and it has one.
+    public var requestID: String?
+    /// How long it took, in nanoseconds; for `adapt` and `retry` until it was settled.
+    public var duration: UInt64
+    /// What came of it, one effect each; empty for nothing.
+    ///
+    /// Such as `+ X-Request-ID: 1f`, `URL -> http://a/b`, `retry in 0.2 s`. Values of headers that
+    /// may hold secrets are left out.
+    public var effects: [String]
+    /// Why it failed; `nil` when it did not.
+    public var failure: String?
+}
+
+/// A line that a plugin wrote to the log.
+public struct PluginLogLine: Sendable, Equatable {
+    /// How much a line matters.
+    public enum Level: UInt32, Sendable, Comparable, CaseIterable {
+        /// For whoever works on the plugin.
+        case debug
+        /// Worth knowing.
+        case info
+        /// Something is not as it should be.
+        case warning
+        /// Something failed.
+        case error
+
+        /// Orders levels from `debug` to `error`.
+        public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
+    }
+
+    /// The plugin's id.
+    public var plugin: String
+    /// How much it matters.
+    public var level: Level
+    /// The text, at most 64 KiB of it.
+    public var message: String
+}
+
+/// A breach of the contract by a plugin.
+public struct PluginMisbehaviour: Sendable, Equatable {
+    /// What was broken.
+    public enum Kind: String, Sendable, CaseIterable {
+        /// A handle was used after its end.
+        case staleHandle
+        /// A completion was settled twice.
+        case settledTwice
+        /// A completion was not settled by its deadline.
+        case neverSettled
+        /// `quiesced` was called though nobody had asked.
+        case unaskedQuiesced
+        /// The plugin did not end its work in time, and was abandoned.
+        case didNotQuiesce
+        /// A value was passed that the contract forbids.
+        case forbiddenValue
+    }
+
+    /// The plugin's id.
+    public var plugin: String
+    /// What was broken.
+    public var kind: Kind
+    /// How often this plugin did that, this time included.
+    public var count: Int
+    /// The fact.
+    public var fact: String
+}
+
+/// The moments in which a plugin is called.
+public enum PluginHook: String, Sendable, CaseIterable {
+    /// An instance is made.
+    case create
+    /// A request is changed, maybe after a while.
+    case adapt
+    /// A request is changed.
+    case prepare
+    /// A request is about to be sent.
+    case willSend = "will_send"
+    /// Another attempt is decided about.
+    case retry
+    /// The outcome is known.
+    case didReceive = "did_receive"
+    /// The outcome may be replaced.
+    case process
+    /// An exported function is called.
+    case call
+    /// The instance ends its work.
+    case quiesce
+}

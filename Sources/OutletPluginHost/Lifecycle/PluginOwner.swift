@@ -1,0 +1,60 @@
+import OutletSession
+
+/// Who a plugin instance is to the host: known before `create`, and still after `destroy`.
+///
+/// Thread: any.
+final class PluginOwner: Sendable {
+    let id: String
+    let observer: (any PluginObserver)?
+    private let state = Lock(State())
+
+    private struct State {
+        var handle: UInt64 = 0
+        var number: UInt16 = 0
+        var counts: [PluginMisbehaviour.Kind: Int] = [:]
+        weak var instance: PluginInstance?
+    }
+
+    init(id: String, observer: (any PluginObserver)?) {
+        self.id = id
+        self.observer = observer
+    }
+
+    /// The owner as C knows it.
+    var handle: UInt64 { state.withLock { $0.handle } }
+    /// The owner's part of each of its handles.
+    var number: UInt16 { state.withLock { $0.number } }
+    /// How often the plugin broke the contract.
+    var misbehaviour: [PluginMisbehaviour.Kind: Int] { state.withLock { $0.counts } }
+
+    /// The running instance, from after `create` until it is gone.
+    var instance: PluginInstance? {
+        get { state.withLock { $0.instance } }
+        set { state.withLock { $0.instance = newValue } }
+    }
+
+    /// Makes the owner known to C.
+    func register() {
+        let number = HandleTable.shared.number(self)
+        let handle = HandleTable.shared.insert(self, owner: number)
+        state.withLock { state in
+            state.number = number
+            state.handle = handle
+        }
+    }
+
+    /// Takes the owner back from C; its later calls are stale.
+    func unregister() {
+        HandleTable.shared.remove(handle)
+    }
+
+    /// Takes note of a broken contract.
+    func note(_ kind: PluginMisbehaviour.Kind, _ fact: String) {
+        let count = state.withLock { state in
+            state.counts[kind, default: 0] += 1
+            return state.counts[kind, default: 0]
+        }
+        observer?.pluginDidMisbehave(
+            PluginMisbehaviour(plugin: id, kind: kind, count: count, fact: fact))
+    }
+}

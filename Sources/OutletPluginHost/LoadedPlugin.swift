@@ -1,0 +1,98 @@
+import COutletPlugin
+
+/// A plugin that runs: what it says of itself, and how it has behaved.
+///
+/// Thread: any.
+public final class LoadedPlugin: Sendable {
+    /// Unique among the plugins of a host.
+    public let id: String
+    /// The name for people.
+    public let name: String
+    /// Such as `1.0.0`.
+    public let version: String
+    /// One line for people; may be empty.
+    public let summary: String
+    /// Who made it; may be empty.
+    public let vendor: String
+    /// Where to read more; may be empty.
+    public let url: String
+    /// The JSON Schema of its configuration; may be empty.
+    public let configurationSchema: String
+    /// The file it came from.
+    public let path: String
+    /// The ABI it was built for, such as `1.0`.
+    public let abi: String
+    /// What the file says of itself; `nil` when it holds no manifest.
+    public let manifest: PluginManifest?
+    /// What it needs, in its own words.
+    public let permissions: [String]
+    /// The moments it takes part in.
+    public let hooks: [PluginHook]
+    /// The functions it exports, in its own order.
+    public let functions: [PluginFunction]
+    /// The libraries it needs (`DT_NEEDED`).
+    public let neededLibraries: [String]
+    /// Whether its hooks may overlap.
+    public let isConcurrent: Bool
+    /// Whether it promises never to block.
+    public let isNonblocking: Bool
+    /// Whether it makes threads of its own.
+    public let makesThreads: Bool
+    /// How long loading and creating it took, in nanoseconds.
+    public let loadDuration: UInt64
+
+    let instance: PluginInstance
+    let caller: FunctionCaller
+
+    init(_ instance: PluginInstance, file: PluginFile, abiMinor: UInt32, loadDuration: UInt64) {
+        let descriptor = instance.descriptor
+        id = descriptor.id
+        name = descriptor.name
+        version = descriptor.version
+        summary = descriptor.summary
+        vendor = descriptor.vendor
+        url = descriptor.url
+        configurationSchema = descriptor.configurationSchema
+        path = file.path
+        abi = "\(PluginModule.abi.major).\(abiMinor)"
+        manifest = file.manifest
+        permissions = descriptor.permissions
+        functions = descriptor.exports.map(PluginFunction.init)
+        neededLibraries = file.library.neededLibraries
+        isConcurrent = instance.isConcurrent
+        isNonblocking = instance.isNonblocking
+        makesThreads = descriptor.has(flag: UInt32(OUTLET_F_SPAWNS))
+        self.loadDuration = loadDuration
+        let table = instance.hooks
+        let all: [(PluginHook, Bool)] = [
+            (.adapt, table.adapt != nil), (.prepare, table.prepare != nil),
+            (.willSend, table.will_send != nil), (.retry, table.retry != nil),
+            (.didReceive, table.did_receive != nil), (.process, table.process != nil),
+        ]
+        hooks = all.filter(\.1).map(\.0)
+        self.instance = instance
+        caller = FunctionCaller(instance)
+    }
+
+    /// How often the plugin broke the contract, by what it broke.
+    public var misbehaviour: [PluginMisbehaviour.Kind: Int] { instance.owner.misbehaviour }
+}
+
+/// A function that a plugin exports.
+public struct PluginFunction: Sendable, Equatable {
+    /// Its name within the plugin.
+    public let name: String
+    /// Its type in the letters of `outlet/export.h`, such as `e(cso)`.
+    public let signature: String
+    /// Its type for people, such as `(text) -> text`.
+    public let declaration: String
+    /// One line for people; may be empty.
+    public let summary: String
+
+    init(_ export: PluginExport) {
+        name = export.name
+        signature = export.signature.description
+        declaration = export.signature.declaration
+        summary = export.summary
+    }
+}

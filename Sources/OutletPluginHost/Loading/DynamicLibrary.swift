@@ -1,0 +1,41 @@
+import Glibc
+
+/// A shared library in this process; once in, it stays.
+///
+/// Never closed: a Swift library that is unmapped leaves its types behind in the runtime, and the
+/// next dynamic cast crashes.
+struct DynamicLibrary {
+    private let handle: UnsafeMutableRawPointer
+
+    struct Refusal: Error {
+        let reason: String
+    }
+
+    /// Maps a library and binds all its symbols; its constructors run now.
+    init(path: String) throws(Refusal) {
+        guard let handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
+            let text = dlerror().map { String(cString: $0) } ?? "no reason given"
+            throw Refusal(reason: DynamicLibrary.explain(text, path))
+        }
+        self.handle = handle
+    }
+
+    /// The address of an exported function.
+    func function<Function>(_ name: String, as type: Function.Type) -> Function? {
+        dlsym(handle, name).map { unsafeBitCast($0, to: type) }
+    }
+
+    /// The dynamic linker's text without the path, with what helps.
+    private static func explain(_ text: String, _ path: String) -> String {
+        let fact = text.hasPrefix("\(path): ") ? String(text.dropFirst(path.utf8.count + 2)) : text
+        if let symbol = fact.firstRange(of: "undefined symbol: ") {
+            let name = fact[symbol.upperBound...].prefix { $0 != " " && $0 != "," }
+            return "\(fact); link the plugin with the library that defines \(name), or with "
+                + "-Wl,-z,defs to learn of it earlier"
+        }
+        if let missing = fact.firstRange(of: ": cannot open shared object file") {
+            return "\(fact); install the package that holds \(fact[..<missing.lowerBound])"
+        }
+        return fact
+    }
+}

@@ -1,0 +1,123 @@
+/// What a shared library's file says of itself, read without running any of it.
+///
+/// `dlopen` trusts the file: a truncated one ends the process with SIGBUS, one for another
+/// machine is reported as missing. So the headers are checked here first (elf(5), gABI 4.1).
+struct ELFLibrary {
+    /// The majors of the `outlet_module_v<N>` functions it exports, sorted.
+    private(set) var entryMajors: [UInt32] = []
+    /// The other symbols that it exports.
+    private(set) var otherSymbols: [String] = []
+    /// The libraries it needs (`DT_NEEDED`).
+    private(set) var neededLibraries: [String] = []
+    /// The bytes of the manifest section.
+    private(set) var manifest: [UInt8]?
+
+    /// Why a file cannot be loaded.
+    enum Problem: Error {
+        case invalid(reason: String)
+        case wrongMachine(library: String, host: String)
+    }
+
+    /// Reads and checks the headers.
+    init(_ file: FileBytes) throws(Problem) {
+        do {
+            try self.init(checking: file)
+        } catch let problem as Problem {
+            throw problem
+        } catch let error as FileBytes.OutOfBounds {
+            throw .invalid(reason: error.reason)
+        } catch {
+            throw .invalid(reason: String(describing: error))
+        }
+    }
+
+    private init(checking file: FileBytes) throws {
+        let header = try ELFHeader(file)
+        try ELFLibrary.checkSegments(file, header)
+        let sections = try ELFSection.all(file, header)
+        for section in sections {
+            switch section.type {
+            case ELFSection.dynamicSymbols:
+                try readSymbols(file, section, names: sections.strings(of: section, in: file))
+            case ELFSection.dynamicEntries:
+                try readDynamic(file, section, names: sections.strings(of: section, in: file))
+            default:
+                break
+            }
+            if section.name == ELFSection.manifestName {
+                manifest = try file.read(
+                    "the manifest", at: section.offset, count: section.size)
+            }
+        }
+        entryMajors.sort()
+    }
+
+    /// Every loadable segment must lie inside the file, and there must be a dynamic one.
+    private static func checkSegments(_ file: FileBytes, _ header: ELFHeader) throws {
+        let table = try file.read(
+            "the program header table", at: header.segmentOffset,
+            count: UInt64(header.segmentCount) * ELFHeader.segmentSize)
+        var isDynamic = false
+        for index in 0..<Int(header.segmentCount) {
+            let base = index * Int(ELFHeader.segmentSize)
+            let type = table.number(base, as: UInt32.self)
+            let offset = table.number(base + 8, as: UInt64.self)
+            let fileSize = table.number(base + 32, as: UInt64.self)
+            let memorySize = table.number(base + 40, as: UInt64.self)
+            let (end, overflow) = offset.addingReportingOverflow(fileSize)
+            guard !overflow, end <= file.size else {
+                throw Problem.invalid(
+                    reason: "segment \(index) ends at byte \(overflow ? .max : end), the file at "
+                        + "byte \(file.size): it is truncated or damaged")
+            }
+            guard type != 1 || fileSize <= memorySize else {
+                throw Problem.invalid(reason: "segment \(index) is larger in the file than loaded")
+            }
+            if type == 2 { isDynamic = true }
+        }
+        guard isDynamic else {
+            throw Problem.invalid(reason: "it has no dynamic segment; link it with -shared")
+        }
+    }
+
+    private mutating func readSymbols(
+        _ file: FileBytes, _ section: ELFSection, names: [UInt8]
+    ) throws {
+        let table = try file.read(
+            "the symbol table", at: section.offset, count: section.size)
+        for base in stride(from: 0, through: table.count - 24, by: 24) {
+            let info = table[base + 4]
+            let isGlobal = info >> 4 == 1 || info >> 4 == 2
+            let isDefined = table.number(base + 6, as: UInt16.self) != 0
+            guard isGlobal, isDefined,
+                let name = names.text(at: Int(table.number(base, as: UInt32.self)))
+            else { continue }
+            let isFunction = info & 15 == 2 || info & 15 == 10
+            if isFunction, name.hasPrefix("outlet_module_v"),
+                let major = UInt32(name.dropFirst("outlet_module_v".count))
+            {
+                entryMajors.append(major)
+            } else {
+                otherSymbols.append(name)
+            }
+        }
+    }
+
+    private mutating func readDynamic(
+        _ file: FileBytes, _ section: ELFSection, names: [UInt8]
+    ) throws {
+        let table = try file.read(
+            "the dynamic section", at: section.offset, count: section.size)
+        for base in stride(from: 0, through: table.count - 16, by: 16) {
+            let tag = table.number(base, as: Int64.self)
+            if tag == 0 { break }
+            guard tag == 1 else { continue }
+            guard let offset = Int(exactly: table.number(base + 8, as: UInt64.self)),
+                let name = names.text(at: offset)
+            else {
+                throw Problem.invalid(reason: "the name of a needed library is damaged")
+            }
+            neededLibraries.append(name)
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import COutletPlugin
+
+/// One plugin of a module: its texts copied and checked, its functions as they are.
+struct PluginDescriptor: @unchecked Sendable {
+    // @unchecked because the C descriptor is constant and its library is never unmapped.
+    let table: UnsafePointer<outlet_descriptor>
+    let functions: outlet_descriptor
+    let id: String
+    let version: String
+    let name: String
+    let summary: String
+    let vendor: String
+    let url: String
+    let configurationSchema: String
+    let permissions: [String]
+    let exports: [PluginExport]
+
+    /// What breaks the contract.
+    struct Breach: Error {
+        let reason: String
+    }
+
+    func has(flag: UInt32) -> Bool { functions.flags & flag != 0 }
+
+    /// Reads a descriptor of any size; fields behind its end count as null.
+    init(_ table: UnsafePointer<outlet_descriptor>) throws(Breach) {
+        let size = Int(table.pointee.struct_size)
+        let required = MemoryLayout<outlet_descriptor>.offset(of: \.destroy).map { $0 + 8 } ?? 0
+        guard size >= required else {
+            throw Breach(reason: "a descriptor of \(size) bytes, at least \(required) are needed")
+        }
+        let copy = copyTable(table, size: size, empty: outlet_descriptor())
+        id = try text(copy.id, "id", limit: 128)
+        guard PluginDescriptor.isID(id) else {
+            throw Breach(
+                reason: "the id \(String(reflecting: id)) is not made of lower-case letters, "
+                    + "digits, '.' and '-'")
+        }
+        version = try text(copy.version, "version", limit: 64)
+        guard !version.isEmpty else { throw Breach(reason: "'\(id)' has no version") }
+        let name = try text(copy.name, "name", limit: 256)
+        self.name = name.isEmpty ? id : name
+        summary = try text(copy.summary, "summary", limit: 1024)
+        vendor = try text(copy.vendor, "vendor", limit: 256)
+        url = try text(copy.url, "url", limit: 1024)
+        configurationSchema = try text(copy.config_schema, "config_schema", limit: 1 << 20)
+        guard copy.create != nil else { throw Breach(reason: "'\(id)': 'create' is null") }
+        guard copy.destroy != nil else { throw Breach(reason: "'\(id)': 'destroy' is null") }
+        permissions = try PluginDescriptor.permissions(copy)
+        exports = try PluginExport.all(copy, plugin: id)
+        functions = copy
+        self.table = table
+    }
+
+    private static func permissions(_ copy: outlet_descriptor) throws(Breach) -> [String] {
+        guard copy.permission_count > 0 else { return [] }
+        guard copy.permission_count <= 64, let list = copy.permissions else {
+            throw Breach(reason: "\(copy.permission_count) permissions, of which none can be read")
+        }
+        var permissions: [String] = []
+        for index in 0..<Int(copy.permission_count) {
+            permissions.append(try text(list[index], "permission", limit: 256))
+        }
+        return permissions
+    }
+
+    private static func isID(_ id: String) -> Bool {
+        !id.isEmpty
+            && id.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                    UInt8(ascii: "."), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+}
+
+/// A table that the other side may have compiled shorter or longer: what is there is copied, what
+/// is missing stays as in `empty`.
+func copyTable<Table>(_ table: UnsafePointer<Table>, size: Int, empty: Table) -> Table {
+    var copy = empty
+    withUnsafeMutableBytes(of: &copy) { target in
+        let count = min(size, target.count)
+        target.copyMemory(from: UnsafeRawBufferPointer(start: table, count: count))
+    }
+    return copy
+}
+
+/// A copy of a plugin's text, which must be UTF-8 and of a sane length.
+func text(
+    _ view: outlet_view, _ what: String, limit: UInt64
+) throws(PluginDescriptor.Breach) -> String {
+    guard view.len > 0 else { return "" }
+    guard view.len <= limit else {
+        throw PluginDescriptor.Breach(
+            reason: "'\(what)' has \(view.len) bytes, at most \(limit) are allowed")
+    }
+    guard let bytes = view.ptr else {
+        throw PluginDescriptor.Breach(reason: "'\(what)' is null, but has a length")
+    }
+    guard
+        let text = String(
+            validating: UnsafeBufferPointer(start: bytes, count: Int(view.len)), as: UTF8.self)
+    else { throw PluginDescriptor.Breach(reason: "'\(what)' is not UTF-8") }
+    return text
+}

@@ -1,0 +1,84 @@
+/// Why a file did not become a plugin.
+public enum PluginLoadError: Error, Equatable, Sendable {
+    /// The file cannot be opened or read; `reason` is the system's text.
+    case unreadable(path: String, reason: String)
+    /// The entry is no regular file; `kind` says what it is.
+    case notAFile(path: String, kind: String)
+    /// Somebody else could have written the file.
+    case unsafe(path: String, reason: String)
+    /// The file is no shared library, or a damaged one.
+    case invalidLibrary(path: String, reason: String)
+    /// The library is for another processor.
+    case wrongMachine(path: String, library: String, host: String)
+    /// The library exports no `outlet_module_v1`.
+    case noEntryPoint(path: String)
+    /// The plugin was built for another major version of the ABI.
+    case wrongABI(path: String, plugin: [UInt32], host: UInt32)
+    /// The plugin wants a newer minor version of the ABI.
+    case hostTooOld(path: String, wanted: UInt32, host: UInt32)
+    /// The manifest is broken, missing where one is asked for, or says something else than the
+    /// code.
+    case invalidManifest(path: String, reason: String)
+    /// The dynamic linker refused the file; `reason` is its own text.
+    case notLoadable(path: String, reason: String)
+    /// `outlet_module_v1` returned null.
+    case refused(path: String, host: UInt32)
+    /// What the plugin says of itself breaks the contract.
+    case invalidModule(path: String, reason: String)
+    /// Another plugin of that id came first.
+    case duplicate(path: String, id: String, first: String)
+    /// The configuration given for the plugin is no JSON object.
+    case invalidConfiguration(path: String, id: String, reason: String)
+    /// `create` failed; `reason` is what the plugin said.
+    case creationFailed(path: String, id: String, reason: String)
+    /// There is configuration for a plugin that is not there; `path` is the directory.
+    case unknownPlugin(path: String, id: String, known: [String])
+
+    /// The file.
+    public var path: String {
+        switch self {
+        case .unreadable(let path, _), .notAFile(let path, _), .unsafe(let path, _),
+            .invalidLibrary(let path, _), .wrongMachine(let path, _, _), .noEntryPoint(let path),
+            .wrongABI(let path, _, _), .hostTooOld(let path, _, _), .invalidManifest(let path, _),
+            .notLoadable(let path, _), .refused(let path, _), .invalidModule(let path, _),
+            .duplicate(let path, _, _), .invalidConfiguration(let path, _, _),
+            .creationFailed(let path, _, _), .unknownPlugin(let path, _, _):
+            path
+        }
+    }
+}
+
+extension PluginLoadError: CustomStringConvertible {
+    /// One line: the file, what is wrong, and the fact that proves it.
+    public var description: String { "\(path): \(what)" }
+
+    private var what: String {
+        switch self {
+        case .unreadable(_, let reason): "cannot be read: \(reason)"
+        case .notAFile(_, let kind): "not a regular file: it is \(kind)"
+        case .unsafe(_, let reason): "not safe to load: it \(reason)"
+        case .invalidLibrary(_, let reason): "not a usable shared library: \(reason)"
+        case .wrongMachine(_, let library, let host):
+            "built for another machine: \(library), this host is \(host)"
+        case .noEntryPoint: "not an Outlet plugin: no symbol 'outlet_module_v1'"
+        case .wrongABI(_, let plugin, let host):
+            "speaks another ABI: the plugin needs ABI "
+                + plugin.map(String.init).joined(separator: " or ") + ", this host has \(host)"
+        case .hostTooOld(_, let wanted, let host):
+            "needs a newer host: ABI minor \(wanted), this host has \(host)"
+        case .invalidManifest(_, let reason): "manifest is wrong: \(reason)"
+        case .notLoadable(_, let reason): "cannot be loaded: \(reason)"
+        case .refused(_, let host):
+            "refused this host: outlet_module_v1(\(host)) returned null"
+        case .invalidModule(_, let reason): "breaks the plugin contract: \(reason)"
+        case .duplicate(_, let id, let first):
+            "a second plugin '\(id)': the first is \(first), and stays"
+        case .invalidConfiguration(_, let id, let reason):
+            "configuration of '\(id)' is wrong: \(reason)"
+        case .creationFailed(_, let id, let reason): "'\(id)' could not start: \(reason)"
+        case .unknownPlugin(_, let id, let known):
+            "configuration for '\(id)': no such plugin"
+                + (known.isEmpty ? "" : "; there is \(known.joined(separator: ", "))")
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import COutletPlugin
+import OutletHTTP
+import OutletSession
+
+/// Turns files into running plugins, one after the other; the first of an id stays.
+struct PluginLoader {
+    let options: PluginHost.Options
+    private(set) var plugins: [LoadedPlugin] = []
+    private(set) var failures: [PluginLoadError] = []
+    private var used: Set<String> = []
+
+    init(options: PluginHost.Options) {
+        self.options = options
+    }
+
+    /// Loads the plugins of one file.
+    mutating func load(_ path: String) {
+        let start = Stopwatch.now
+        do throws(PluginLoadError) {
+            let file = try PluginFile(path: path, checksOwnership: options.checksOwnership)
+            if options.requiresManifest, file.manifest == nil {
+                throw PluginLoadError.invalidManifest(
+                    path: path, reason: "there is none, and this host asks for one")
+            }
+            let module = try PluginModule(file)
+            for descriptor in module.descriptors {
+                create(descriptor, file: file, abiMinor: module.abiMinor, start: start)
+            }
+        } catch {
+            failures.append(error)
+        }
+    }
+
+    /// Takes note of configuration that no plugin has asked for.
+    mutating func checkConfiguration(in place: String) {
+        for id in options.configuration.keys.sorted() where !used.contains(id) {
+            failures.append(.unknownPlugin(path: place, id: id, known: plugins.map(\.id)))
+        }
+    }
+
+    private mutating func create(
+        _ descriptor: PluginDescriptor, file: PluginFile, abiMinor: UInt32, start: UInt64
+    ) {
+        let id = descriptor.id
+        if let first = plugins.first(where: { $0.id == id }) {
+            failures.append(.duplicate(path: file.path, id: id, first: first.path))
+            return
+        }
+        used.insert(id)
+        do {
+            let instance = try PluginLoader.instance(
+                descriptor, path: file.path, configuration: options.configuration[id] ?? "{}",
+                observer: options.observer)
+            plugins.append(
+                LoadedPlugin(
+                    instance, file: file, abiMinor: abiMinor,
+                    loadDuration: Stopwatch.now - start))
+        } catch {
+            failures.append(error)
+        }
+    }
+
+    private static func instance(
+        _ descriptor: PluginDescriptor, path: String, configuration text: String,
+        observer: (any PluginObserver)?
+    ) throws(PluginLoadError) -> PluginInstance {
+        let id = descriptor.id
+        let configuration: JSONValue
+        do {
+            configuration = try JSONValue(parsing: text)
+        } catch {
+            throw .invalidConfiguration(path: path, id: id, reason: "\(error)")
+        }
+        guard configuration.objectValue != nil else {
+            throw .invalidConfiguration(path: path, id: id, reason: "not a JSON object")
+        }
+        let isSingle = descriptor.has(flag: UInt32(OUTLET_F_PER_PROCESS))
+        if isSingle, !SinglePlugins.claim(id) {
+            throw .creationFailed(
+                path: path, id: id, reason: "it allows one instance per process, and there is one")
+        }
+        let owner = PluginOwner(id: id, observer: observer)
+        owner.register()
+        do {
+            let pointer = try create(descriptor, owner: owner, text: text, configuration)
+            let instance = PluginInstance(
+                owner: owner, descriptor: descriptor, pointer: pointer,
+                hooks: hooks(descriptor, pointer))
+            owner.instance = instance
+            return instance
+        } catch {
+            owner.unregister()
+            if isSingle { SinglePlugins.release(id) }
+            throw .creationFailed(path: path, id: id, reason: error.reason)
+        }
+    }
+
+    private static func create(
+        _ descriptor: PluginDescriptor, owner: PluginOwner, text: String,
+        _ configuration: JSONValue
+    ) throws(PluginDescriptor.Breach) -> OpaquePointer {
+        guard let create = descriptor.functions.create else {
+            throw PluginDescriptor.Breach(reason: "'create' is null")
+        }
+        let context = CallContext(deadline: 0, configuration: configuration)
+        let call = HandleTable.shared.insert(context, owner: owner.number)
+        defer { HandleTable.shared.remove(call) }
+        var pointer: OpaquePointer?
+        var text = text
+        let status = text.withUTF8 { json in
+            var config = outlet_config(
+                struct_size: UInt32(MemoryLayout<outlet_config>.size), reserved: 0,
+                json: outlet_view(ptr: json.baseAddress, len: UInt64(json.count)))
+            return create(
+                descriptor.table, HostTable.pointer, outlet_owner(id: owner.handle),
+                outlet_call(id: call), &config, &pointer)
+        }
+        guard status == OUTLET_OK else {
+            throw PluginDescriptor.Breach(reason: context.reason(status))
+        }
+        guard let pointer else {
+            throw PluginDescriptor.Breach(reason: "create returned OUTLET_OK without an instance")
+        }
+        return pointer
+    }
+
+    /// The hook table, whatever its size; all null when the plugin has none.
+    private static func hooks(
+        _ descriptor: PluginDescriptor, _ pointer: OpaquePointer
+    ) -> outlet_hooks {
+        guard let table = descriptor.functions.hooks?(pointer) else { return outlet_hooks() }
+        return copyTable(
+            table, size: Int(table.pointee.struct_size), empty: outlet_hooks())
+    }
+}
+
+/// The plugins that allow one instance per process, and have it.
+enum SinglePlugins {
+    private static let running = Lock(Set<String>())
+
+    /// - Returns: Whether nobody else has it.
+    static func claim(_ id: String) -> Bool {
+        running.withLock { $0.insert(id).inserted }
+    }
+
+    static func release(_ id: String) {
+        running.withLock { _ = $0.remove(id) }
+    }
+}

@@ -1,0 +1,90 @@
+import COutletPlugin
+
+/// What the entry of a library returned, copied and checked.
+struct PluginModule {
+    /// The minor of the ABI it was compiled with.
+    let abiMinor: UInt32
+    let descriptors: [PluginDescriptor]
+
+    typealias Entry = @convention(c) (UInt32) -> UnsafePointer<outlet_module>?
+
+    /// The major and minor of the ABI that this host speaks.
+    static let abi = (major: UInt32(OUTLET_ABI_MAJOR), minor: UInt32(OUTLET_ABI_MINOR))
+
+    /// Loads a checked file and asks it for its plugins.
+    init(_ file: PluginFile) throws(PluginLoadError) {
+        let path = file.path
+        let host = PluginModule.abi
+        let majors = file.library.entryMajors
+        guard majors.contains(host.major) else {
+            throw majors.isEmpty
+                ? .noEntryPoint(path: path)
+                : .wrongABI(path: path, plugin: majors, host: host.major)
+        }
+        let library: DynamicLibrary
+        do {
+            library = try DynamicLibrary(path: path)
+        } catch {
+            throw .notLoadable(path: path, reason: error.reason)
+        }
+        guard file.isUnchanged else {
+            throw .notLoadable(path: path, reason: "the file changed while it was loaded")
+        }
+        guard let entry = library.function("outlet_module_v1", as: Entry.self) else {
+            throw .noEntryPoint(path: path)
+        }
+        guard let table = entry(host.minor) else {
+            throw .refused(path: path, host: host.minor)
+        }
+        let module = copyTable(
+            table, size: Int(table.pointee.struct_size), empty: outlet_module())
+        guard module.min_host_minor <= host.minor else {
+            throw .hostTooOld(path: path, wanted: module.min_host_minor, host: host.minor)
+        }
+        abiMinor = module.abi_minor
+        do {
+            descriptors = try PluginModule.descriptors(module)
+        } catch {
+            throw .invalidModule(path: path, reason: error.reason)
+        }
+        try PluginModule.compare(file, descriptors[0])
+    }
+
+    private static func descriptors(
+        _ module: outlet_module
+    ) throws(PluginDescriptor.Breach) -> [PluginDescriptor] {
+        guard let list = module.descriptors, 1...64 ~= module.descriptor_count else {
+            throw PluginDescriptor.Breach(
+                reason: "\(module.descriptor_count) plugins in one library, 1 to 64 are possible")
+        }
+        var descriptors: [PluginDescriptor] = []
+        for index in 0..<Int(module.descriptor_count) {
+            guard let table = list[index] else {
+                throw PluginDescriptor.Breach(reason: "descriptor \(index) is null")
+            }
+            descriptors.append(try PluginDescriptor(table))
+        }
+        return descriptors
+    }
+
+    /// The manifest decides what a plugin may do before its code runs, so the code may not differ.
+    private static func compare(
+        _ file: PluginFile, _ descriptor: PluginDescriptor
+    ) throws(PluginLoadError) {
+        guard let manifest = file.manifest else { return }
+        let pairs = [
+            ("id", manifest.id, descriptor.id),
+            ("version", manifest.version, descriptor.version),
+            (
+                "permissions", manifest.permissions.sorted().joined(separator: " "),
+                descriptor.permissions.sorted().joined(separator: " ")
+            ),
+        ]
+        for (what, manifest, code) in pairs where manifest != code {
+            throw .invalidManifest(
+                path: file.path,
+                reason: "its \(what) is \(String(reflecting: manifest)), the code's is "
+                    + String(reflecting: code))
+        }
+    }
+}

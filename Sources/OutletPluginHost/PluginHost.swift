@@ -1,0 +1,220 @@
+import Dispatch
+public import OutletProvider
+public import OutletSession
+
+/// The plugins of some directories, running in this process.
+///
+/// Give ``providerPlugins`` to a `Provider`, ``interceptor`` to a `Session`, and make the
+/// session's transport with ``transport(over:)``, so that plugins can answer requests themselves.
+/// Call ``shutDown(deadline:)-async`` before the process ends; a host that is let go of shuts
+/// down by itself, in the background.
+///
+/// Thread: any, for every member.
+public final class PluginHost: Sendable {
+    /// What a host is to accept, and whom it tells.
+    public struct Options: Sendable {
+        /// Configuration by plugin id, as JSON objects.
+        public var configuration: [String: String] = [:]
+        /// Whether files and directories that others can write to are refused; leave it on.
+        public var checksOwnership = true
+        /// Whether a plugin without a manifest is refused.
+        public var requiresManifest = false
+        /// How long a promised `adapt` or `retry` is waited for.
+        public var answerDeadline: Duration = .seconds(30)
+        /// Told what plugins do; nothing is measured without one.
+        public var observer: (any PluginObserver)?
+
+        /// The usual options.
+        public init() {}
+    }
+
+    /// The plugins that run, in the order in which their hooks are called.
+    public let plugins: [LoadedPlugin]
+    /// What could not be loaded, and why; the other plugins run.
+    public let failures: [PluginLoadError]
+    /// The plugins that take part in a provider's requests, for `Provider(plugins:)`.
+    public let providerPlugins: [any PluginType]
+    /// The plugins that adapt and retry, for `Session(interceptor:)`; `nil` when none does.
+    public let interceptor: (any RequestInterceptor)?
+    private let answers: AnswerStore
+
+    /// Loads the plugins of directories, then those of single files.
+    ///
+    /// A plugin that cannot be used is one of the ``failures``; of two with one id the first
+    /// stays. Libraries stay mapped for good, also those whose plugin failed to start.
+    ///
+    /// - Throws: ``PluginDirectoryError`` when a directory cannot be read or is not safe.
+    ///
+    /// Blocks while files are read and plugins created.
+    public static func load(
+        directories: [String], files: [String] = [], options: Options = Options()
+    ) throws(PluginDirectoryError) -> PluginHost {
+        var paths: [String] = []
+        for path in directories {
+            let directory = try PluginDirectory(
+                path: path, checksOwnership: options.checksOwnership)
+            paths += directory.candidates
+        }
+        // A path without a slash would be looked up along the linker's search path.
+        paths += files.map { $0.contains("/") ? $0 : "./\($0)" }
+        var loader = PluginLoader(options: options)
+        for path in paths { loader.load(path) }
+        loader.checkConfiguration(in: (directories + files).joined(separator: ", "))
+        return PluginHost(loader)
+    }
+
+    /// Loads the plugins of one directory.
+    ///
+    /// - Parameters:
+    ///   - directory: The directory; its `*.so` files are loaded in the order of their names.
+    ///   - configuration: Configuration by plugin id, as JSON objects.
+    ///   - observer: Told what plugins do.
+    /// - Throws: ``PluginDirectoryError``.
+    public static func load(
+        directory: String, configuration: [String: String] = [:],
+        observer: (any PluginObserver)? = nil
+    ) throws(PluginDirectoryError) -> PluginHost {
+        var options = Options()
+        options.configuration = configuration
+        options.observer = observer
+        return try load(directories: [directory], options: options)
+    }
+
+    private init(_ loader: PluginLoader) {
+        plugins = loader.plugins
+        failures = loader.failures
+        let answers = AnswerStore()
+        self.answers = answers
+        let limit = loader.options.answerDeadline.nanoseconds
+        let interceptors = plugins.map {
+            HookedInterceptor($0.instance, limit: limit, answers: answers)
+        }
+        let adapters = interceptors.filter(\.adapts)
+        let retriers = interceptors.filter(\.retries)
+        interceptor =
+            adapters.isEmpty && retriers.isEmpty
+            ? nil : Interceptor(adapters: adapters, retriers: retriers)
+        let moments: Set<PluginHook> = [.prepare, .willSend, .didReceive, .process]
+        providerPlugins = plugins.filter { !moments.isDisjoint(with: $0.hooks) }
+            .map { HookedPlugin($0.instance, answers: answers) }
+    }
+
+    deinit {
+        for plugin in plugins { plugin.instance.shutDown(deadline: .now() + .seconds(5)) { _ in } }
+    }
+
+    /// A transport that plays the answers of plugins, and passes everything else on.
+    ///
+    /// Without it, `request_answer` is refused with `OUTLET_E_UNSUPPORTED`.
+    public func transport(over network: any Transport) -> any Transport {
+        answers.serve()
+        return AnsweringTransport(network, answers: answers)
+    }
+
+    // MARK: Functions
+
+    /// Calls a function that a plugin exports.
+    ///
+    /// - Parameters:
+    ///   - name: The plugin's id, a dot, and the function's name.
+    ///   - arguments: One for each parameter; whole numbers fit all kinds of numbers.
+    /// - Throws: ``PluginCallError``.
+    ///
+    /// Blocks as long as the function does, and, unless the plugin allows overlap, as long as its
+    /// hooks do.
+    public func call(
+        _ name: String, _ arguments: [PluginValue] = []
+    ) throws(PluginCallError) -> PluginValue {
+        let (plugin, export) = try function(name)
+        return try plugin.caller.call(export, arguments)
+    }
+
+    /// Calls a function with texts, as from a command line; each is read as the kind wanted.
+    ///
+    /// - Throws: ``PluginCallError``.
+    public func call(
+        _ name: String, parsing arguments: [String]
+    ) throws(PluginCallError) -> PluginValue {
+        let (plugin, export) = try function(name)
+        return try plugin.caller.call(export, parsing: arguments)
+    }
+
+    private func function(
+        _ name: String
+    ) throws(PluginCallError) -> (LoadedPlugin, PluginExport) {
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex,
+            name.index(after: dot) != name.endIndex
+        else { throw .malformedName(name) }
+        let id = String(name[..<dot])
+        let function = String(name[name.index(after: dot)...])
+        guard let plugin = plugins.first(where: { $0.id == id }) else {
+            throw .unknownPlugin(id, known: plugins.map(\.id))
+        }
+        let exports = plugin.instance.descriptor.exports
+        guard let export = exports.first(where: { $0.name == function }) else {
+            throw .unknownFunction(function, plugin: id, known: exports.map(\.name))
+        }
+        return (plugin, export)
+    }
+
+    // MARK: The end
+
+    /// Ends all plugins: no more calls, pending answers fail, then `quiesce`, then `destroy`.
+    ///
+    /// - Parameter deadline: How long to wait for plugins that take their time; those that take
+    ///   longer are abandoned: never destroyed, never called again.
+    /// - Returns: The ids of those that were abandoned.
+    @discardableResult
+    public func shutDown(deadline: Duration = .seconds(5)) async -> [String] {
+        await withUnsafeContinuation { continuation in
+            shutDown(deadline: deadline) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// As ``shutDown(deadline:)-async``, blocking the caller.
+    ///
+    /// Never call it from inside a plugin's hook or an observer: it would wait for itself until
+    /// the deadline.
+    @discardableResult
+    public func shutDownAndWait(deadline: Duration = .seconds(5)) -> [String] {
+        let abandoned = Lock([String]())
+        let done = DispatchSemaphore(value: 0)
+        shutDown(deadline: deadline) { ids in
+            abandoned.withLock { $0 = ids }
+            done.signal()
+        }
+        done.wait()
+        return abandoned.withLock { $0 }
+    }
+
+    private func shutDown(
+        deadline: Duration, completion: @escaping @Sendable ([String]) -> Void
+    ) {
+        let group = DispatchGroup()
+        let abandoned = AbandonedPlugins()
+        let time = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
+        for plugin in plugins {
+            group.enter()
+            plugin.instance.shutDown(deadline: time) { outcome in
+                if case .abandoned = outcome { abandoned.ids.withLock { $0.append(plugin.id) } }
+                group.leave()
+            }
+        }
+        group.notify(queue: .global()) { completion(abandoned.ids.withLock { $0.sorted() }) }
+    }
+}
+
+/// Gathers who did not end in time.
+private final class AbandonedPlugins: Sendable {
+    let ids = Lock([String]())
+}
+
+extension Duration {
+    /// In nanoseconds, 0 for negative ones.
+    var nanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        return overflow ? .max : whole &+ UInt64(attoseconds / 1_000_000_000)
+    }
+}

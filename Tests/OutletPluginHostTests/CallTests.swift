@@ -1,0 +1,113 @@
+import OutletPluginHost
+import Testing
+
+@Suite struct CallTests {
+    private let host: PluginHost
+    private let folder: PluginFolder
+
+    init() throws {
+        folder = try PluginFolder(
+            faulty: "Obliging", samples: ["librequest-id.so", "libpacer.so"])
+        host = try folder.load(configuration: ["dev.outlet.request-id": #"{"prefix": "ab-"}"#])
+    }
+
+    @Test func `text goes in and comes out`() throws {
+        #expect(
+            try host.call("dev.outlet.request-id.format", ["7"]) == .text("X-Request-ID: ab-7"))
+    }
+
+    @Test func `a function without arguments gives another result each time`() throws {
+        let first = try host.call("dev.outlet.request-id.next")
+        let second = try host.call("dev.outlet.request-id.next")
+        #expect(first != second)
+        #expect(first.description.hasPrefix("ab-") && first.description.utf8.count == 35)
+        #expect(try host.call("dev.outlet.request-id.count") == .uint(2))
+    }
+
+    @Test func `every kind of argument arrives as it was given`() throws {
+        let arguments: [PluginValue] = [
+            true, -5, .uint(4_000_000_000), -5_000_000_000, .uint(18_000_000_000_000_000_000), 0.5,
+        ]
+        #expect(try host.call("faulty.obliging.all", arguments) == "right")
+    }
+
+    @Test func `every kind of argument can be given as text`() throws {
+        let result = try host.call(
+            "faulty.obliging.all",
+            parsing: ["true", "-5", "4000000000", "-5000000000", "18000000000000000000", "0.5"])
+        #expect(result == "right")
+    }
+
+    @Test func `every kind of result comes back`() throws {
+        #expect(try host.call("faulty.obliging.negative") == -7)
+        #expect(try host.call("faulty.obliging.is_empty", [""]) == true)
+        #expect(try host.call("faulty.obliging.is_empty", ["x"]) == false)
+        #expect(try host.call("faulty.obliging.motto") == "obliging")
+        #expect(try host.call("faulty.obliging.half", [5]) == 2.5)
+    }
+
+    @Test func `a Swift plugin's function is called like any other`() throws {
+        #expect(try host.call("dev.outlet.pacer.delay_ms", [1]) == 200)
+        #expect(try host.call("dev.outlet.pacer.delay_ms", parsing: ["3"]) == -1)
+    }
+
+    @Test func `a function's own failure carries its words`() {
+        #expect(
+            throws: PluginCallError.failed(
+                PluginError(
+                    plugin: "dev.outlet.request-id", hook: .call, kind: .failed,
+                    message: "the id is empty"))
+        ) { try host.call("dev.outlet.request-id.format", [""]) }
+    }
+
+    private func error(_ name: String, _ arguments: [PluginValue] = []) -> String {
+        do {
+            return "no error, but \(try host.call(name, arguments))"
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test func `wrong names say what there is`() {
+        #expect(error("next") == "next: not of the form PLUGIN-ID.FUNCTION")
+        #expect(
+            error("dev.outlet.requestid.next")
+                == "dev.outlet.requestid: no such plugin; there is faulty.obliging, "
+                + "dev.outlet.pacer, dev.outlet.request-id")
+        #expect(
+            error("dev.outlet.request-id.nxt")
+                == "dev.outlet.request-id.nxt: no such function; there is next, format, count")
+    }
+
+    @Test func `wrong arguments say what is wanted`() {
+        #expect(
+            error("dev.outlet.request-id.format")
+                == "dev.outlet.request-id.format(text) -> text: called with 0 arguments")
+        #expect(
+            error("dev.outlet.request-id.format", [1])
+                == "dev.outlet.request-id.format(text) -> text: argument 1 is not text: it is a "
+                + "whole number, \"1\"")
+        #expect(
+            error("faulty.obliging.half", ["2"])
+                == "faulty.obliging.half(number) -> number: argument 1 is not number: it is a "
+                + "text, \"2\"")
+        #expect(
+            throws: PluginCallError.wrongType(
+                declaration: "dev.outlet.pacer.delay_ms(int64) -> int64", position: 1,
+                wanted: "int64", given: "\"two\"")
+        ) { try host.call("dev.outlet.pacer.delay_ms", parsing: ["two"]) }
+    }
+
+    @Test func `a number that does not fit is refused`() {
+        #expect(
+            error("faulty.obliging.all", [true, 5_000_000_000, 1, 1, 1, 1]).contains(
+                "argument 2 is not int32"))
+    }
+
+    @Test func `a plugin that was shut down is not called`() async {
+        await host.shutDown()
+        #expect(
+            error("dev.outlet.request-id.next")
+                == "plugin dev.outlet.request-id: call is not available: it was shut down")
+    }
+}

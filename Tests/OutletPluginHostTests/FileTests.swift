@@ -1,0 +1,172 @@
+import FoundationEssentials
+import Glibc
+import OutletPluginHost
+import OutletTestSupport
+import Testing
+
+@Suite struct FileTests {
+    private func failures(in folder: PluginFolder) throws -> [String] {
+        let host = try folder.load()
+        #expect(host.plugins.isEmpty)
+        return host.failures.map { String($0.description.dropFirst($0.path.count + 2)) }
+    }
+
+    @Test func `a library cut off anywhere is an error, never a crash`() throws {
+        let whole = try Data(contentsOf: URL(filePath: Products.path("librequest-id.so")))
+        let folder = try PluginFolder()
+        for part in 0..<64 {
+            let length = whole.count * part / 64
+            let path = try folder.directory.write(Array(whole.prefix(length)), to: "cut.so")
+            chmod(path, 0o755)
+            let failures = try failures(in: folder)
+            #expect(failures.count == 1, "at \(length) of \(whole.count) bytes")
+            let isNamed = failures.allSatisfy {
+                $0.hasPrefix("not a usable shared library: ")
+            }
+            #expect(isNamed, "\(failures)")
+        }
+    }
+
+    @Test func `a library with its last byte missing is an error`() throws {
+        let whole = try Data(contentsOf: URL(filePath: Products.path("librequest-id.so")))
+        let folder = try PluginFolder()
+        chmod(try folder.directory.write(Array(whole.dropLast()), to: "cut.so"), 0o755)
+        let failure = try #require(try failures(in: folder).first)
+        #expect(failure.contains("the section header table ends at byte \(whole.count)"))
+    }
+
+    @Test(
+        arguments: [
+            ([], "not a usable shared library: the file is empty"),
+            (Array("garbage".utf8), "not a usable shared library: it is not an ELF file"),
+            ([0x7F, 0x45], "not a usable shared library: it is not an ELF file"),
+            (
+                [0x7F, 0x45, 0x4C, 0x46, 2, 1, 1],
+                "not a usable shared library: the ELF header ends at byte 64, the file at byte 7: it "
+                    + "is truncated or damaged"
+            ),
+        ] as [([UInt8], String)])
+    func `what is no library is an error`(content: [UInt8], error: String) throws {
+        let folder = try PluginFolder()
+        chmod(try folder.directory.write(content, to: "x.so"), 0o755)
+        #expect(try failures(in: folder) == [error])
+    }
+
+    @Test(arguments: [
+        (18, 183, "built for another machine: aarch64, this host is x86-64"),
+        (18, 3, "built for another machine: x86 (32 bits), this host is x86-64"),
+        (4, 1, "not a usable shared library: it is for 32 bits, this host is for 64"),
+        (16, 2, "not a usable shared library: it is a program; link it with -shared"),
+        (16, 1, "not a usable shared library: it is an object file; link it with -shared"),
+        (5, 2, "not a usable shared library: it is big-endian or of an unknown ELF version"),
+    ])
+    func `a library of another kind says which`(offset: Int, byte: UInt8, error: String) throws {
+        var bytes = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
+        bytes[offset] = byte
+        let folder = try PluginFolder()
+        chmod(try folder.directory.write(bytes, to: "x.so"), 0o755)
+        #if arch(x86_64)
+            #expect(try failures(in: folder) == [error])
+        #else
+            #expect(try failures(in: folder).count == 1)
+        #endif
+    }
+
+    @Test func `damaged headers are errors, wherever the damage is`() throws {
+        let whole = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
+        let folder = try PluginFolder()
+        // Each of the header's offsets and counts in turn becomes as large as it can be.
+        for (offset, length) in [(32, 8), (40, 8), (54, 2), (56, 2), (58, 2), (60, 2), (62, 2)] {
+            var bytes = whole
+            for index in offset..<offset + length { bytes[index] = 0xFF }
+            chmod(try folder.directory.write(bytes, to: "x.so"), 0o755)
+            #expect(try failures(in: folder).count == 1, "at \(offset)")
+        }
+    }
+
+    @Test func `directories, FIFOs and links named like plugins are errors`() throws {
+        let folder = try PluginFolder()
+        mkdir(folder.directory.path("a.so"), 0o755)
+        mkfifo(folder.directory.path("b.so"), 0o600)
+        symlink("nowhere", folder.directory.path("c.so"))
+        symlink(try Products.path("librequest-id.so"), folder.directory.path("d.so"))
+        #expect(
+            try failures(in: folder) == [
+                "not a regular file: it is a directory", "not a regular file: it is a FIFO",
+                "not a regular file: it is a symbolic link; copy the file instead",
+                "not a regular file: it is a symbolic link; copy the file instead",
+            ])
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "root may read everything"))
+    func `a file that cannot be read is an error`() throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        chmod(folder.directory.path("librequest-id.so"), 0)
+        #expect(try failures(in: folder) == ["cannot be read: Permission denied"])
+    }
+
+    @Test func `a file that others can write is refused`() throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        chmod(folder.directory.path("librequest-id.so"), 0o666)
+        #expect(
+            try failures(in: folder) == [
+                "not safe to load: it is writable by all users (mode 666); chmod go-w"
+            ])
+    }
+
+    @Test func `a directory that others can write is refused`() throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        chmod(folder.path, 0o770)
+        #expect(
+            throws: PluginDirectoryError.unsafe(
+                path: folder.path, reason: "is writable by its group (mode 770); chmod go-w")
+        ) { try folder.load() }
+    }
+
+    @Test func `a directory below one that others can write is refused`() throws {
+        let folder = try PluginFolder()
+        let inner = folder.directory.path("inner")
+        mkdir(inner, 0o755)
+        chmod(folder.path, 0o777)
+        #expect(throws: PluginDirectoryError.self) {
+            try PluginHost.load(directory: inner)
+        }
+    }
+
+    @Test func `a directory that is missing or none says why`() throws {
+        let folder = try PluginFolder()
+        let missing = folder.directory.path("missing")
+        #expect(
+            throws: PluginDirectoryError.unreadable(
+                path: missing, reason: "No such file or directory")
+        ) { try PluginHost.load(directory: missing) }
+        let file = try folder.directory.write("", to: "file")
+        #expect(
+            throws: PluginDirectoryError.unreadable(path: file, reason: "Not a directory")
+        ) { try PluginHost.load(directory: file) }
+    }
+
+    @Test func `only visible files that end in .so are looked at`() throws {
+        let folder = try PluginFolder()
+        for name in ["README", "x.so.1", ".hidden.so", "so"] {
+            try folder.directory.write("garbage", to: name)
+        }
+        let host = try folder.load()
+        #expect(host.plugins.isEmpty && host.failures.isEmpty)
+    }
+
+    @Test func `the search path is the variable's, or the user's and the system's`() {
+        #expect(
+            PluginSearchPath.directories(environment: ["OUTLET_PLUGIN_PATH": "/a:b:/c"])
+                == ["/a", "/c"])
+        #expect(
+            PluginSearchPath.directories(environment: ["HOME": "/home/u"]) == [
+                "/home/u/.local/share/outlet/plugins", "/usr/local/lib/outlet/plugins",
+                "/usr/lib/outlet/plugins",
+            ])
+        #expect(
+            PluginSearchPath.directories(environment: ["XDG_DATA_HOME": "data"]) == [
+                "/usr/local/lib/outlet/plugins", "/usr/lib/outlet/plugins",
+            ])
+    }
+}

@@ -1,0 +1,189 @@
+import Testing
+
+@testable import OutletPluginHost
+
+@Suite struct LifecycleTests {
+    @Test func `an idle plugin is quiesced at once, then destroyed`() {
+        var life = PluginLifecycle()
+        #expect(life.stop() == .callQuiesce)
+        #expect(life.quiesceReturned(isPending: false) == .callDestroy)
+        #expect(life.state == .closed)
+    }
+
+    @Test func `a busy plugin is quiesced when its last call is out`() {
+        var life = PluginLifecycle()
+        #expect(life.enter() == true)
+        #expect(life.enter() == true)
+        #expect(life.stop() == .nothing)
+        #expect(life.enter() == false)
+        #expect(life.leave() == .nothing)
+        #expect(life.leave() == .callQuiesce)
+    }
+
+    @Test func `stopping twice destroys once`() {
+        var life = PluginLifecycle()
+        #expect(life.stop() == .callQuiesce)
+        #expect(life.stop() == .nothing)
+        #expect(life.quiesceReturned(isPending: false) == .callDestroy)
+        #expect(life.stop() == .nothing)
+        #expect(life.quiesceReturned(isPending: false) == .nothing)
+    }
+
+    @Test func `an answer that comes before quiesce returns destroys after it`() {
+        var life = PluginLifecycle()
+        _ = life.stop()
+        #expect(life.quiesced() == .nothing)
+        #expect(life.quiesceReturned(isPending: true) == .callDestroy)
+    }
+
+    @Test func `an answer that comes later destroys then`() {
+        var life = PluginLifecycle()
+        _ = life.stop()
+        #expect(life.quiesceReturned(isPending: true) == .nothing)
+        #expect(life.quiesced() == .callDestroy)
+        #expect(life.quiesced() == nil)
+    }
+
+    @Test func `an answer that nobody asked for is a breach`() {
+        var life = PluginLifecycle()
+        #expect(life.quiesced() == nil)
+        #expect(life.state == .serving(calls: 0))
+    }
+
+    @Test func `past the deadline a plugin is abandoned for good`() {
+        var life = PluginLifecycle()
+        _ = life.enter()
+        _ = life.stop()
+        #expect(life.deadlinePassed() == true)
+        #expect(life.deadlinePassed() == false)
+        #expect(life.leave() == .nothing)
+        #expect(life.quiesceReturned(isPending: false) == .nothing)
+        #expect(life.quiesced() == nil)
+        #expect(life.enter() == false)
+        #expect(life.state == .abandoned)
+    }
+
+    @Test func `a destroyed plugin is not abandoned`() {
+        var life = PluginLifecycle()
+        _ = life.stop()
+        _ = life.quiesceReturned(isPending: false)
+        #expect(life.deadlinePassed() == false)
+    }
+}
+
+@Suite struct CompletionMachineTests {
+    private typealias Machine = CompletionMachine<Int>
+
+    private func delivered(_ action: Machine.Action) -> Int? {
+        if case .deliver(let answer) = action { answer } else { nil }
+    }
+
+    private func isRefused(_ action: Machine.Action, breach: Bool) -> Bool {
+        if case .refuse(breach) = action { true } else { false }
+    }
+
+    @Test func `an answer inside the hook is delivered after it`() {
+        var machine = Machine()
+        #expect(delivered(machine.settle(1)) == nil)
+        #expect(delivered(machine.hookReturned(nil)) == 1)
+    }
+
+    @Test func `an answer inside the hook wins over its status`() {
+        var machine = Machine()
+        _ = machine.settle(1)
+        #expect(delivered(machine.hookReturned(2)) == 1)
+    }
+
+    @Test func `a hook that promises nothing is answered by its status`() {
+        var machine = Machine()
+        #expect(delivered(machine.hookReturned(2)) == 2)
+        #expect(isRefused(machine.settle(1), breach: true))
+    }
+
+    @Test func `a promised answer is delivered once`() {
+        var machine = Machine()
+        #expect(delivered(machine.hookReturned(nil)) == nil)
+        #expect(delivered(machine.settle(1)) == 1)
+        #expect(isRefused(machine.settle(2), breach: true))
+        #expect(delivered(machine.cancel(3)) == nil)
+    }
+
+    @Test func `a second answer inside the hook is a breach`() {
+        var machine = Machine()
+        _ = machine.settle(1)
+        #expect(isRefused(machine.settle(2), breach: true))
+        #expect(delivered(machine.hookReturned(nil)) == 1)
+    }
+
+    @Test func `an answer after the host gave up is no breach`() {
+        var machine = Machine()
+        _ = machine.hookReturned(nil)
+        #expect(delivered(machine.cancel(3)) == 3)
+        #expect(isRefused(machine.settle(1), breach: false))
+        #expect(delivered(machine.hookReturned(4)) == nil)
+    }
+}
+
+@Suite struct HandleTableTests {
+    private final class Thing: Sendable {}
+    private final class Other: Sendable {}
+
+    @Test func `a handle finds its object until it is removed`() {
+        let table = HandleTable()
+        let thing = Thing()
+        let id = table.insert(thing, owner: 0)
+        #expect(table.find(id, as: Thing.self) === thing)
+        table.remove(id)
+        #expect(table.find(id, as: Thing.self) == nil)
+    }
+
+    @Test func `a slot that is used again has another handle`() {
+        let table = HandleTable()
+        let first = table.insert(Thing(), owner: 0)
+        table.remove(first)
+        let second = table.insert(Thing(), owner: 0)
+        #expect(first != second)
+        #expect(table.find(first, as: Thing.self) == nil)
+        #expect(table.find(second, as: Thing.self) != nil)
+        table.remove(first)
+        #expect(table.find(second, as: Thing.self) != nil)
+    }
+
+    @Test func `a handle of another kind finds nothing`() {
+        let table = HandleTable()
+        let id = table.insert(Thing(), owner: 0)
+        #expect(table.find(id, as: Other.self) == nil)
+    }
+
+    @Test func `zero and numbers out of the blue find nothing`() {
+        let table = HandleTable()
+        _ = table.insert(Thing(), owner: 0)
+        for id in [0, 1, UInt64.max, 1 << 48, 0xFF_FFFF] {
+            #expect(table.find(id, as: Thing.self) == nil)
+            #expect(table.owner(of: id) == nil)
+        }
+    }
+
+    @Test func `a removed handle still tells its owner`() {
+        let table = HandleTable()
+        let owner = PluginOwner(id: "a", observer: nil)
+        let number = table.number(owner)
+        let id = table.insert(Thing(), owner: number)
+        table.remove(id)
+        #expect(table.owner(of: id) === owner)
+    }
+
+    @Test func `an object lives as long as somebody uses it`() {
+        let table = HandleTable()
+        weak var weakThing: Thing?
+        do {
+            let id = table.insert(Thing(), owner: 0)
+            let pinned = table.find(id, as: Thing.self)
+            weakThing = pinned
+            table.remove(id)
+            #expect(weakThing != nil)
+            withExtendedLifetime(pinned) {}
+        }
+        #expect(weakThing == nil)
+    }
+}

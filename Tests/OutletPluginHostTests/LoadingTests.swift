@@ -1,0 +1,155 @@
+import FoundationEssentials
+import Glibc
+import OutletPluginHost
+import OutletTestSupport
+import Testing
+
+@Suite struct LoadingTests {
+    /// Loads one faulty plugin beside a good one, and gives the error without the path.
+    private func failure(of name: String) throws -> String {
+        let folder = try PluginFolder(faulty: name, samples: ["librequest-id.so"])
+        let host = try folder.load()
+        #expect(host.plugins.map(\.id) == ["dev.outlet.request-id"])
+        let failure = try #require(host.failures.first)
+        #expect(host.failures.count == 1)
+        let path = "\(folder.path)/libFaulty\(name).so"
+        #expect(failure.path == path)
+        #expect(failure.description.hasPrefix("\(path): "))
+        return String(failure.description.dropFirst(path.count + 2))
+    }
+
+    @Test(arguments: [
+        ("NoEntry", "not an Outlet plugin: no symbol 'outlet_module_v1'"),
+        ("FutureABI", "speaks another ABI: the plugin needs ABI 2, this host has 1"),
+        ("NullModule", "refused this host: outlet_module_v1(0) returned null"),
+        ("NewerHost", "needs a newer host: ABI minor 99, this host has 0"),
+        ("CreateFails", "'faulty.create-fails' could not start: no licence in /etc/faulty"),
+        (
+            "CreateNothing",
+            "'faulty.create-nothing' could not start: create returned OUTLET_OK without an "
+                + "instance"
+        ),
+        ("NoCreate", "breaks the plugin contract: 'faulty.no-create': 'create' is null"),
+        (
+            "ShortDescriptor",
+            "breaks the plugin contract: a descriptor of 24 bytes, at least 192 are needed"
+        ),
+        (
+            "BadID",
+            "breaks the plugin contract: the id \"Faulty ID!\" is not made of lower-case letters, "
+                + "digits, '.' and '-'"
+        ),
+        (
+            "BadSignature",
+            "breaks the plugin contract: 'faulty.bad-signature.f': signature \"q(s)\": unknown "
+                + "letter 'q'"
+        ),
+        (
+            "LyingManifest",
+            "manifest is wrong: its id is \"faulty.harmless\", the code's is "
+                + "\"faulty.lying-manifest\""
+        ),
+    ])
+    func `each fault is an error of its own, and the others still load`(
+        name: String, error: String
+    ) throws {
+        #expect(try failure(of: name) == error)
+    }
+
+    @Test func `a missing symbol is named`() throws {
+        let error = try failure(of: "MissingSymbol")
+        #expect(error.hasPrefix("cannot be loaded: undefined symbol: outlet_faulty_nowhere; "))
+    }
+
+    @Test func `a broken manifest stops a plugin before any of its code runs`() throws {
+        // Its constructor would end the process.
+        let error = try failure(of: "BrokenManifest")
+        #expect(error.hasPrefix("manifest is wrong: not JSON: "))
+    }
+
+    @Test func `a plugin without a manifest is refused where one is asked for`() throws {
+        let folder = try PluginFolder(faulty: "Obliging", samples: ["librequest-id.so"])
+        var options = PluginHost.Options()
+        options.requiresManifest = true
+        let host = try PluginHost.load(directories: [folder.path], options: options)
+        #expect(host.plugins.map(\.id) == ["dev.outlet.request-id"])
+        #expect(
+            host.failures == [
+                .invalidManifest(
+                    path: "\(folder.path)/libFaultyObliging.so",
+                    reason: "there is none, and this host asks for one")
+            ])
+    }
+
+    @Test func `of two plugins with one id the first by name stays`() throws {
+        let folder = try PluginFolder()
+        let first = try folder.copy("librequest-id.so", as: "a.so")
+        let second = try folder.copy("librequest-id.so", as: "b.so")
+        let host = try folder.load()
+        #expect(host.plugins.map(\.path) == [first])
+        #expect(
+            host.failures == [
+                .duplicate(path: second, id: "dev.outlet.request-id", first: first)
+            ])
+    }
+
+    @Test func `configuration that is not a JSON object is refused by name`() throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        let host = try folder.load(configuration: ["dev.outlet.request-id": "[1]"])
+        #expect(host.plugins.isEmpty)
+        #expect(
+            host.failures == [
+                .invalidConfiguration(
+                    path: "\(folder.path)/librequest-id.so", id: "dev.outlet.request-id",
+                    reason: "not a JSON object")
+            ])
+    }
+
+    @Test func `configuration for a plugin that is not there is an error`() throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        let host = try folder.load(configuration: ["dev.outlet.request-if": "{}"])
+        #expect(
+            host.failures.map(\.description) == [
+                "\(folder.path): configuration for 'dev.outlet.request-if': no such plugin; there "
+                    + "is dev.outlet.request-id"
+            ])
+    }
+
+    @Test func `a plugin's own objection to its configuration is shown`() throws {
+        let folder = try PluginFolder(samples: ["libpacer.so"])
+        let host = try folder.load(configuration: ["dev.outlet.pacer": #"{"maxAttempts": "x"}"#])
+        #expect(
+            host.failures.map(\.description) == [
+                "\(folder.path)/libpacer.so: 'dev.outlet.pacer' could not start: configuration: "
+                    + "\"maxAttempts\": not a whole number: x"
+            ])
+    }
+
+    @Test func `a Swift plugin, a C plugin and one built by cc alone run together`() throws {
+        let folder = try PluginFolder(samples: ["libpacer.so", "librequest-id.so"])
+        try folder.copy("libpacer.so", as: "z-second-swift.so")
+        let host = try folder.load()
+        #expect(host.plugins.map(\.id) == ["dev.outlet.pacer", "dev.outlet.request-id"])
+        // The second copy of the Swift plugin was mapped and asked: its id came second.
+        #expect(
+            host.failures.map(\.path) == ["\(folder.path)/z-second-swift.so"])
+        #expect(try host.call("dev.outlet.pacer.delay_ms", [2]) == .int(400))
+    }
+
+    @Test func `what a plugin says of itself can be read`() throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        let plugin = try #require(try folder.load().plugins.first)
+        #expect(plugin.name == "Request ID")
+        #expect(plugin.version == "1.0.0")
+        #expect(plugin.abi == "1.0")
+        #expect(plugin.hooks == [.prepare])
+        #expect(plugin.manifest?.id == plugin.id)
+        #expect(
+            plugin.functions.map(\.declaration) == [
+                "() -> text", "(text) -> text", "() -> uint64",
+            ])
+        #expect(plugin.isConcurrent && plugin.isNonblocking && !plugin.makesThreads)
+        #expect(plugin.neededLibraries.contains("libc.so.6"))
+        #expect(plugin.loadDuration > 0)
+    }
+}

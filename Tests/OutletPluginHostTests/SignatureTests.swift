@@ -1,0 +1,30 @@
+import Testing
+
+@testable import OutletPluginHost
+
+@Suite struct SignatureTests {
+    @Test(arguments: [
+        ("v()", "() -> nothing"), ("e(cso)", "(text) -> text"),
+        ("l(sL)", "(text, uint64) -> int64"),
+        ("b(d)", "(number) -> boolean"), ("e(c)", "() -> nothing"), ("s()", "() -> text"),
+        ("I(iiiiiiii)", "(int32, int32, int32, int32, int32, int32, int32, int32) -> uint32"),
+    ])
+    func `a signature reads as a declaration`(text: String, declaration: String) throws {
+        let signature = try Signature(text)
+        #expect(signature.declaration == declaration)
+        #expect(signature.description == text)
+    }
+
+    @Test(arguments: [
+        ("", "empty"), ("l", "not of the form result(arguments)"),
+        ("l(", "not of the form result(arguments)"), ("l()x", "not of the form result(arguments)"),
+        ("q()", "unknown letter 'q'"), ("l(é)", "unknown letter 'é'"),
+        ("l(v)", "'v' cannot be an argument"), ("l(e)", "'e' cannot be an argument"),
+        ("o()", "'o' cannot be a result"), ("e(cc)", "'c' comes twice"),
+        ("e(oo)", "'o' comes twice"), ("l(o)", "with 'o' the result must be 'e'"),
+        ("l(lllllllll)", "9 arguments, at most 8"),
+    ])
+    func `what is no signature says why`(text: String, reason: String) {
+        #expect(throws: Signature.Malformed(reason: reason)) { try Signature(text) }
+    }
+}
