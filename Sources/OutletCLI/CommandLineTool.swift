@@ -37,14 +37,23 @@ public enum CommandLineTool {
         _ arguments: ParsedArguments, _ console: Console
     ) async throws -> ExitCode {
         if arguments.isOn(.version) { return try VersionCommand(console: console).run() }
-        if arguments.isOn(.help) || arguments.verb == .help {
+        if arguments.isOn(.help) {
             return try HelpCommand(arguments: arguments, console: console).run()
         }
         switch arguments.verb {
         case .request:
             let command = try RequestCommand(arguments: arguments, console: console)
             return await Interruption.run(command.run)
-        case .pluginsList, .pluginsInspect, .pluginsCall, .demo, .help: return .ok
+        case .pluginsList:
+            return try await PluginsListCommand(arguments: arguments, console: console).run()
+        case .pluginsInspect:
+            return try await PluginsInspectCommand(arguments: arguments, console: console).run()
+        case .pluginsCall:
+            return try await PluginsCallCommand(arguments: arguments, console: console).run()
+        case .demo:
+            let command = try DemoCommand(arguments: arguments, console: console)
+            return await Interruption.run(command.run)
+        case .help: return try HelpCommand(arguments: arguments, console: console).run()
         }
     }
 }

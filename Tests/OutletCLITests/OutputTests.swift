@@ -173,7 +173,8 @@ import Testing
         exchange.body = Data(body.utf8)
         exchange.metrics = TransferMetrics()
         exchange.actions = [
-            PluginAction(plugin: "p", hook: "prepare", effect: "+ A: b", microseconds: 3)
+            PluginAction(
+                plugin: "p", hook: "prepare", effects: ["+ A: b"], failure: nil, microseconds: 3)
         ]
         return exchange
     }

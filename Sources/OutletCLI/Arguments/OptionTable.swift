@@ -9,7 +9,10 @@ enum OptionTable {
     private static let plugins = [
         Option(
             .plugins, value: "DIR", repeats: true, .plugins, verbs: pluginVerbs,
-            "Loads the plugins (.so files) of a directory; may be given often.")
+            "Loads the plugins (.so files) of a directory, or one file; may be given often."),
+        Option(
+            .pluginConfig, value: "ID=JSON", repeats: true, .plugins, verbs: pluginVerbs,
+            "Configures a plugin with a JSON object; may be given often."),
     ]
 
     private static let request = [

@@ -3,13 +3,11 @@ import Outlet
 
 /// The settings of the session that a command line asks for.
 enum SessionOptions {
-    /// - Parameter environment: For `OUTLET_DEBUG`.
     static func configuration(
-        _ arguments: ParsedArguments, environment: [String: String]
+        _ arguments: ParsedArguments
     ) throws(CommandError) -> SessionConfiguration {
         var configuration = SessionConfiguration()
         configuration.headers = defaultHeaders
-        configuration.logsWire = ["1", "true", "yes"].contains(environment["OUTLET_DEBUG"] ?? "")
         if let seconds = try seconds(arguments, .timeout) {
             configuration.timeoutIntervalForResource = seconds
             // The time in all is what was asked for; a stall within it is no reason to end.
@@ -105,20 +103,5 @@ enum SessionOptions {
             throw .usage("--\(id.rawValue): \(path): no such file")
         }
         return path
-    }
-
-    /// Where the authorities come from, for people.
-    static func certificateAuthority(
-        _ configuration: SessionConfiguration, environment: [String: String]
-    ) -> String {
-        guard configuration.verifiesCertificates else { return "not verified (--verify=no)" }
-        switch configuration.certificateAuthorities {
-        case .file(let path), .directory(let path): return path
-        case .system: break
-        }
-        let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].compactMap { name in
-            environment[name].flatMap { $0.isEmpty ? nil : "\(name)=\($0)" }
-        }
-        return named.isEmpty ? "the system's" : named.joined(separator: ", ")
     }
 }

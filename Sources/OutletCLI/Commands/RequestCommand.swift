@@ -7,6 +7,8 @@ struct RequestCommand: Sendable {
     private let configuration: SessionConfiguration
     private let output: OutputOptions
     private let followsRedirects: Bool
+    private let loading: PluginLoading
+    private let isVerbose: Bool
     private let console: Console
 
     /// Looks at the whole command line, and reads stdin if it gives the body.
@@ -16,29 +18,45 @@ struct RequestCommand: Sendable {
         self.console = console
         output = try OutputOptions(
             arguments, isTerminal: console.outputIsTerminal, style: console.outputStyle)
-        var configuration = try SessionOptions.configuration(
-            arguments, environment: console.environment)
+        var configuration = try SessionOptions.configuration(arguments)
         let asked = try RequestArguments(arguments, readFile: readFile)
         for name in asked.unsetHeaders { configuration.headers.remove(name: name) }
         let input = try RequestCommand.input(asked, arguments, console)
         request = RequestCommand.request(asked, input: input)
         self.configuration = configuration
         followsRedirects = arguments.isOn(.follow)
+        isVerbose = arguments.isOn(.verbose)
+        loading = try PluginLoading(arguments, environment: console.environment)
     }
 
     func run() async -> ExitCode {
-        let session = Session(
-            configuration: configuration,
-            redirectHandler: followsRedirects ? .follow : .doNotFollow)
-        let sender = RequestSender(session: session, plugins: nil)
+        let service: RequestService
+        do {
+            service = try makeService()
+        } catch {
+            console.report(error)
+            return error.exitCode
+        }
         let progress = ProgressReporter(console: console)
-        var exchange = await sender.send(request)
+        var exchange = await service.sender.send(request)
         progress.stop()
         if request.url?.scheme?.lowercased() == "https" {
-            exchange.certificateAuthority = SessionOptions.certificateAuthority(
-                configuration, environment: console.environment)
+            exchange.certificateAuthority = CurlTransport.certificateAuthorities(of: configuration)
         }
-        return ExchangePrinter(options: output, console: console).exitCode(printing: exchange)
+        let printer = ExchangePrinter(options: output, console: console)
+        let exitCode = printer.exitCode(printing: exchange)
+        await service.shutDown(console)
+        return exitCode
+    }
+
+    private func makeService() throws(CommandError) -> RequestService {
+        let redirects: Redirector = followsRedirects ? .follow : .doNotFollow
+        guard !loading.places.isEmpty else {
+            return RequestService(configuration, redirects: redirects)
+        }
+        let watcher = PluginWatcher(console: console, isVerbose: isVerbose)
+        let host = try loading.loadUsable(observer: watcher, console: console)
+        return RequestService(configuration, redirects: redirects, host: host, watcher: watcher)
     }
 
     /// The body from stdin, if there is one and the items leave room for it.

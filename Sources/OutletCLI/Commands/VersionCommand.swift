@@ -5,7 +5,13 @@ struct VersionCommand {
     let console: Console
 
     func run() throws -> ExitCode {
-        try console.output.write("outlet \(outletVersion)\n")
+        try console.output.write(
+            """
+            outlet \(outletVersion)
+            plugin ABI \(PluginHost.abiVersion)
+            \(CurlTransport.libraryVersion)
+
+            """)
         return .ok
     }
 }

@@ -14,7 +14,7 @@ struct RequestSender: Sendable {
     /// The provider's side of plugins.
     struct Plugins: Sendable {
         let hooks: [any PluginType]
-        let log: ActionLog
+        let watcher: PluginWatcher
         /// One of the session's event monitors.
         let witness: RequestWitness
     }
@@ -42,10 +42,23 @@ struct RequestSender: Sendable {
         return exchange
     }
 
-    /// Sends a target's request; one at a time, as the log and the witness are shared.
+    /// Sends a target's request through a provider; cancelling the task cancels it.
     ///
-    /// - Parameter request: What stands for the request should none be made.
-    static func send<Target: TargetType>(
+    /// One at a time: watcher and witness are shared.
+    func send<Target: TargetType>(_ target: Target) async -> Exchange {
+        guard let plugins else { return await sendPlain(request(of: target)) }
+        let provider = Provider<Target>(session: session, plugins: plugins.hooks)
+        return await RequestSender.send(
+            target, through: provider, plugins, request: request(of: target))
+    }
+
+    /// What stands for a target's request should none be made.
+    private func request<Target: TargetType>(of target: Target) -> HTTPRequest {
+        let url: URL? = URL(target: target)
+        return HTTPRequest(url: url, method: target.method)
+    }
+
+    private static func send<Target: TargetType>(
         _ target: Target, through provider: Provider<Target>, _ plugins: Plugins,
         request: HTTPRequest
     ) async -> Exchange {
@@ -59,7 +72,7 @@ struct RequestSender: Sendable {
         var exchange = Exchange(request: sent?.performedRequests.last ?? request)
         exchange.attempts = (sent?.retryCount ?? 0) + 1
         exchange.metrics = sent?.metrics
-        exchange.actions = plugins.log.take()
+        exchange.actions = plugins.watcher.take()
         switch result {
         case .success(let response): exchange.take(response)
         case .failure(let error): exchange.take(error)

@@ -100,7 +100,9 @@ struct ExchangeReport {
     private static func action(_ action: PluginAction) -> JSONValue {
         [
             "plugin": .string(action.plugin), "hook": .string(action.hook),
-            "effect": .string(action.effect), "duration_us": .int(action.microseconds),
+            "effects": .array(action.effects.map { .string(singleLine($0)) }),
+            "failure": action.failure.map { .string(singleLine($0)) } ?? nil,
+            "duration_us": .int(action.microseconds),
         ]
     }
 

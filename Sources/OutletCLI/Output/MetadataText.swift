@@ -6,6 +6,7 @@ struct MetadataText {
 
     /// What each plugin did, a line per action.
     func plugins(_ actions: [PluginAction]) -> String {
+        let actions = actions.filter { $0.summary != nil }
         guard !actions.isEmpty else { return "" }
         let nameWidth = actions.map(\.plugin.count).max() ?? 0
         let hookWidth = actions.map(\.hook.count).max() ?? 0
@@ -14,7 +15,9 @@ struct MetadataText {
             let name = style.magenta(padded(action.plugin, to: nameWidth))
             let time = style.dim(Quantity.duration(action.microseconds))
             let hook = padded(action.hook, to: hookWidth)
-            text += "  \(name)  \(hook)  \(singleLine(action.effect))  \(time)\n"
+            let summary = singleLine(action.summary ?? "")
+            let painted = action.failure == nil ? summary : style.red(summary)
+            text += "  \(name)  \(hook)  \(painted)  \(time)\n"
         }
         return text + "\n"
     }

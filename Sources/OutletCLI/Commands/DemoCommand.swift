@@ -1,0 +1,94 @@
+import FoundationEssentials
+import Outlet
+import OutletTestServer
+
+/// `outlet demo`: a collection of requests through provider, plugins, session and libcurl to a
+/// server of the program's own.
+struct DemoCommand: Sendable {
+    private let loading: PluginLoading
+    private let isReport: Bool
+    private let console: Console
+
+    init(arguments: ParsedArguments, console: Console) throws(CommandError) {
+        guard arguments.operands.isEmpty else {
+            throw .usage("demo: takes no operands: \(arguments.operands.joined(separator: " "))")
+        }
+        self.console = console
+        isReport = arguments.isOn(.json)
+        var loading = try PluginLoading(arguments, environment: console.environment)
+        if loading.places.isEmpty {
+            loading.places = SamplePlugins.places(environment: console.environment)
+        }
+        guard !loading.places.isEmpty else {
+            throw CommandError(
+                .plugin, "demo: no sample plugins beside the program",
+                advice: "'make plugins' makes them, --plugins DIR names their folder")
+        }
+        self.loading = loading
+    }
+
+    /// Sends the collection; fails unless every answer is as expected.
+    func run() async -> ExitCode {
+        do {
+            return try await runCollection()
+        } catch let error as CommandError {
+            console.report(error)
+            return error.exitCode
+        } catch OutputError.closed {
+            return .ok
+        } catch {
+            console.report(CommandError(.failure, "demo: \(error)"))
+            return .failure
+        }
+    }
+
+    private func runCollection() async throws -> ExitCode {
+        let watcher = PluginWatcher(console: console, isVerbose: false)
+        let host = try loading.loadUsable(observer: watcher, console: console)
+        let server = try LoopbackServer.start()
+        defer { server.stop() }
+        var configuration = SessionConfiguration()
+        configuration.headers = SessionOptions.defaultHeaders
+        // The server is this process: a proxy of the environment would not find it.
+        configuration.proxy = .none
+        let service = RequestService(
+            configuration, redirects: .follow, host: host, watcher: watcher)
+        let text = DemoText(style: console.outputStyle)
+        var totals = DemoTotals()
+        if !isReport {
+            try console.output.write(text.opening(host.plugins, server: server.baseURL))
+        }
+        for exchange in try targets(server) where !Task.isCancelled {
+            let start = ContinuousClock.now
+            let answered = await service.sender.send(exchange)
+            let elapsed = Int64((ContinuousClock.now - start) / .microseconds(1))
+            guard !Task.isCancelled else { break }
+            totals.add(answered, elapsed: elapsed, isExpected: exchange.isExpected(answered))
+            try console.output.write(
+                isReport
+                    ? report(answered) : text.exchange(answered, of: exchange, elapsed: elapsed))
+        }
+        await service.shutDown(console)
+        if !isReport, !Task.isCancelled { try console.output.write(text.closing(totals)) }
+        return totals.unexpected == 0 ? .ok : .failure
+    }
+
+    private func targets(_ server: LoopbackServer) throws(CommandError) -> [DemoTarget] {
+        guard let url = URL(string: server.baseURL) else {
+            throw CommandError(.failure, "demo: the server has no address: \(server.baseURL)")
+        }
+        return DemoTarget.Call.allCases.map { DemoTarget(call: $0, baseURL: url) }
+    }
+
+    private func report(_ exchange: Exchange) -> String {
+        let exitCode = exchange.exitCode(checksStatus: true)
+        return ExchangeReport(showsSecrets: false).value(exchange, exitCode: exitCode).text() + "\n"
+    }
+}
+
+extension DemoTarget {
+    /// Whether a request brought what it was to bring.
+    func isExpected(_ exchange: Exchange) -> Bool {
+        exchange.failure == nil && exchange.response?.statusCode == expectedStatus
+    }
+}

@@ -1,0 +1,52 @@
+import Outlet
+
+/// `outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR`.
+struct PluginsCallCommand {
+    private let function: String
+    private let values: [String]
+    private let loading: PluginLoading
+    private let isReport: Bool
+    private let console: Console
+
+    init(arguments: ParsedArguments, console: Console) throws(CommandError) {
+        self.console = console
+        isReport = arguments.isOn(.json)
+        guard let function = arguments.operands.first else {
+            throw .usage("plugins call: no function given", advice: Self.advice)
+        }
+        self.function = function
+        values = Array(arguments.operands.dropFirst())
+        loading = try PluginLoading(arguments, environment: console.environment)
+        guard !loading.places.isEmpty else {
+            throw .usage("plugins call \(function): no directory given", advice: Self.advice)
+        }
+    }
+
+    private static let advice = "outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR"
+
+    func run() async throws -> ExitCode {
+        let host = try loading.loadUsable(
+            observer: PluginWatcher(console: console, isVerbose: false), console: console)
+        do {
+            let value = try host.call(function, parsing: values)
+            if isReport {
+                let report = PluginReport.call(function, value)
+                let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
+                try console.output.write(report.text(format) + "\n")
+            } else if value != .nothing {
+                try console.output.write("\(value)\n")
+            }
+        } catch let error as PluginCallError {
+            throw CommandError(Self.exitCode(of: error), "\(error)")
+        }
+        await host.shutDown()
+        return .ok
+    }
+
+    private static func exitCode(of error: PluginCallError) -> ExitCode {
+        switch error {
+        case .malformedName, .unknownFunction, .wrongCount, .wrongType: .usage
+        case .unknownPlugin, .failed: .plugin
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import FoundationEssentials
+import Outlet
+
+/// `outlet plugins inspect FILE`, `outlet plugins inspect ID --plugins DIR`.
+struct PluginsInspectCommand {
+    private let subject: String
+    private let loading: PluginLoading
+    private let isReport: Bool
+    private let console: Console
+
+    init(arguments: ParsedArguments, console: Console) throws(CommandError) {
+        self.console = console
+        isReport = arguments.isOn(.json)
+        guard arguments.operands.count == 1 else {
+            throw .usage("plugins inspect: one file or id is wanted", advice: Self.advice)
+        }
+        subject = arguments.operands[0]
+        let isFile = subject.contains("/") || subject.hasSuffix(".so")
+        loading = try PluginLoading(
+            arguments, operands: isFile ? [subject] : [], environment: console.environment)
+        guard isFile || !loading.places.isEmpty else {
+            throw .usage("plugins inspect \(subject): no directory given", advice: Self.advice)
+        }
+        guard !isFile || FileManager.default.fileExists(atPath: subject) else {
+            throw CommandError(.noInput, "\(subject): no such file")
+        }
+    }
+
+    private static let advice = "outlet plugins inspect FILE, or ID --plugins DIR"
+
+    func run() async throws -> ExitCode {
+        let host = try loading.loadUsable(
+            observer: PluginWatcher(console: console, isVerbose: false), console: console)
+        let plugins = host.plugins.filter { $0.id == subject || isOfFile($0) }
+        guard !plugins.isEmpty else {
+            throw CommandError(
+                .plugin, "\(subject): no such plugin",
+                advice: "there is \(host.plugins.map(\.id).joined(separator: ", "))")
+        }
+        for plugin in plugins {
+            let text =
+                isReport
+                ? PluginReport.plugin(plugin).text(console.outputIsTerminal ? .pretty : .compact)
+                    + "\n"
+                : PluginText(style: console.outputStyle).page(plugin)
+            try console.output.write(text)
+        }
+        await host.shutDown()
+        return .ok
+    }
+
+    /// Several plugins may come from one file.
+    private func isOfFile(_ plugin: LoadedPlugin) -> Bool {
+        let name = subject.split(separator: "/").last
+        return subject.hasSuffix(".so") && plugin.path.split(separator: "/").last == name
+    }
+}

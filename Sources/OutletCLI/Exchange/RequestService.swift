@@ -1,0 +1,40 @@
+import Outlet
+
+/// A session and the plugins around it, for the life of one command.
+struct RequestService: Sendable {
+    let sender: RequestSender
+    private let host: PluginHost?
+
+    /// A session that no plugin takes part in.
+    init(_ configuration: SessionConfiguration, redirects: Redirector) {
+        host = nil
+        sender = RequestSender(
+            session: Session(configuration: configuration, redirectHandler: redirects),
+            plugins: nil)
+    }
+
+    /// A session with plugins on every step.
+    init(
+        _ configuration: SessionConfiguration, redirects: Redirector, host: PluginHost,
+        watcher: PluginWatcher
+    ) {
+        let witness = RequestWitness()
+        self.host = host
+        let session = Session(
+            transport: host.transport(over: CurlTransport(configuration: configuration)),
+            configuration: configuration, interceptor: host.interceptor,
+            redirectHandler: redirects, eventMonitors: [witness])
+        sender = RequestSender(
+            session: session,
+            plugins: RequestSender.Plugins(
+                hooks: host.providerPlugins, watcher: watcher, witness: witness))
+    }
+
+    /// Ends the plugins, and says which of them did not.
+    func shutDown(_ console: Console) async {
+        guard let host else { return }
+        for id in await host.shutDown() {
+            console.report("outlet: plugin \(id): did not end in time, and was left behind")
+        }
+    }
+}

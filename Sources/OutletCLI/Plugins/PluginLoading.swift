@@ -1,0 +1,99 @@
+import FoundationEssentials
+import Outlet
+
+/// Loads the plugins that a command line names.
+struct PluginLoading: Sendable {
+    /// Directories and single files, in order.
+    var places: [String]
+    /// Configuration by plugin id, as JSON objects.
+    let configuration: [String: String]
+
+    /// Takes the places of `--plugins`, else those of `OUTLET_PLUGIN_PATH`.
+    ///
+    /// - Parameter operands: Further places, in front.
+    init(
+        _ arguments: ParsedArguments, operands: [String] = [], environment: [String: String]
+    ) throws(CommandError) {
+        var places = operands + arguments.values(.plugins)
+        if places.isEmpty, environment["OUTLET_PLUGIN_PATH"]?.isEmpty == false {
+            places = PluginSearchPath.directories(environment: environment)
+        }
+        self.places = places
+        configuration = try PluginLoading.configuration(arguments.values(.pluginConfig))
+    }
+
+    private static func configuration(
+        _ texts: [String]
+    ) throws(CommandError) -> [String: String] {
+        var configuration: [String: String] = [:]
+        for text in texts {
+            let parts = text.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2 else {
+                throw .usage("--plugin-config: \(text): not of the form ID=JSON")
+            }
+            do {
+                guard try JSONValue(parsing: String(parts[1])).objectValue != nil else {
+                    throw CommandError.usage(
+                        "--plugin-config: \(parts[0]): not a JSON object",
+                        advice: #"such as {"a":1}"#)
+                }
+            } catch let error as JSONSyntaxError {
+                throw .usage("--plugin-config: \(parts[0]): \(error)")
+            } catch {
+                throw error as? CommandError ?? .usage("--plugin-config: \(parts[0]): \(error)")
+            }
+            configuration[String(parts[0])] = String(parts[1])
+        }
+        return configuration
+    }
+
+    /// Loads the plugins; those that cannot be used are among the host's failures.
+    ///
+    /// - Throws: A ``CommandError`` of 66 when a place cannot be read.
+    ///
+    /// Blocks while plugins start.
+    func load(observer: any PluginObserver) throws(CommandError) -> PluginHost {
+        var directories: [String] = []
+        var files: [String] = []
+        for place in places {
+            var isDirectory = false
+            let exists = FileManager.default.fileExists(atPath: place, isDirectory: &isDirectory)
+            if exists, !isDirectory { files.append(place) } else { directories.append(place) }
+        }
+        var options = PluginHost.Options()
+        options.configuration = configuration
+        options.observer = observer
+        do {
+            return try PluginHost.load(directories: directories, files: files, options: options)
+        } catch {
+            throw CommandError(.noInput, "\(error)")
+        }
+    }
+
+    /// Loads the plugins for work that needs at least one.
+    ///
+    /// Each that cannot be used is a line on stderr, or part of the error when none can.
+    ///
+    /// - Throws: A ``CommandError`` of 66 when a place cannot be read, of 7 when no plugin is left.
+    func loadUsable(
+        observer: any PluginObserver, console: Console
+    ) throws(CommandError) -> PluginHost {
+        let host = try load(observer: observer)
+        guard host.plugins.isEmpty else {
+            for failure in host.failures {
+                console.report(CommandError(.plugin, "\(failure)"))
+            }
+            return host
+        }
+        let place = places.joined(separator: ", ")
+        guard let first = host.failures.first else {
+            throw CommandError(
+                .plugin, "\(place): no plugin: there is no .so file in it",
+                advice: "'make plugins' fills the folder plugins/")
+        }
+        let others = host.failures.count - 1
+        throw CommandError(
+            .plugin, "no usable plugin: \(first)",
+            advice: others == 0 ? "" : "and \(others) more: see 'outlet plugins list'")
+    }
+}

@@ -1,0 +1,169 @@
+import FoundationEssentials
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+/// The real program with real plugins, and with files that are none.
+@Suite struct PluginTests {
+    private let directory: TemporaryDirectory
+    private let requestID: String
+    private let pacer: String
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        requestID = try directory.copy("librequest-id.so")
+        pacer = try directory.copy("libpacer.so")
+    }
+
+    @Test func `the plugins of a directory are listed`() async throws {
+        let result = try await outlet("plugins", "list", directory.path)
+        #expect(result.exitCode == 0)
+        let lines = result.output.split(separator: "\n")
+        #expect(lines.count == 2)
+        #expect(lines.allSatisfy { $0.contains("1.0.0") })
+    }
+
+    @Test func `a listing for programs has plugins and failures`() async throws {
+        _ = try directory.write("no library", to: "broken.so")
+        let result = try await outlet("plugins", "list", "--json", "--plugins", directory.path)
+        let value = try JSONValue(parsing: result.standardOutput)
+        #expect(value["schema"] == "outlet.plugins/1")
+        #expect(value["plugins"]?.arrayValue?.count == 2)
+        #expect(value["plugins"]?[0]?["hooks"]?.arrayValue?.isEmpty == false)
+        #expect(value["failures"]?.arrayValue?.count == 1)
+        #expect(result.exitCode == 0)
+        #expect(result.errorOutput.split(separator: "\n").count == 1)
+    }
+
+    @Test func `a plugin is inspected by its file and by its id`() async throws {
+        let byFile = try await outlet("plugins", "inspect", pacer, "--json")
+        let id = try #require(try JSONValue(parsing: byFile.standardOutput)["id"]?.stringValue)
+        let byID = try await outlet("plugins", "inspect", id, "--plugins", directory.path)
+        #expect(byID.exitCode == 0)
+        #expect(byID.output.contains("Functions\n  delay_ms(int64) -> int64"))
+    }
+
+    @Test func `a function is called by name`() async throws {
+        let id = try await identifier(of: pacer)
+        let result = try await outlet("plugins", "call", "\(id).delay_ms", "2", "--plugins", pacer)
+        #expect(result.output == "400\n")
+        let slower = try await outlet(
+            "plugins", "call", "\(id).delay_ms", "2", "--plugins", pacer, "--json",
+            "--plugin-config", #"\#(id)={"baseDelayMs":1000}"#)
+        #expect(
+            try JSONValue(parsing: slower.standardOutput)
+                == [
+                    "schema": "outlet.call/1", "function": .string("\(id).delay_ms"),
+                    "result": 2000,
+                ])
+    }
+
+    @Test func `a call that cannot be made says why`() async throws {
+        let id = try await identifier(of: pacer)
+        for (arguments, code) in [
+            (["\(id).delay_ms"], 64), (["\(id).delay_ms", "x"], 64), (["\(id).nothing"], 64),
+            (["nodot"], 64), (["no.such.plugin.function"], 7),
+        ] as [([String], Int32)] {
+            let result = try await Program.run(
+                Products.path("outlet"),
+                ["plugins", "call"] + arguments + ["--plugins", directory.path])
+            #expect(result.exitCode == code)
+            #expect(result.errorOutput.split(separator: "\n").count == 1)
+        }
+    }
+
+    @Test func `plugins act on a request, and the report says how`() async throws {
+        let server = try LoopbackServer.start()
+        let result = try await outlet(
+            "--json", "--plugins", directory.path, "\(server.baseURL)/unstable/1",
+            "--plugin-config",
+            #"\#(try await identifier(of: pacer))={"baseDelayMs":1}"#)
+        #expect(result.exitCode == 0)
+        let value = try JSONValue(parsing: result.standardOutput)
+        #expect(value["metrics"]?["attempts"] == 2)
+        let actions = try #require(value["plugins"]?.arrayValue)
+        #expect(actions.compactMap { $0["hook"]?.stringValue } == ["prepare", "retry", "prepare"])
+        let sent = value["response"]?["body"]?["json"]?["headers"]?["X-Request-ID"]?.stringValue
+        #expect(sent?.isEmpty == false)
+        #expect(
+            value["request"]?["headers"]?.arrayValue?.contains {
+                $0["name"] == "X-Request-ID" && $0["value"]?.stringValue == sent
+            } == true)
+    }
+
+    @Test func `a status that plugins cannot help keeps its exit code and its body`() async throws {
+        let server = try LoopbackServer.start()
+        let result = try await outlet("--plugins", directory.path, "\(server.baseURL)/nothing")
+        #expect(result.exitCode == 4)
+        #expect(result.output.hasPrefix(#"{"error":"#))
+        #expect(result.errorOutput == "")
+    }
+
+    @Test func `a directory that cannot be read is 66`() async throws {
+        let result = try await outlet("--plugins", "/nonexistent", ":1/")
+        #expect(result.exitCode == 66)
+        #expect(
+            result.errorOutput
+                == "outlet: /nonexistent: plugin directory cannot be read: "
+                + "No such file or directory\n")
+    }
+
+    @Test func `a directory without a usable plugin is 7`() async throws {
+        let other = try TemporaryDirectory()
+        let empty = try await outlet("--plugins", other.path, ":1/")
+        #expect(empty.exitCode == 7)
+        let library = try directory.read("libpacer.so")
+        _ = try other.write(Array(library.prefix(4000)), to: "truncated.so")
+        let truncated = try await outlet("--plugins", other.path, ":1/")
+        #expect(truncated.exitCode == 7)
+        for result in [empty, truncated] {
+            #expect(result.errorOutput.split(separator: "\n").count == 1)
+            #expect(result.output == "")
+        }
+    }
+
+    @Test func `the demonstration ends well and leaves nothing out`() async throws {
+        let result = try await outlet("demo", "--plugins", directory.path)
+        #expect(result.exitCode == 0)
+        #expect(result.errorOutput == "")
+        #expect(result.output.contains("10 requests, all as expected: 11 attempts"))
+        for text in ["X-Request-ID", "retry", "timing"] { #expect(result.output.contains(text)) }
+    }
+
+    @Test func `the demonstration is found by its files beside the program`() async throws {
+        #expect(try await outlet("demo").exitCode == 0)
+    }
+
+    @Test func `the demonstration can be interrupted`() async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                // The third request is tried again, which leaves time enough.
+                "demo", "--plugins", directory.path, "--plugin-config",
+                #"\#(try await identifier(of: pacer))={"baseDelayMs":9000}"#,
+            ])
+        try await program.output(containing: "/post")
+        program.signal(2)
+        let result = try await program.result(within: .seconds(10))
+        #expect(result.exitCode == 130)
+        #expect(!result.output.contains("10 requests"))
+    }
+
+    private func identifier(of file: String) async throws -> String {
+        let result = try await outlet("plugins", "inspect", file, "--json")
+        return try #require(try JSONValue(parsing: result.standardOutput)["id"]?.stringValue)
+    }
+}
+
+extension TemporaryDirectory {
+    /// Copies a product of the build; the path of the copy.
+    fileprivate func copy(_ product: String) throws -> String {
+        let source = try TemporaryDirectory.bytes(of: Products.path(product))
+        return try write(source, to: product)
+    }
+
+    private static func bytes(of path: String) throws -> [UInt8] {
+        Array(try Data(contentsOf: URL(filePath: path)))
+    }
+}
