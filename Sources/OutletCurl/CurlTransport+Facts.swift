@@ -1,4 +1,4 @@
-import CLibcurl
+import CCurl
 import FoundationEssentials
 public import OutletSession
 import OutletTLS
