@@ -39,6 +39,10 @@ CURLcode ccurl_set_prereq(CURL *easy, curl_prereq_callback call) {
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, call);
 }
 
+CURLcode ccurl_set_ssl_context(CURL *easy, curl_ssl_ctx_callback call) {
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, call);
+}
+
 CURLcode ccurl_set_debug(CURL *easy, curl_debug_callback call) {
     return curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, call);
 }

@@ -92,7 +92,7 @@ import Testing
         let result = try await CurlTransport.test().perform(job, probe: probe)
         #expect(result.error == nil)
         #expect(result.body == nil)
-        #expect(probe.chunks == LoopbackServer.bytes(100_000))
+        #expect(probe.received(LoopbackServer.bytes(100_000)))
         #expect(probe.progress.last?.received == 100_000)
         #expect(probe.progress.last?.expectedToReceive == 100_000)
     }

@@ -21,6 +21,8 @@ CURLcode ccurl_set_seek(CURL *_Nonnull easy, curl_seek_callback _Nullable call);
 CURLcode ccurl_set_progress(CURL *_Nonnull easy, curl_xferinfo_callback _Nullable call);
 /// `CURLOPT_PREREQFUNCTION`.
 CURLcode ccurl_set_prereq(CURL *_Nonnull easy, curl_prereq_callback _Nullable call);
+/// `CURLOPT_SSL_CTX_FUNCTION`.
+CURLcode ccurl_set_ssl_context(CURL *_Nonnull easy, curl_ssl_ctx_callback _Nullable call);
 /// `CURLOPT_DEBUGFUNCTION`.
 CURLcode ccurl_set_debug(CURL *_Nonnull easy, curl_debug_callback _Nullable call);
 

@@ -94,10 +94,13 @@ extension EventLoop {
         if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
         let client = UnsafeRawPointer(Unmanaged.passUnretained(transfer).toOpaque())
         easy.applyConstants(poller: poller, share: shared.share, client: client)
-        easy.applyAddress(address, settings)
+        let proxy = easy.applyAddress(address, settings)
+        if !proxy.isEmpty { transfer.proxy = ProxyResolver.withoutCredentials(proxy) }
         easy.applyLimits(settings, remaining: remaining)
         easy.applyVersion(settings, address)
-        if address.isSecure { easy.applyTLS(settings, try settings.trustStore(for: address)) }
+        if address.isSecure {
+            easy.applyTLS(settings, try settings.trustStore(for: address), client: client)
+        }
         easy.applyCredential(job.credential)
         guard let facts = easy.applyHeaders(job.request) else {
             throw malformed(job.request, address)

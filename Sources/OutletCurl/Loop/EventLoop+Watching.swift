@@ -1,6 +1,7 @@
 import CCurl
 import OutletHTTP
 import OutletSession
+import OutletTLS
 
 /// Pauses, time limits, and what an answer says about its origin.
 extension EventLoop {
@@ -11,7 +12,8 @@ extension EventLoop {
         guard let easy = transfer.easy else { return }
         transfer.isPaused = true
         deadlines.remove(transfer)
-        curl_easy_pause(easy.raw, directions)
+        // Refused as long as there is no connection; `willSend()` asks again.
+        transfer.isPauseApplied = curl_easy_pause(easy.raw, directions) == CURLE_OK
     }
 
     /// Stops a transfer on the user's behalf.
@@ -36,6 +38,8 @@ extension EventLoop {
             guard let easy = transfer.easy else { return }
             transfer.lastProgress = now
             watch(transfer)
+            guard transfer.isPauseApplied else { return }
+            transfer.isPauseApplied = false
             // Delivers what libcurl had kept back, so it may fail as any callback may.
             let code = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
             if code != CURLE_OK { complete(transfer, code) }
@@ -98,6 +102,10 @@ extension EventLoop {
 
     /// Notes what an answer says about its origin and its connection.
     func learn(from transfer: CurlTransfer, _ head: HTTPResponse) {
-        transfer.address?.origin.version = head.httpVersion == "HTTP/2" ? .http2 : .http1
+        guard let address = transfer.address, let easy = transfer.easy else { return }
+        address.origin.version = head.httpVersion == "HTTP/2" ? .http2 : .http1
+        if address.isSecure, let connection = ccurl_get_ssl(easy.raw) {
+            transfer.tls = TLSConnection.agreement(of: connection)
+        }
     }
 }

@@ -31,17 +31,20 @@ extension EasyHandle {
     }
 
     /// Where to: the address, and the socket or the proxy on the way there.
-    func applyAddress(_ address: Address, _ settings: TransportSettings) {
+    ///
+    /// - Returns: The proxy's URL; empty without one.
+    func applyAddress(_ address: Address, _ settings: TransportSettings) -> String {
         set(CURLOPT_CURLU, pointer: UnsafeRawPointer(address.handle))
         set(CURLOPT_UNIX_SOCKET_PATH, text: settings.configuration.unixSocketPath)
         // Both always set: libcurl would ask the environment otherwise.
-        set(
-            CURLOPT_PROXY,
-            text: settings.proxies.isEmpty
-                ? ""
-                : settings.proxies.proxy(
-                    host: address.hostName, port: address.port, isSecure: address.isSecure))
+        let proxy =
+            settings.proxies.isEmpty
+            ? ""
+            : settings.proxies.proxy(
+                host: address.hostName, port: address.port, isSecure: address.isSecure)
+        set(CURLOPT_PROXY, text: proxy)
         set(CURLOPT_NOPROXY, text: "")
+        return proxy
     }
 
     /// How long things may take; the limit on standing still is the loop's own.
@@ -76,7 +79,9 @@ extension EasyHandle {
     }
 
     /// Whom to trust, and who we are.
-    func applyTLS(_ settings: TransportSettings, _ store: TrustStore) {
+    func applyTLS(
+        _ settings: TransportSettings, _ store: TrustStore, client: UnsafeRawPointer
+    ) {
         let configuration = settings.configuration
         // Explicitly unset: with both a bundle and a directory, libcurl's cache of parsed
         // authorities is off, and Debian's default has both.
@@ -84,6 +89,8 @@ extension EasyHandle {
         set(CURLOPT_CAPATH, text: store.directory)
         set(CURLOPT_SSL_VERIFYPEER, configuration.verifiesCertificates ? 1 : 0)
         set(CURLOPT_SSL_VERIFYHOST, configuration.verifiesCertificates ? 2 : 0)
+        note(CURLOPT_SSL_CTX_FUNCTION, ccurl_set_ssl_context(raw, willSecure))
+        set(CURLOPT_SSL_CTX_DATA, pointer: client)
         guard let certificate = configuration.clientCertificate else { return }
         set(CURLOPT_SSLCERT, text: certificate.certificatePath)
         set(CURLOPT_SSLKEY, text: certificate.keyPath ?? certificate.certificatePath)

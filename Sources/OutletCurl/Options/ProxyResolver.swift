@@ -48,6 +48,13 @@ struct ProxyResolver: Sendable {
         return exceptions.contains { Self.matches($0, name, port) } ? "" : proxy
     }
 
+    /// A proxy's URL without user name and password.
+    static func withoutCredentials(_ proxy: String) -> String {
+        let start = proxy.firstRange(of: "://")?.upperBound ?? proxy.startIndex
+        guard let at = proxy[start...].lastIndex(of: "@") else { return proxy }
+        return String(proxy[..<start]) + String(proxy[proxy.index(after: at)...])
+    }
+
     private static func normalized(_ pattern: String) -> String? {
         var text = pattern.lowercased()
         if text.hasPrefix("*.") { text.removeFirst() }

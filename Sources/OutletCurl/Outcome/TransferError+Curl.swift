@@ -2,6 +2,7 @@ import CCurl
 import Glibc
 import OutletHTTP
 import OutletSession
+import OutletTLS
 
 extension TransferError {
     /// What a `CURLcode` means to a person: the one table of them.
@@ -31,12 +32,12 @@ extension TransferError.Stage {
         } else if transfer.sends > 0 {
             let whole = transfer.body.length ?? .max
             self = ccurl_get_offset(raw, CURLINFO_SIZE_UPLOAD_T) < whole ? .sending : .waiting
+        } else if transfer.verification != nil {
+            self = .securing
         } else if ccurl_get_offset(raw, CURLINFO_NAMELOOKUP_TIME_T) == 0 {
             self = .resolving
-        } else if ccurl_get_offset(raw, CURLINFO_CONNECT_TIME_T) == 0 {
-            self = .connecting
         } else {
-            self = transfer.address?.isSecure == true ? .securing : .connecting
+            self = .connecting
         }
     }
 
@@ -114,7 +115,7 @@ private struct Meaning {
             self =
                 text.contains("Too large response headers")
                 ? Meaning(.badServerResponse, fact)
-                : transfer.address?.isSecure == false && text.contains("CONNECT")
+                : text.contains("CONNECT")
                     ? Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
                     : Meaning(.networkConnectionLost, Self.received(transfer) + fact)
         case CURLE_OPERATION_TIMEDOUT:
@@ -123,7 +124,7 @@ private struct Meaning {
             self = Meaning.tls(fact)
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CRL_BADFILE:
-            self = Meaning.untrusted(fact, ccurl_get_long(easy.raw, CURLINFO_SSL_VERIFYRESULT))
+            self = Meaning.untrusted(fact, transfer)
         case CURLE_SSL_CACERT_BADFILE:
             self = Meaning(
                 .secureConnectionFailed, "certificate authorities: \(fact)",
@@ -232,29 +233,41 @@ private struct Meaning {
         return Meaning(.secureConnectionFailed, "TLS could not be agreed on: \(fact)")
     }
 
-    private static func untrusted(_ fact: String, _ verdict: Int) -> Meaning {
-        switch verdict {
-        case 9, 10:  // X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED
-            Meaning(
-                .serverCertificateHasBadDate,
-                verdict == 10
-                    ? "the server's certificate has expired: \(fact)"
-                    : "the server's certificate is not valid yet: \(fact)",
-                "check this machine's clock, else tell the server's owner")
-        case 18, 19:  // X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, …_SELF_SIGNED_CERT_IN_CHAIN
-            Meaning(
-                .serverCertificateUntrusted, "the server's certificate is self-signed: \(fact)",
-                "name its authority in SSL_CERT_FILE if you trust it")
-        case 2, 20, 21:  // X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, …_LOCALLY, …_VERIFY_LEAF_SIGNATURE
-            Meaning(
+    private static func untrusted(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
+        guard let refusal = transfer.verification?.refusal else { return otherHost(fact, transfer) }
+        let whose = refusal.depth == 0 ? "the server's certificate" : "an authority's certificate"
+        switch refusal.fault {
+        case .expired:
+            return Meaning(
+                .serverCertificateHasBadDate, "\(whose) has expired: \(refusal)",
+                "tell the server's owner, or check this machine's clock")
+        case .notYetValid:
+            return Meaning(
+                .serverCertificateHasBadDate, "\(whose) is not valid yet: \(refusal)",
+                "check this machine's clock")
+        case .untrusted:
+            return Meaning(
                 .serverCertificateUntrusted,
-                "the server's certificate leads to no authority that is trusted here: \(fact)",
-                "name its authority in SSL_CERT_FILE if you trust it")
-        default:
-            Meaning(
-                .serverCertificateUntrusted, "the server's certificate is refused: \(fact)",
-                fact.contains("subject name") || fact.contains("host name")
-                    ? "the certificate is for another host" : "")
+                "\(whose) leads to no authority that is trusted here: \(refusal)",
+                "if you trust its authority, name it in SSL_CERT_FILE")
+        case .other:
+            return Meaning(.serverCertificateUntrusted, "\(whose) is refused: \(refusal)")
         }
+    }
+
+    /// The chain is good, so it is the name that does not fit.
+    private static func otherHost(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
+        guard let certificate = transfer.verification?.serverCertificate,
+            let host = transfer.address?.hostName, fact.contains("name")
+        else {
+            return Meaning(
+                .serverCertificateUntrusted, "the server's certificate is refused: \(fact)")
+        }
+        let names = certificate.subjectAlternativeNames
+        let said = names.isEmpty ? certificate.subject : names.joined(separator: ", ")
+        return Meaning(
+            .serverCertificateUntrusted,
+            "the server's certificate is for \(said), not for \(host)",
+            "check the address; the server may not be the one you mean")
     }
 }

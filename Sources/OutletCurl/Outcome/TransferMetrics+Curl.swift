@@ -29,6 +29,7 @@ extension TransferMetrics {
         remoteAddress = Self.address(raw, CURLINFO_PRIMARY_IP, CURLINFO_PRIMARY_PORT)
         localAddress = Self.address(raw, CURLINFO_LOCAL_IP, CURLINFO_LOCAL_PORT)
         tls = transfer.tls
+        proxy = transfer.proxy
     }
 
     private static func address(

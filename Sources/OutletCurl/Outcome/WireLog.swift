@@ -91,7 +91,9 @@ enum WireLog {
             }
         }
         guard let question = word.firstIndex(of: "?") else { return word }
-        let items = word[word.index(after: question)...]
+        // Quotes and brackets that libcurl puts around an address are not part of it.
+        let closing = word.reversed().prefix { "]')\"".contains($0) }.reversed()
+        let items = word[word.index(after: question)...].dropLast(closing.count)
             .split(separator: "&", omittingEmptySubsequences: false)
             .map { item -> String in
                 guard let equals = item.firstIndex(of: "=") else { return String(item) }
@@ -99,6 +101,6 @@ enum WireLog {
                 return secretItems.contains { name.contains($0) }
                     ? "\(item[..<equals])=•••" : String(item)
             }
-        return word[...question] + items.joined(separator: "&")
+        return word[...question] + items.joined(separator: "&") + String(closing)
     }
 }

@@ -1,5 +1,6 @@
 import CCurl
 import OutletSession
+import OutletTLS
 
 // libcurl's callbacks: each finds its transfer and calls one method. All run on the loop's thread.
 
@@ -32,6 +33,13 @@ let rewindBody: curl_seek_callback = { client, offset, origin in
 
 let willSendRequest: curl_prereq_callback = { client, _, _, _, _ in
     transfer(client)?.willSend() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+}
+
+let willSecure: curl_ssl_ctx_callback = { _, context, client in
+    if let context, let transfer = transfer(client) {
+        transfer.verification = Verification.watch(context: context)
+    }
+    return CURLE_OK
 }
 
 let didProgress: curl_xferinfo_callback = { client, _, _, _, sent in

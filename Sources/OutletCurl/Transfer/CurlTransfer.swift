@@ -1,6 +1,7 @@
 import CCurl
 import OutletHTTP
 import OutletSession
+import OutletTLS
 import Synchronization
 
 /// One transfer: what was asked for, how far it has come, where its answer goes.
@@ -32,6 +33,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var phase = Phase.posted
     /// Suspended by the user or paused by the handler.
     var isPaused = false
+    /// libcurl has been told of the pause.
+    var isPauseApplied = false
     var easy: EasyHandle?
     var address: Address?
     var body = RequestBody.none
@@ -65,8 +68,12 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var received: Int64 = 0
     var sent: Int64 = 0
     var expected: Int64 = -1
+    /// What was found about the certificates of the connection that this transfer made.
+    var verification: Verification?
     /// The TLS version and cipher.
     var tls = ""
+    /// The proxy's address, without credentials; empty without one.
+    var proxy = ""
 
     private static let identifiers = Atomic<UInt64>(0)
 

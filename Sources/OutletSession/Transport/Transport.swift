@@ -67,7 +67,10 @@ public enum BodyDelivery: Sendable, Equatable {
     case collect
     /// To the handler, chunk by chunk.
     case chunks
-    /// Into a file, written from `offset` on; the file is made if it is not there.
+    /// Into a file, made if it is not there.
+    ///
+    /// A `206 Partial Content` is written from `offset` on; any other answer is a whole and takes
+    /// the file's place from its first byte.
     case file(path: String, offset: Int64)
 }
 

@@ -35,6 +35,9 @@ final class Probe: TransferHandler {
         events.values.flatMap { if case .chunk(let chunk) = $0 { chunk } else { [UInt8]() } }
     }
 
+    /// Whether the chunks are these bytes; a yes or no, where a difference would fill the screen.
+    func received(_ bytes: [UInt8]) -> Bool { chunks == bytes }
+
     var progress: [TransferCounts] {
         events.values.compactMap { if case .progress(let counts) = $0 { counts } else { nil } }
     }

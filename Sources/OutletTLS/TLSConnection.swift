@@ -1,0 +1,16 @@
+import COpenSSL
+
+/// What two sides agreed on, told by an `SSL *`.
+public enum TLSConnection {
+    /// Version and cipher, such as `TLSv1.3 TLS_AES_256_GCM_SHA384`.
+    ///
+    /// - Parameter connection: The `SSL *`, as libcurl gives it for `CURLINFO_TLS_SSL_PTR`.
+    public static func agreement(of connection: UnsafeMutableRawPointer) -> String {
+        let connection = OpaquePointer(connection)
+        guard let version = SSL_get_version(connection) else { return "" }
+        guard let name = SSL_CIPHER_get_name(SSL_get_current_cipher(connection)) else {
+            return String(cString: version)
+        }
+        return "\(String(cString: version)) \(String(cString: name))"
+    }
+}

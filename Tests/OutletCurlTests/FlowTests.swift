@@ -1,0 +1,182 @@
+import FoundationEssentials
+import OutletCurl
+import OutletHTTP
+import OutletSession
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+@Suite struct `Back-pressure` {
+    private let body = String(repeating: "0123456789", count: 100)
+
+    private func job(_ url: String, _ delivery: BodyDelivery = .chunks) -> TransferJob {
+        TransferJob(request: HTTPRequest(url: URL(string: url)), delivery: delivery)
+    }
+
+    @Test func `a pause at the head holds the body back until resume`() async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: body))
+        let transport = CurlTransport.test()
+        let probe = Probe(onHead: { _ in .pause })
+        let task = transport.start(job(server.baseURL), handler: probe)
+        try await probe.events.values(1)
+        // Another transfer runs through meanwhile.
+        let other = try LoopbackServer.start()
+        #expect(try await transport.get("\(other.baseURL)/get").error == nil)
+        #expect(probe.chunks.isEmpty)
+        task.resume()
+        #expect(try await probe.end.value().error == nil)
+        #expect(probe.chunks == Array(body.utf8))
+    }
+
+    @Test func `a pause at each chunk loses nothing`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let probe = Probe(onChunk: { _ in .pause })
+        let task = transport.start(job("\(server.baseURL)/bytes/300000"), handler: probe)
+        var seen = 2
+        while probe.end.callCount == 0 {
+            try await probe.events.values(seen)
+            seen += 1
+            task.resume()
+        }
+        #expect(try await probe.end.value().error == nil)
+        #expect(probe.received(LoopbackServer.bytes(300_000)))
+    }
+
+    @Test func `a suspended transfer makes no progress and does not time out`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), .send(body))
+        let transport = CurlTransport.test { $0.timeoutIntervalForRequest = 0.05 }
+        let probe = Probe(onHead: { _ in .pause })
+        let task = transport.start(job(server.baseURL), handler: probe)
+        try await probe.events.values(1)
+        // One that times out in the same while shows that the time has passed.
+        let silent = try ScriptedServer.start(.request, .stall)
+        #expect(try await transport.get(silent.baseURL).error?.code == .timedOut)
+        #expect(try await transport.get(silent.baseURL).error?.code == .timedOut)
+        #expect(probe.end.callCount == 0)
+        task.resume()
+        #expect(try await probe.end.value().error == nil)
+        #expect(probe.chunks.count == 1000)
+    }
+
+    @Test func `one suspended before it has a place starts when it is resumed`() async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "x"), .again)
+        let transport = CurlTransport.test { $0.httpMaximumConnectionsPerHost = 1 }
+        let first = Probe()
+        _ = transport.start(job(server.baseURL, .collect), handler: first)
+        let second = Probe()
+        let suspended = transport.start(job(server.baseURL, .collect), handler: second)
+        suspended.suspend()
+        let third = Probe()
+        _ = transport.start(job(server.baseURL, .collect), handler: third)
+        gate.open()
+        #expect(try await first.end.value().text == "x")
+        #expect(try await third.end.value().text == "x")
+        #expect(second.end.callCount == 0)
+        suspended.resume()
+        #expect(try await second.end.value().text == "x")
+    }
+
+    @Test func `suspend and resume at once do no harm`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let probe = Probe()
+        let task = transport.start(job("\(server.baseURL)/bytes/100000"), handler: probe)
+        for _ in 0..<50 {
+            task.suspend()
+            task.resume()
+        }
+        #expect(try await probe.end.value().error == nil)
+        #expect(probe.received(LoopbackServer.bytes(100_000)))
+    }
+
+    @Test func `a file can be paused too`() async throws {
+        let server = try LoopbackServer.start()
+        let directory = try TemporaryDirectory()
+        let probe = Probe(onHead: { _ in .pause })
+        let task = CurlTransport.test().start(
+            job(
+                "\(server.baseURL)/bytes/500000",
+                .file(path: directory.path("out"), offset: 0)),
+            handler: probe)
+        try await probe.events.values(1)
+        task.resume()
+        #expect(try await probe.end.value().error == nil)
+        #expect(try directory.read("out") == LoopbackServer.bytes(500_000))
+    }
+}
+
+@Suite struct `A re-used connection` {
+    /// Answers the first request of each connection and closes it at the second one.
+    private func server() throws -> ScriptedServer {
+        try ScriptedServer.start(.request, .respond(body: "first"), .request, .reset)
+    }
+
+    @Test func `that dies is not tried twice with POST`() async throws {
+        let server = try server()
+        let transport = CurlTransport.test()
+        #expect(try await transport.get(server.baseURL).text == "first")
+        let result = try await transport.perform(
+            HTTPRequest(
+                url: URL(string: server.baseURL), method: .post, body: .data(Data("x".utf8))))
+        #expect(result.error?.code == .networkConnectionLost)
+        #expect(server.requests.values.count { $0.head.hasPrefix("POST") } == 1)
+    }
+
+    @Test func `that dies is replaced for GET`() async throws {
+        let server = try server()
+        let transport = CurlTransport.test()
+        #expect(try await transport.get(server.baseURL).text == "first")
+        let result = try await transport.get(server.baseURL)
+        #expect(result.error == nil)
+        #expect(result.text == "first")
+        #expect(server.connections.count == 2)
+    }
+}
+
+@Suite struct `A credential` {
+    @Test func `answers a challenge, and only the last head is told`() async throws {
+        let server = try LoopbackServer.start()
+        var job = TransferJob(
+            request: HTTPRequest(url: URL(string: "\(server.baseURL)/basic-auth/me/secret")))
+        job.credential = Credential(user: "me", password: "secret")
+        let probe = Probe()
+        let result = try await CurlTransport.test().perform(job, probe: probe)
+        #expect(result.error == nil)
+        #expect(result.response?.statusCode == 200)
+        #expect(probe.heads.map(\.statusCode) == [200])
+    }
+
+    @Test func `that is wrong leaves the 401`() async throws {
+        let server = try LoopbackServer.start()
+        var job = TransferJob(
+            request: HTTPRequest(url: URL(string: "\(server.baseURL)/basic-auth/me/secret")))
+        job.credential = Credential(user: "me", password: "wrong")
+        let probe = Probe()
+        let result = try await CurlTransport.test().perform(job, probe: probe)
+        #expect(result.error == nil)
+        #expect(result.response?.statusCode == 401)
+        #expect(probe.heads.map(\.statusCode) == [401])
+    }
+
+    @Test func `a body is rewound for the second round`() async throws {
+        let challenge = "WWW-Authenticate: Basic realm=\"x\""
+        let server = try ScriptedServer.start { connection in
+            connection == 0
+                ? [.request, .respond("401 Unauthorized", headers: [challenge])]
+                : [.request, .respond(body: "in")]
+        }
+        let body = Pieces(["one", "two"], length: nil)
+        var job = TransferJob(
+            request: HTTPRequest(
+                url: URL(string: server.baseURL), method: .post, body: .stream(body)))
+        job.credential = Credential(user: "me", password: "secret")
+        let result = try await CurlTransport.test().perform(job)
+        #expect(result.error == nil)
+        #expect(result.text == "in")
+        let bodies = try await server.requests.values(2).map(\.body)
+        #expect(bodies.last == Array("3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n".utf8))
+    }
+}

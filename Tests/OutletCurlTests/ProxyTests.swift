@@ -1,0 +1,95 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import Testing
+
+@testable import OutletCurl
+
+@Suite struct `Which proxy is used` {
+    private func resolve(
+        _ environment: [String: String], host: String = "example.org", port: Int = 80,
+        isSecure: Bool = false
+    ) -> String {
+        ProxyResolver(.environment, environment: environment)
+            .proxy(host: host, port: port, isSecure: isSecure)
+    }
+
+    @Test func `the variable of the scheme goes before the one for all`() {
+        let environment = ["http_proxy": "http://a:1", "all_proxy": "http://b:2"]
+        #expect(resolve(environment) == "http://a:1")
+        #expect(resolve(environment, isSecure: true) == "http://b:2")
+        #expect(resolve(["HTTPS_PROXY": "http://c:3"], isSecure: true) == "http://c:3")
+        #expect(resolve([:]) == "")
+    }
+
+    @Test func `HTTP_PROXY in capitals is ignored, a client may have set it`() {
+        #expect(resolve(["HTTP_PROXY": "http://evil:1"]) == "")
+    }
+
+    @Test(arguments: [
+        ("*", "example.org", true), ("example.org", "example.org", true),
+        ("example.org", "www.example.org", true), (".example.org", "www.example.org", true),
+        ("*.example.org", "www.example.org", true), ("example.org", "badexample.org", false),
+        ("EXAMPLE.org", "Example.ORG", true), ("example.org", "example.org.", true),
+        ("a.test, example.org", "example.org", true), ("a.test example.org", "example.org", true),
+        ("10.0.0.0/8", "10.1.2.3", true), ("10.0.0.0/8", "11.1.2.3", false),
+        ("192.168.16.0/20", "192.168.31.9", true), ("192.168.16.0/20", "192.168.32.9", false),
+        ("fd00::/8", "[fd12::1]", true), ("::1", "[::1]", true),
+        ("127.0.0.1", "127.0.0.1", true), ("example.org:80", "example.org", true),
+        ("example.org:81", "example.org", false), ("", "example.org", false),
+        ("10.0.0.0/99", "10.0.0.1", false),
+    ])
+    func `no_proxy matches names, suffixes, addresses and networks`(
+        pattern: String, host: String, isDirect: Bool
+    ) {
+        let proxy = resolve(["http_proxy": "http://p:1", "no_proxy": pattern], host: host)
+        #expect(proxy == (isDirect ? "" : "http://p:1"))
+    }
+
+    @Test func `metrics and logs have no credentials of it`() {
+        #expect(ProxyResolver.withoutCredentials("http://u:p@h:1") == "http://h:1")
+        #expect(ProxyResolver.withoutCredentials("u:p@h:1") == "h:1")
+        #expect(ProxyResolver.withoutCredentials("socks5h://h:1") == "socks5h://h:1")
+    }
+}
+
+@Suite struct `A request through a proxy` {
+    @Test func `names the whole address and the proxy in its metrics`() async throws {
+        let proxy = try ScriptedServer.start(.request, .respond(body: "from the proxy"))
+        let transport = CurlTransport.test {
+            $0.proxy = .url("http://me:secret@127.0.0.1:\(proxy.port)", except: [])
+        }
+        let result = try await transport.get("http://far.invalid/x")
+        #expect(result.text == "from the proxy")
+        #expect(result.metrics.proxy == "http://127.0.0.1:\(proxy.port)")
+        let head = try await proxy.requests.values(1)[0].head
+        #expect(head.hasPrefix("GET http://far.invalid/x HTTP/1.1\r\n"))
+        #expect(head.contains("Proxy-Authorization: Basic "))
+    }
+
+    @Test func `goes straight to an exception`() async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "direct"))
+        let transport = CurlTransport.test {
+            $0.proxy = .url("http://127.0.0.1:1", except: ["127.0.0.1"])
+        }
+        #expect(try await transport.get(server.baseURL).text == "direct")
+    }
+
+    @Test func `fails with the proxy's refusal`() async throws {
+        let proxy = try ScriptedServer.start(.request, .respond("403 Forbidden"))
+        let transport = CurlTransport.test {
+            $0.proxy = .url("http://127.0.0.1:\(proxy.port)", except: [])
+        }
+        let error = try await transport.get("https://far.invalid/x").error
+        #expect(error?.code == .proxyConnectionFailed)
+        #expect(error?.reason.contains("403") == true)
+    }
+
+    @Test func `fails when the proxy's name does not resolve`() async throws {
+        let transport = CurlTransport.test { $0.proxy = .url("http://p.invalid:1", except: []) }
+        let error = try await transport.get("http://far.invalid/x").error
+        #expect(error?.code == .cannotFindHost)
+        #expect(error?.reason.contains("proxy") == true)
+    }
+}

@@ -1,0 +1,125 @@
+import OutletSession
+import Testing
+
+@testable import OutletCurl
+
+@Suite struct `The admission queue` {
+    private func names(_ queue: inout AdmissionQueue<String>) -> [String] {
+        var names: [String] = []
+        while let (name, _) = queue.next() { names.append(name) }
+        return names
+    }
+
+    private func expectEntered(
+        _ starts: Bool, _ queue: inout AdmissionQueue<String>, _ name: String,
+        origin: Origin<String>, priority: TransferPriority,
+        at location: SourceLocation = #_sourceLocation
+    ) {
+        let started = queue.enter(name, origin: origin, priority: priority)
+        #expect(started == starts, sourceLocation: location)
+    }
+
+    @Test func `one origin gets so many places and no more`() {
+        var queue = AdmissionQueue<String>(limitPerOrigin: 2, limit: 10)
+        let origin = Origin<String>(name: "a")
+        let entered = (0..<4).map {
+            queue.enter("\($0)", origin: origin, priority: .normal)
+        }
+        #expect(entered == [true, true, false, false])
+        #expect(names(&queue).isEmpty)
+        queue.leave(origin)
+        #expect(names(&queue) == ["2"])
+        queue.leave(origin)
+        queue.leave(origin)
+        #expect(names(&queue) == ["3"])
+        #expect(queue.active == 1)
+    }
+
+    @Test func `higher priorities go first, equal ones in order`() {
+        var queue = AdmissionQueue<String>(limitPerOrigin: 1, limit: 10)
+        let origin = Origin<String>(name: "a")
+        expectEntered(true, &queue, "first", origin: origin, priority: .low)
+        for (name, priority) in [
+            ("low", TransferPriority.low), ("normal", .normal), ("high", .high), ("high 2", .high),
+        ] {
+            expectEntered(false, &queue, name, origin: origin, priority: priority)
+        }
+        var order: [String] = []
+        for _ in 0..<4 {
+            queue.leave(origin)
+            order += names(&queue)
+        }
+        #expect(order == ["high", "high 2", "normal", "low"])
+    }
+
+    @Test func `origins take turns when all places are taken`() {
+        var queue = AdmissionQueue<String>(limitPerOrigin: 10, limit: 1)
+        let a = Origin<String>(name: "a")
+        let b = Origin<String>(name: "b")
+        expectEntered(true, &queue, "a0", origin: a, priority: .normal)
+        for name in ["a1", "a2"] {
+            expectEntered(false, &queue, name, origin: a, priority: .normal)
+        }
+        for name in ["b1", "b2"] {
+            expectEntered(false, &queue, name, origin: b, priority: .normal)
+        }
+        var order: [String] = []
+        var running = a
+        for _ in 0..<4 {
+            queue.leave(running)
+            guard let (name, origin) = queue.next() else { break }
+            order.append(name)
+            running = origin
+        }
+        #expect(order == ["a1", "b1", "a2", "b2"])
+    }
+
+    @Test func `streams that share connections need no place each`() {
+        var queue = AdmissionQueue<String>(limitPerOrigin: 1, limit: 1000)
+        let origin = Origin<String>(name: "a")
+        origin.version = .http2
+        for _ in 0..<100 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
+        expectEntered(false, &queue, "x", origin: origin, priority: .normal)
+    }
+
+    @Test func `a fifo keeps order while it drops what was taken`() {
+        var fifo = Fifo<Int>()
+        var taken: [Int] = []
+        for number in 0..<1000 {
+            fifo.append(number)
+            if number % 3 == 2, let first = fifo.popFirst() { taken.append(first) }
+        }
+        while let first = fifo.popFirst() { taken.append(first) }
+        #expect(taken == Array(0..<1000))
+        #expect(fifo.isEmpty)
+    }
+}
+
+@Suite struct `The deadline heap` {
+    private final class Entry: DeadlineEntry {
+        var deadline: Int64 = 0
+        var deadlineIndex = -1
+    }
+
+    @Test func `the earliest is first, whatever moves or leaves`() {
+        var heap = DeadlineHeap<Entry>()
+        var random = SystemRandomNumberGenerator()
+        var entries = (0..<200).map { _ in Entry() }
+        for entry in entries { heap.set(entry, to: Int64.random(in: 0..<1000, using: &random)) }
+        for entry in entries.prefix(100) {
+            heap.set(entry, to: Int64.random(in: 0..<1000, using: &random))
+        }
+        for _ in 0..<50 {
+            let gone = entries.remove(at: Int.random(in: 0..<entries.count, using: &random))
+            heap.remove(gone)
+            heap.remove(gone)
+            #expect(gone.deadlineIndex == -1)
+        }
+        var order: [Int64] = []
+        while let first = heap.first {
+            order.append(first.deadline)
+            heap.remove(first)
+        }
+        #expect(order == entries.map(\.deadline).sorted())
+    }
+}
