@@ -47,11 +47,33 @@ extension Request {
                 if let request {
                     self.follow(request, after: response, attempt: attempt)
                 } else {
-                    self.conclude(task, result, turn: nil)
+                    self.judgeLate(response) { self.conclude(task, result, turn: nil) }
                 }
             }
         }
         return true
+    }
+
+    /// What becomes of a response as far as its head tells.
+    enum RedirectFate {
+        /// It is the response.
+        case response
+        /// It leads somewhere else.
+        case redirect
+        /// A handler will say.
+        case undecided
+    }
+
+    func redirectFate(of head: HTTPResponse) -> RedirectFate {
+        guard head.isRedirect else { return .response }
+        let handler = mutable.withLock { $0.redirectHandler } ?? core.redirectHandler
+        guard let handler else { return .redirect }
+        guard let handler = handler as? Redirector else { return .undecided }
+        switch handler.behavior {
+        case .follow: return .redirect
+        case .doNotFollow: return .response
+        case .modify: return .undecided
+        }
     }
 
     private func isPlainFollow(_ handler: any RedirectHandler) -> Bool {

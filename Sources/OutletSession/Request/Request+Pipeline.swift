@@ -11,7 +11,7 @@ extension Request {
         case .startTransfer: startTransfer()
         case .resumeTransfer:
             guard let task = lastTask else { return }
-            task.resume()
+            if mutable.withLock({ $0.holds.isEmpty }) { task.resume() }
             core.monitors?.request(self, didResumeTask: task)
         case .suspendTransfer:
             guard let task = lastTask else { return }
@@ -90,17 +90,26 @@ extension Request {
 
     private func send(_ request: HTTPRequest, attempt: Int) {
         core.monitors?.request(self, didCreateURLRequest: request)
-        let action = mutable.withLock { mutable in
+        let (action, observer) = mutable.withLock { mutable in
             mutable.prepared = core.wireRequest(from: request)
-            return mutable.machine.didSetUp(attempt: attempt)
+            return (
+                mutable.machine.didSetUp(attempt: attempt), mutable.observers?.urlRequest
+            )
         }
+        if let observer { core.tell(observer, request) }
         perform(action)
     }
 
     /// Begins the transfer of the prepared request; the machine has said so.
     private func startTransfer() {
-        guard let task = transfer({ $0.tasks.append($1) }) else { return }
+        var observer: RequestObservers.Observer<any TransferTask>?
+        let begun = transfer { mutable, task in
+            mutable.tasks.append(task)
+            observer = mutable.observers?.task
+        }
+        guard let task = begun else { return }
         core.monitors?.request(self, didCreateTask: task)
+        if let observer { core.tell(observer, task) }
         core.monitors?.request(self, didResumeTask: task)
     }
 
@@ -116,6 +125,7 @@ extension Request {
             guard let request = mutable.prepared else { return nil }
             mutable.performedRequests.append(request)
             var job = TransferJob(request: request, delivery: delivery())
+            job.reportsProgress = mutable.observers?.wantsProgress == true
             // A redirect to another origin does not take the credential along.
             if mutable.redirects == 0
                 || RedirectRules.isSameOrigin(mutable.requests.last?.url, request.url)
