@@ -49,9 +49,11 @@ final class StubTask: TransferTask {
 
     func reportProgress() { state.withLock { $0.reportsProgress = true } }
 
-    /// Reads the request's body, as a network would. On the queue.
+    /// Reads the request's body, as a network would.
     ///
     /// - Returns: The body; `nil` when it cannot be read, which ends the transfer.
+    ///
+    /// Thread: the queue's.
     func send(_ body: HTTPBody) -> Data? {
         do {
             let data = try body.bytes()

@@ -37,7 +37,12 @@ extension Request {
             return true
         }
         guard let handler, !isPlainFollow(handler) else {
-            follow(next, after: response, attempt: attempt)
+            guard case .stream = next.body else {
+                follow(next, after: response, attempt: attempt)
+                return true
+            }
+            // Taking a stream back runs code of the user's: not on the transport's thread.
+            core.requestQueue.async { self.follow(next, after: response, attempt: attempt) }
             return true
         }
         core.requestQueue.async {
@@ -86,6 +91,7 @@ extension Request {
     private func follow(_ next: HTTPRequest, after response: HTTPResponse, attempt: Int) {
         do {
             try next.validate()
+            try rewind(next.body)
         } catch {
             fail(
                 with: error.asSessionError { .sessionTaskFailed(error: $0) }, attempt: attempt,

@@ -256,6 +256,7 @@ extension Request: TransferHandler {
         case .serialize: serializeNext(at: place)
         case .deliver(let deliveries):
             core.unregister(self)
+            cleanUp()
             core.monitors?.requestDidFinish(self)
             deliveries.forEach { deliver($0, from: place) }
         }

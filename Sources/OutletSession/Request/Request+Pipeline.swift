@@ -36,7 +36,7 @@ extension Request {
             return
         }
         let adapters = core.adapters(for: interceptor)
-        if adapters.isEmpty, convertible is HTTPRequest || convertible is PlainRequest {
+        if adapters.isEmpty, isMadeOfValues {
             // Values only: no code of the user's runs, no thread is needed.
             make(attempt: attempt, adapters: [])
         } else {
@@ -89,15 +89,40 @@ extension Request {
     }
 
     private func send(_ request: HTTPRequest, attempt: Int) {
+        let prepared: HTTPRequest
+        do {
+            prepared = try prepare(request)
+            try rewind(prepared.body)
+        } catch {
+            fail(with: error, attempt: attempt, mayRetry: true)
+            return
+        }
         core.monitors?.request(self, didCreateURLRequest: request)
         let (action, observer) = mutable.withLock { mutable in
-            mutable.prepared = core.wireRequest(from: request)
+            mutable.prepared = prepared
             return (
                 mutable.machine.didSetUp(attempt: attempt), mutable.observers?.urlRequest
             )
         }
         if let observer { core.tell(observer, request) }
         perform(action)
+    }
+
+    /// Takes a stream that was read already back to its start.
+    func rewind(_ body: HTTPBody) throws(SessionError) {
+        guard case .stream(let stream) = body,
+            mutable.withLock({ !$0.performedRequests.allSatisfy { $0.body != body } })
+        else { return }
+        do {
+            try stream.rewind()
+        } catch {
+            throw .sessionTaskFailed(
+                error: TransferError(
+                    code: .requestBodyStreamExhausted, stage: .preparing,
+                    reason: "the request's body has to be sent again, but its stream cannot go "
+                        + "back: \(error)"))
+        }
+        didRewind(stream)
     }
 
     /// Begins the transfer of the prepared request; the machine has said so.

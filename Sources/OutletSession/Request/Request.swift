@@ -217,6 +217,20 @@ public class Request: @unchecked Sendable {
 
     // MARK: What the kinds fill in
 
+    /// Whether making the request runs no code of the user's, so that no thread is needed.
+    var isMadeOfValues: Bool { convertible is HTTPRequest || convertible is PlainRequest }
+
+    /// Makes of the adapted request what goes on the wire.
+    func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
+        core.wireRequest(from: request)
+    }
+
+    /// A stream was taken back to its start, to be sent again.
+    func didRewind(_ stream: any BodyStream) {}
+
+    /// Removes what the request leaves behind, before completions are called.
+    func cleanUp() {}
+
     /// Judges the response where the request is being finished; the first failure wins.
     func runValidators() {}
 
