@@ -23,24 +23,65 @@ final class StubTask: TransferTask {
         var delivered = 0
         var isSuspended = false
         var isPlaying = false
+        var reportsProgress: Bool
+        var counts = TransferCounts()
     }
     private let state: Mutex<State>
 
-    init(queue: DispatchQueue, handler: any TransferHandler, delivery: BodyDelivery) {
+    init(queue: DispatchQueue, handler: any TransferHandler, job: TransferJob) {
         self.queue = queue
-        self.delivery = delivery
-        state = Mutex(State(handler: handler))
+        delivery = job.delivery
+        state = Mutex(State(handler: handler, reportsProgress: job.reportsProgress))
     }
 
     func cancel() { queue.async { self.finish(.cancelled) } }
 
     func fail(_ error: TransferError) { queue.async { self.finish(error) } }
 
-    func suspend() { state.withLock { $0.isSuspended = true } }
+    func suspend() { queue.async { self.state.withLock { $0.isSuspended = true } } }
 
     func resume() {
-        state.withLock { $0.isSuspended = false }
-        queue.async { self.playBody() }
+        queue.async {
+            self.state.withLock { $0.isSuspended = false }
+            self.playBody()
+        }
+    }
+
+    func reportProgress() { state.withLock { $0.reportsProgress = true } }
+
+    /// Reads the request's body, as a network would.
+    ///
+    /// - Returns: The body; `nil` when it cannot be read, which ends the transfer.
+    ///
+    /// Thread: the queue's.
+    func send(_ body: HTTPBody) -> Data? {
+        do {
+            let data = try body.bytes()
+            state.withLock { $0.counts.expectedToSend = Int64(data.count) }
+            for end in stride(from: 0, to: data.count, by: Self.sendSize) {
+                let sent = min(end + Self.sendSize, data.count)
+                state.withLock { $0.counts.sent = Int64(sent) }
+                report()
+            }
+            return data
+        } catch {
+            finish(
+                TransferError(
+                    code: .cannotOpenFile, stage: .sending, reason: "request body: \(error)"))
+            return nil
+        }
+    }
+
+    private static let sendSize = 16_384
+
+    private func report() {
+        let (handler, counts) = state.withLock { state in
+            (state.reportsProgress ? state.handler : nil, state.counts)
+        }
+        guard let handler else { return }
+        let turn = TransportTurn()
+        handler.transfer(self, didProgress: counts, turn: turn)
+        turn.end()
     }
 
     /// Begins an answer; on the queue.
@@ -74,6 +115,7 @@ final class StubTask: TransferTask {
         let handler = state.withLock { state -> (any TransferHandler)? in
             state.result.response = head
             state.isPlaying = true
+            state.counts.expectedToReceive = head.expectedContentLength
             return state.handler
         }
         guard let handler else { return }
@@ -87,6 +129,7 @@ final class StubTask: TransferTask {
         while let chunk = nextChunk() {
             guard case .chunks = delivery else {
                 state.withLock { $0.result.body = ($0.result.body ?? Data()) + chunk }
+                report()
                 continue
             }
             guard let handler = state.withLock({ $0.handler }) else { return }
@@ -96,6 +139,7 @@ final class StubTask: TransferTask {
             }
             follow(decision)
             turn.end()
+            report()
         }
         let isDone = state.withLock { state in
             state.isPlaying && !state.isSuspended
@@ -114,6 +158,7 @@ final class StubTask: TransferTask {
             defer {
                 state.rest = state.rest.dropFirst(size)
                 state.delivered += size
+                state.counts.received += Int64(size)
             }
             return Data(state.rest.prefix(size))
         }
@@ -122,7 +167,7 @@ final class StubTask: TransferTask {
     private func follow(_ decision: TransferDecision) {
         switch decision {
         case .proceed: break
-        case .pause: suspend()
+        case .pause: state.withLock { $0.isSuspended = true }
         case .cancel: finish(.cancelled)
         }
     }
@@ -140,6 +185,8 @@ final class StubTask: TransferTask {
         guard let ended, let handler = ended.handler else { return }
         var result = ended.result
         result.error = error
+        result.metrics.requestBodyBytes = ended.counts.sent
+        result.metrics.responseBodyBytes = ended.counts.received
         if case .chunks = delivery { result.body = nil }
         if case .file(let path, let offset) = delivery, let body = result.body, error == nil {
             result.error = Self.write(body, to: path, at: offset)
@@ -167,4 +214,23 @@ final class StubTask: TransferTask {
 extension StubAnswer {
     /// How many bytes of the body are handed over at most.
     fileprivate var limit: Int { error == nil ? body.count : min(failureOffset, body.count) }
+}
+
+extension HTTPBody {
+    /// The whole body, read to its end.
+    fileprivate func bytes() throws -> Data {
+        switch self {
+        case .none: return Data()
+        case .data(let data): return data
+        case .file(let path): return try Data(contentsOf: URL(filePath: path))
+        case .stream(let stream):
+            var data = Data()
+            var piece = Data(count: 16_384)
+            while true {
+                let count = try piece.withUnsafeMutableBytes { try stream.read(into: $0) }
+                guard count > 0 else { return data }
+                data += piece.prefix(count)
+            }
+        }
+    }
 }

@@ -1,5 +1,5 @@
 import Dispatch
-import FoundationEssentials
+public import FoundationEssentials
 public import OutletHTTP
 public import OutletSession
 import Synchronization
@@ -19,6 +19,7 @@ public final class StubTransport: Transport {
 
     private struct State {
         var jobs: [TransferJob] = []
+        var bodies: [UInt64: Data] = [:]
         var running: [UInt64: StubTask] = [:]
         var isShutDown = false
     }
@@ -49,9 +50,14 @@ public final class StubTransport: Transport {
     /// What was asked of the transport, in order.
     public var jobs: [TransferJob] { state.withLock { $0.jobs } }
 
+    /// The bodies that were sent, in order of the transfers; read to their ends before the answer.
+    public var bodies: [Data] {
+        state.withLock { state in state.bodies.sorted { $0.key < $1.key }.map(\.value) }
+    }
+
     /// Answers on the stub's own queue.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        let task = StubTask(queue: queue, handler: handler, delivery: job.delivery)
+        let task = StubTask(queue: queue, handler: handler, job: job)
         let isShutDown = state.withLock { state in
             state.jobs.append(job)
             if !state.isShutDown { state.running[task.identifier] = task }
@@ -62,6 +68,8 @@ public final class StubTransport: Transport {
             return task
         }
         queue.async { [self] in
+            guard let body = task.send(job.request.body) else { return }
+            state.withLock { $0.bodies[task.identifier] = body }
             task.play(responder(job), for: job) { [weak self] in
                 self?.state.withLock { _ = $0.running.removeValue(forKey: task.identifier) }
             }

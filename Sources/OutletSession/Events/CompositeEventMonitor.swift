@@ -147,4 +147,23 @@ public final class CompositeEventMonitor: EventMonitor {
     ) {
         perform { $0.request(request, didParseResponse: response) }
     }
+
+    /// Passes the event on.
+    public func request(
+        _ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable
+    ) {
+        perform { $0.request(request, didCreateUploadable: uploadable) }
+    }
+
+    /// Passes the event on.
+    public func request(
+        _ request: UploadRequest, didFailToCreateUploadableWithError error: SessionError
+    ) {
+        perform { $0.request(request, didFailToCreateUploadableWithError: error) }
+    }
+
+    /// Passes the event on.
+    public func request(_ request: UploadRequest, didProvideInputStream stream: any BodyStream) {
+        perform { $0.request(request, didProvideInputStream: stream) }
+    }
 }

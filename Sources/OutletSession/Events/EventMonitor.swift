@@ -64,6 +64,14 @@ public protocol EventMonitor: Sendable {
     /// A serializer has made a value, or failed.
     func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, SessionError>)
+    /// The body of an upload was made.
+    func request(
+        _ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
+    /// The body of an upload could not be made.
+    func request(
+        _ request: UploadRequest, didFailToCreateUploadableWithError error: SessionError)
+    /// The stream of an upload was taken back to its start.
+    func request(_ request: UploadRequest, didProvideInputStream stream: any BodyStream)
 }
 
 extension EventMonitor {
@@ -133,4 +141,14 @@ extension EventMonitor {
     public func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, SessionError>
     ) {}
+    /// Takes no notice.
+    public func request(
+        _ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable
+    ) {}
+    /// Takes no notice.
+    public func request(
+        _ request: UploadRequest, didFailToCreateUploadableWithError error: SessionError
+    ) {}
+    /// Takes no notice.
+    public func request(_ request: UploadRequest, didProvideInputStream stream: any BodyStream) {}
 }

@@ -37,7 +37,12 @@ extension Request {
             return true
         }
         guard let handler, !isPlainFollow(handler) else {
-            follow(next, after: response, attempt: attempt)
+            guard case .stream = next.body else {
+                follow(next, after: response, attempt: attempt)
+                return true
+            }
+            // Taking a stream back runs code of the user's: not on the transport's thread.
+            core.requestQueue.async { self.follow(next, after: response, attempt: attempt) }
             return true
         }
         core.requestQueue.async {
@@ -47,11 +52,33 @@ extension Request {
                 if let request {
                     self.follow(request, after: response, attempt: attempt)
                 } else {
-                    self.conclude(task, result, turn: nil)
+                    self.judgeLate(response) { self.conclude(task, result, turn: nil) }
                 }
             }
         }
         return true
+    }
+
+    /// What becomes of a response as far as its head tells.
+    enum RedirectFate {
+        /// It is the response.
+        case response
+        /// It leads somewhere else.
+        case redirect
+        /// A handler will say.
+        case undecided
+    }
+
+    func redirectFate(of head: HTTPResponse) -> RedirectFate {
+        guard head.isRedirect else { return .response }
+        let handler = mutable.withLock { $0.redirectHandler } ?? core.redirectHandler
+        guard let handler else { return .redirect }
+        guard let handler = handler as? Redirector else { return .undecided }
+        switch handler.behavior {
+        case .follow: return .redirect
+        case .doNotFollow: return .response
+        case .modify: return .undecided
+        }
     }
 
     private func isPlainFollow(_ handler: any RedirectHandler) -> Bool {
@@ -64,6 +91,7 @@ extension Request {
     private func follow(_ next: HTTPRequest, after response: HTTPResponse, attempt: Int) {
         do {
             try next.validate()
+            try rewind(next.body)
         } catch {
             fail(
                 with: error.asSessionError { .sessionTaskFailed(error: $0) }, attempt: attempt,

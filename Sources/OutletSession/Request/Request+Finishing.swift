@@ -17,9 +17,11 @@ extension Request: TransferHandler {
 
     /// Takes a result as the attempt's last; outside a transport's turn without one.
     func conclude(_ task: any TransferTask, _ result: TransferResult, turn: TransportTurn?) {
+        var calls: RequestObservers.Calls?
         let attempt = mutable.withLock { mutable -> Int? in
             let attempt = mutable.machine.attempt
             guard mutable.machine.beginEvaluating(attempt: attempt) else { return nil }
+            calls = mutable.observers?.finish(result.metrics)
             mutable.response = result.response
             var metrics = result.metrics
             metrics.redirectCount = mutable.redirects
@@ -32,6 +34,7 @@ extension Request: TransferHandler {
             return attempt
         }
         guard let attempt else { return }
+        calls?.perform(core)
         core.monitors?.request(self, didGatherMetrics: result.metrics)
         guard let turn else {
             onFinishingQueue { self.evaluate(task, attempt: attempt, at: $0) }
@@ -253,6 +256,7 @@ extension Request: TransferHandler {
         case .serialize: serializeNext(at: place)
         case .deliver(let deliveries):
             core.unregister(self)
+            cleanUp()
             core.monitors?.requestDidFinish(self)
             deliveries.forEach { deliver($0, from: place) }
         }

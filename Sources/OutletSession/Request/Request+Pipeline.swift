@@ -11,7 +11,7 @@ extension Request {
         case .startTransfer: startTransfer()
         case .resumeTransfer:
             guard let task = lastTask else { return }
-            task.resume()
+            if mutable.withLock({ $0.holds.isEmpty }) { task.resume() }
             core.monitors?.request(self, didResumeTask: task)
         case .suspendTransfer:
             guard let task = lastTask else { return }
@@ -36,7 +36,7 @@ extension Request {
             return
         }
         let adapters = core.adapters(for: interceptor)
-        if adapters.isEmpty, convertible is HTTPRequest || convertible is PlainRequest {
+        if adapters.isEmpty, isMadeOfValues {
             // Values only: no code of the user's runs, no thread is needed.
             make(attempt: attempt, adapters: [])
         } else {
@@ -89,18 +89,52 @@ extension Request {
     }
 
     private func send(_ request: HTTPRequest, attempt: Int) {
-        core.monitors?.request(self, didCreateURLRequest: request)
-        let action = mutable.withLock { mutable in
-            mutable.prepared = core.wireRequest(from: request)
-            return mutable.machine.didSetUp(attempt: attempt)
+        let prepared: HTTPRequest
+        do {
+            prepared = try prepare(request)
+            try rewind(prepared.body)
+        } catch {
+            fail(with: error, attempt: attempt, mayRetry: true)
+            return
         }
+        core.monitors?.request(self, didCreateURLRequest: request)
+        let (action, observer) = mutable.withLock { mutable in
+            mutable.prepared = prepared
+            return (
+                mutable.machine.didSetUp(attempt: attempt), mutable.observers?.urlRequest
+            )
+        }
+        if let observer { core.tell(observer, request) }
         perform(action)
+    }
+
+    /// Takes a stream that was read already back to its start.
+    func rewind(_ body: HTTPBody) throws(SessionError) {
+        guard case .stream(let stream) = body,
+            mutable.withLock({ !$0.performedRequests.allSatisfy { $0.body != body } })
+        else { return }
+        do {
+            try stream.rewind()
+        } catch {
+            throw .sessionTaskFailed(
+                error: TransferError(
+                    code: .requestBodyStreamExhausted, stage: .preparing,
+                    reason: "the request's body has to be sent again, but its stream cannot go "
+                        + "back: \(error)"))
+        }
+        didRewind(stream)
     }
 
     /// Begins the transfer of the prepared request; the machine has said so.
     private func startTransfer() {
-        guard let task = transfer({ $0.tasks.append($1) }) else { return }
+        var observer: RequestObservers.Observer<any TransferTask>?
+        let begun = transfer { mutable, task in
+            mutable.tasks.append(task)
+            observer = mutable.observers?.task
+        }
+        guard let task = begun else { return }
         core.monitors?.request(self, didCreateTask: task)
+        if let observer { core.tell(observer, task) }
         core.monitors?.request(self, didResumeTask: task)
     }
 
@@ -116,6 +150,7 @@ extension Request {
             guard let request = mutable.prepared else { return nil }
             mutable.performedRequests.append(request)
             var job = TransferJob(request: request, delivery: delivery())
+            job.reportsProgress = mutable.observers?.wantsProgress == true
             // A redirect to another origin does not take the credential along.
             if mutable.redirects == 0
                 || RedirectRules.isSameOrigin(mutable.requests.last?.url, request.url)

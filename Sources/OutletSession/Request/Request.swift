@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+import Synchronization
 
 /// What all kinds of requests share: a state, a pipeline, a history of attempts.
 ///
@@ -59,6 +60,10 @@ public class Request: @unchecked Sendable {
         /// The body of the last response, kinds that collect it only.
         var data: Data?
         var dataValidators = InlineFirst<DataRequest.Validator>()
+        /// Who else watches; most requests have nobody.
+        var observers: RequestObservers?
+        /// Why the transfer waits besides the user's own suspending.
+        var holds: TransferHolds = []
     }
 
     let mutable: Lock<Mutable>
@@ -67,6 +72,12 @@ public class Request: @unchecked Sendable {
     let serial: UInt64
     let convertible: any URLRequestConvertible
     let shouldAutomaticallyResume: Bool?
+    private let looksAtHeads = Atomic(false)
+    /// Whether heads are looked at before the end; where not, they cost nothing.
+    var watchesHeads: Bool {
+        get { looksAtHeads.load(ordering: .relaxed) }
+        set { looksAtHeads.store(newValue, ordering: .relaxed) }
+    }
 
     init(
         core: SessionCore, convertible: any URLRequestConvertible,
@@ -206,6 +217,20 @@ public class Request: @unchecked Sendable {
 
     // MARK: What the kinds fill in
 
+    /// Whether making the request runs no code of the user's, so that no thread is needed.
+    var isMadeOfValues: Bool { convertible is HTTPRequest || convertible is PlainRequest }
+
+    /// Makes of the adapted request what goes on the wire.
+    func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
+        core.wireRequest(from: request)
+    }
+
+    /// A stream was taken back to its start, to be sent again.
+    func didRewind(_ stream: any BodyStream) {}
+
+    /// Removes what the request leaves behind, before completions are called.
+    func cleanUp() {}
+
     /// Judges the response where the request is being finished; the first failure wins.
     func runValidators() {}
 
@@ -222,7 +247,19 @@ public class Request: @unchecked Sendable {
         mutable.nextHandler = 0
         mutable.deliveries = InlineFirst()
         mutable.prepared = nil
+        mutable.holds = []
+        mutable.observers?.reset()
     }
+
+    /// Decides about the head of a response that is no redirect to be followed.
+    ///
+    /// Thread: the transport's. Asked only where ``watchesHeads``.
+    func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
+        judge(head, from: task)
+    }
+
+    /// How many bytes of the response's body were there before this transfer.
+    var bodyOffset: Int64 { 0 }
 
     /// Where the body of a response goes.
     func delivery() -> BodyDelivery { .collect }

@@ -1,4 +1,5 @@
 public import Dispatch
+public import FoundationEssentials
 public import OutletHTTP
 
 /// Makes requests, and holds what they share: connections, settings, interceptors, queues.
@@ -186,5 +187,30 @@ open class Session: @unchecked Sendable {
         DataRequest(
             core: core, convertible: convertible, interceptor: interceptor,
             shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    // MARK: Upload
+
+    /// Makes a request from what makes both the request and its body.
+    ///
+    /// All uploads come here.
+    ///
+    /// - Parameters:
+    ///   - upload: The request and the body; asked again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Removes files that are not wanted any more.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        _ upload: any UploadConvertible,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        let parts = upload as? Upload
+        return UploadRequest(
+            core: core, convertible: parts?.request ?? upload,
+            upload: parts?.uploadable ?? upload, interceptor: interceptor,
+            fileManager: fileManager, shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 }

@@ -36,6 +36,15 @@ public protocol TransferTask: AnyObject, Sendable {
     func suspend()
     /// Goes on after ``suspend()``. Thread: any. Idempotent.
     func resume()
+    /// Does from now on what ``TransferJob/reportsProgress`` does from the start.
+    ///
+    /// Thread: any. Idempotent.
+    func reportProgress()
+}
+
+extension TransferTask {
+    /// Does nothing: progress is reported only if it was asked for before the start.
+    public func reportProgress() {}
 }
 
 /// One attempt of one request, as a transport is asked to carry it.

@@ -1,0 +1,95 @@
+public import Dispatch
+import OutletHTTP
+
+extension Request {
+    /// How far the request's body has come; live from the first call on, or once watched.
+    public var uploadProgress: TransferProgress {
+        progress(\.uploaded) { mutable in
+            TransferProgress(
+                completedUnitCount: mutable.metrics.last?.requestBodyBytes ?? 0,
+                totalUnitCount: mutable.metrics.last?.requestBodyBytes ?? 0)
+        }
+    }
+
+    /// How far the response's body has come; live from the first call on, or once watched.
+    public var downloadProgress: TransferProgress {
+        progress(\.downloaded) { mutable in
+            TransferProgress(
+                completedUnitCount: mutable.metrics.last?.responseBodyBytes ?? 0,
+                totalUnitCount: mutable.response?.expectedContentLength ?? 0)
+        }
+    }
+
+    /// Calls a closure whenever bytes of the request's body have been sent; the last one set counts.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `closure` runs; the session's callback queue if `nil`.
+    ///   - closure: Given bytes sent and in all, of the attempt under way.
+    @discardableResult
+    public func uploadProgress(
+        queue: DispatchQueue? = nil, closure: @escaping @Sendable (TransferProgress) -> Void
+    ) -> Self {
+        watchProgress { $0.uploadProgress = .init(queue: queue, body: closure) }
+        return self
+    }
+
+    /// Calls a closure whenever bytes of the response's body have come; the last one set counts.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `closure` runs; the session's callback queue if `nil`.
+    ///   - closure: Given bytes received and in all, of the attempt under way; the total is -1 when
+    ///     the server does not announce it, or the body is decoded on its way.
+    @discardableResult
+    public func downloadProgress(
+        queue: DispatchQueue? = nil, closure: @escaping @Sendable (TransferProgress) -> Void
+    ) -> Self {
+        watchProgress { $0.downloadProgress = .init(queue: queue, body: closure) }
+        return self
+    }
+
+    /// Tells the closures how far the bodies have come.
+    public func transfer(
+        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
+    ) {
+        let offset = bodyOffset
+        let calls = mutable.withLock { $0.observers?.note(progress, offset: offset) }
+        calls?.perform(core)
+    }
+
+    /// Changes who watches; from now on the transport counts.
+    func watchProgress(_ change: (RequestObservers) -> Void) {
+        watchesHeads = true
+        let task = mutable.withLock { mutable -> (any TransferTask)? in
+            let observers = mutable.watched()
+            change(observers)
+            defer { observers.wantsProgress = true }
+            return observers.wantsProgress ? nil : mutable.tasks.last
+        }
+        task?.reportProgress()
+    }
+
+    private func progress(
+        _ path: KeyPath<RequestObservers, TransferProgress>,
+        unwatched: (Mutable) -> TransferProgress
+    ) -> TransferProgress {
+        let known = mutable.withLock { mutable -> TransferProgress? in
+            if let observers = mutable.observers, observers.wantsProgress {
+                return observers[keyPath: path]
+            }
+            return mutable.machine.phase > .transferring ? unwatched(mutable) : nil
+        }
+        if let known { return known }
+        watchProgress { _ in }
+        return TransferProgress()
+    }
+}
+
+extension Request.Mutable {
+    /// The observers, made if there are none yet.
+    mutating func watched() -> RequestObservers {
+        if let observers { return observers }
+        let observers = RequestObservers()
+        self.observers = observers
+        return observers
+    }
+}

@@ -1,0 +1,127 @@
+public import Dispatch
+public import OutletHTTP
+
+/// What is known of a request before its response is whole.
+extension Request {
+    /// Whether the body of a response is wanted.
+    public enum ResponseDisposition: Sendable {
+        /// It is.
+        case allow
+        /// It is not: the request is cancelled.
+        case cancel
+    }
+
+    /// Calls a closure with each request that is made: now, if there is one, and at every attempt.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `handler` runs; the session's callback queue if `nil`.
+    ///   - handler: Given the adapted request; the last one set counts.
+    @discardableResult
+    public func onURLRequestCreation(
+        on queue: DispatchQueue? = nil, perform handler: @escaping @Sendable (HTTPRequest) -> Void
+    ) -> Self {
+        let observer = RequestObservers.Observer(queue: queue, body: handler)
+        let made = mutable.withLock { mutable in
+            mutable.watched().urlRequest = observer
+            return mutable.machine.phase < .ready ? nil : mutable.requests.last
+        }
+        if let made { core.tell(observer, made) }
+        return self
+    }
+
+    /// Calls a closure with each transfer that is begun: now, if there is one, and at every attempt.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `handler` runs; the session's callback queue if `nil`.
+    ///   - handler: Given the transfer; the last one set counts.
+    @discardableResult
+    public func onURLSessionTaskCreation(
+        on queue: DispatchQueue? = nil,
+        perform handler: @escaping @Sendable (any TransferTask) -> Void
+    ) -> Self {
+        let observer = RequestObservers.Observer(queue: queue, body: handler)
+        let begun = mutable.withLock { mutable in
+            mutable.watched().task = observer
+            return mutable.tasks.last
+        }
+        if let begun { core.tell(observer, begun) }
+        return self
+    }
+
+    // MARK: The head of a response
+
+    func judgeResponses(_ judge: RequestObservers.Judge) {
+        watchesHeads = true
+        mutable.withLock { $0.watched().response = judge }
+    }
+
+    /// Lets those who watch see the head, and say whether the body is wanted.
+    public func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision {
+        guard watchesHeads, head.isFinal else { return .proceed }
+        let fate = redirectFate(of: head)
+        mutable.withLock { $0.observers?.isPassingBy = fate != .response }
+        return fate == .response ? accept(head, from: task) : .proceed
+    }
+
+    /// Asks the user whether the body of a final head is wanted; the transfer waits meanwhile.
+    func judge(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
+        let (judge, attempt) = mutable.withLock { mutable in
+            mutable.response = head
+            let judge = mutable.observers?.response
+            if judge != nil { mutable.holds.insert(.judgement) }
+            return (judge, mutable.machine.attempt)
+        }
+        guard let judge else { return .proceed }
+        ask(judge, head) { self.release(.judgement, of: task, attempt: attempt) }
+        return .pause
+    }
+
+    /// Asks about a head whose body has come already: a redirect that nobody wants to follow.
+    func judgeLate(_ head: HTTPResponse, then goOn: @escaping @Sendable () -> Void) {
+        guard let judge = mutable.withLock({ $0.observers?.response }) else { return goOn() }
+        ask(judge, head, goOn)
+    }
+
+    private func ask(
+        _ judge: RequestObservers.Judge, _ head: HTTPResponse,
+        _ goOn: @escaping @Sendable () -> Void
+    ) {
+        let answered = AnswerOnce()
+        core.call(on: judge.queue) {
+            judge.body(head) { disposition in
+                guard answered.claim() else { return }
+                if disposition == .cancel { self.cancel() }
+                goOn()
+            }
+        }
+    }
+
+    /// Takes one reason for waiting away; without any the transfer goes on.
+    func release(_ hold: TransferHolds, of task: any TransferTask, attempt: Int) {
+        let goesOn = mutable.withLock { mutable in
+            guard mutable.machine.isCurrent(attempt, in: .transferring) else { return false }
+            mutable.holds.remove(hold)
+            return mutable.holds.isEmpty && mutable.machine.state == .resumed
+        }
+        guard goesOn else { return }
+        task.resume()
+        // Whoever suspended meanwhile came too early.
+        if state == .suspended { task.suspend() }
+    }
+}
+
+/// Why a transfer waits besides the user's own suspending.
+struct TransferHolds: OptionSet, Sendable {
+    let rawValue: UInt8
+    /// Somebody thinks about the head.
+    static let judgement = TransferHolds(rawValue: 1)
+    /// Those who read the body cannot keep up.
+    static let backPressure = TransferHolds(rawValue: 2)
+}
+
+extension HTTPResponse {
+    /// Whether no other head follows (RFC 9110 §15.2).
+    var isFinal: Bool { statusCode >= 200 || statusCode == 101 }
+}

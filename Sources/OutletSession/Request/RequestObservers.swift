@@ -1,0 +1,110 @@
+import Dispatch
+import OutletHTTP
+
+/// Who watches one request besides its response handlers; most requests have nobody.
+final class RequestObservers: @unchecked Sendable {
+    // because it is read and written under the lock of its request only.
+
+    /// A closure of the user's, and where it wants to run.
+    struct Observer<Value: Sendable>: Sendable {
+        /// The session's callback queue when `nil`.
+        let queue: DispatchQueue?
+        let body: @Sendable (Value) -> Void
+    }
+
+    /// A closure that says whether a body is wanted.
+    struct Judge: Sendable {
+        /// The session's callback queue when `nil`.
+        let queue: DispatchQueue?
+        let body:
+            @Sendable (HTTPResponse, @escaping @Sendable (Request.ResponseDisposition) -> Void) ->
+                Void
+    }
+
+    var urlRequest: Observer<HTTPRequest>?
+    var task: Observer<any TransferTask>?
+    var response: Judge?
+
+    var uploadProgress: Observer<TransferProgress>?
+    var downloadProgress: Observer<TransferProgress>?
+    /// Whether the transport has to count.
+    var wantsProgress = false
+    /// Whether the transfer under way only leads somewhere else: its body does not count.
+    var isPassingBy = false
+    private(set) var uploaded = TransferProgress()
+    private(set) var downloaded = TransferProgress()
+
+    /// What is to be called once the lock is released.
+    struct Calls: Sendable {
+        var upload: (Observer<TransferProgress>, TransferProgress)?
+        var download: (Observer<TransferProgress>, TransferProgress)?
+
+        func perform(_ core: SessionCore) {
+            if let (observer, progress) = upload { core.tell(observer, progress) }
+            if let (observer, progress) = download { core.tell(observer, progress) }
+        }
+    }
+
+    /// Takes what the transport has counted; says whom to tell.
+    func note(_ counts: TransferCounts, offset: Int64) -> Calls {
+        var calls = Calls()
+        let up = TransferProgress(
+            completedUnitCount: counts.sent, totalUnitCount: counts.expectedToSend)
+        if counts.sent > 0, up != uploaded {
+            uploaded = up
+            calls.upload = uploadProgress.map { ($0, up) }
+        }
+        guard !isPassingBy, counts.received > 0 else { return calls }
+        let expected = counts.expectedToReceive
+        let down = TransferProgress(
+            completedUnitCount: offset + counts.received,
+            totalUnitCount: expected < 0 ? -1 : offset + expected)
+        if down != downloaded {
+            downloaded = down
+            calls.download = downloadProgress.map { ($0, down) }
+        }
+        return calls
+    }
+
+    /// The transfer is over: the last bytes of an upload may not have been reported.
+    func finish(_ metrics: TransferMetrics) -> Calls {
+        let sent = metrics.requestBodyBytes
+        guard sent > 0, uploaded.completedUnitCount < sent, sent >= uploaded.totalUnitCount else {
+            return Calls()
+        }
+        return note(
+            TransferCounts(sent: sent, expectedToSend: max(sent, uploaded.totalUnitCount)),
+            offset: 0)
+    }
+
+    /// Sets the download off from where an earlier one had come to.
+    func resume(at offset: Int64, of total: Int64) -> Calls {
+        downloaded = TransferProgress(completedUnitCount: offset, totalUnitCount: total)
+        return Calls(download: downloadProgress.map { ($0, downloaded) })
+    }
+
+    /// Forgets what the last attempt brought.
+    func reset() {
+        uploaded = TransferProgress()
+        downloaded = TransferProgress()
+        isPassingBy = false
+    }
+}
+
+extension SessionCore {
+    /// Calls a closure where it wants to run.
+    func tell<Value: Sendable>(
+        _ observer: RequestObservers.Observer<Value>, _ value: Value
+    ) {
+        call(on: observer.queue) { observer.body(value) }
+    }
+
+    /// Runs a closure of the user's on a queue, or at once where nobody needs one.
+    func call(on queue: DispatchQueue?, _ body: @escaping @Sendable () -> Void) {
+        if queue == nil, deliversInline {
+            body()
+        } else {
+            (queue ?? callbackQueue).async(execute: body)
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+@Suite struct EarlyResponseTests {
+    let address = "http://example.test/get"
+    private let lost = StubAnswer.failure(
+        TransferError(code: .networkConnectionLost, reason: "lost"))
+    private let retrier = Retrier { _, _, _, completion in completion(.retry) }
+
+    @Test func `the head comes before the body`() async throws {
+        let session = Session(transport: StubTransport(answers: [.text("body")]))
+        let seen = Events<String>()
+        let request = session.request(address)
+            .onHTTPResponse { seen.append("head \($0.statusCode)") }
+            .downloadProgress { _ in seen.append("body") }
+        _ = await request.serializingData().response
+        #expect(try await seen.wait(for: 2) == ["head 200", "body"])
+    }
+
+    @Test func `a body that is not wanted is not read, and the request is cancelled`()
+        async throws
+    {
+        let session = Session(transport: StubTransport(answers: [.text("body")]))
+        let request = session.request(address)
+            .onHTTPResponse { (_, completionHandler) in completionHandler(.cancel) }
+        let response = await request.serializingData().response
+        #expect(response.error?.isExplicitlyCancelledError == true)
+        #expect(response.data == nil)
+        #expect(response.response?.statusCode == 200)
+        #expect(request.isCancelled)
+    }
+
+    @Test func `the body waits for the answer, and a second answer is ignored`() async throws {
+        let session = Session(transport: StubTransport(answers: [.text("body")]))
+        let asked = Events<@Sendable (Request.ResponseDisposition) -> Void>()
+        let done = Events<String?>()
+        let request = session.request(address)
+            .onHTTPResponse { (_, completionHandler) in asked.append(completionHandler) }
+            .responseString { done.append($0.value) }
+        let answer = try await asked.wait(for: 1)[0]
+        // Neither resuming again nor suspending in between takes the wait away.
+        request.suspend()
+        request.resume()
+        #expect(done.values.isEmpty)
+        answer(.allow)
+        answer(.cancel)
+        #expect(try await done.wait(for: 1) == ["body"])
+    }
+
+    @Test func `an answer while the request is suspended does not start it`() async throws {
+        let session = Session(transport: StubTransport(answers: [.text("body")]))
+        let asked = Events<@Sendable (Request.ResponseDisposition) -> Void>()
+        let done = Events<String?>()
+        let request = session.request(address)
+            .onHTTPResponse { (_, completionHandler) in asked.append(completionHandler) }
+            .responseString { done.append($0.value) }
+        let answer = try await asked.wait(for: 1)[0]
+        request.suspend()
+        answer(.allow)
+        #expect(done.values.isEmpty)
+        request.resume()
+        #expect(try await done.wait(for: 1) == ["body"])
+    }
+
+    @Test func `a request can be cancelled while nobody answers`() async throws {
+        let session = Session(transport: StubTransport(answers: [.text("body")]))
+        let asked = Events<Int>()
+        let request = session.request(address).onHTTPResponse { (_, _) in asked.append(1) }
+        async let response = request.serializingData().response
+        try await asked.wait(for: 1)
+        request.cancel()
+        #expect(await response.error?.isExplicitlyCancelledError == true)
+    }
+
+    @Test func `only the last hop's head is told of`() async throws {
+        let session = Session(
+            transport: StubTransport(answers: [.redirect(to: "/to"), .text("x")]))
+        let seen = Events<Int>()
+        let request = session.request(address).onHTTPResponse { seen.append($0.statusCode) }
+        _ = await request.serializingData().response
+        try await seen.wait(for: 1)
+        #expect(seen.values == [200])
+    }
+
+    @Test func `a redirect that nobody follows is told of as the response`() async throws {
+        let transport = StubTransport(answers: [.redirect(to: "/to")])
+        let session = Session(transport: transport)
+        for handler in [Redirector.doNotFollow, .modify { _, _, _ in nil }] {
+            let seen = Events<Int>()
+            let request = session.request(address).redirect(using: handler)
+                .onHTTPResponse { seen.append($0.statusCode) }
+            _ = await request.serializingUnserialized().response
+            #expect(try await seen.wait(for: 1) == [302])
+        }
+    }
+
+    @Test func `the head of every attempt is told of`() async throws {
+        var broken = StubAnswer.text("body")
+        broken.error = TransferError(code: .networkConnectionLost, reason: "lost")
+        let session = Session(
+            transport: StubTransport(answers: [broken, .text("x", statusCode: 201)]),
+            interceptor: retrier)
+        let seen = Events<Int>()
+        let request = session.request(address).onHTTPResponse { seen.append($0.statusCode) }
+        _ = await request.serializingData().response
+        #expect(try await seen.wait(for: 2) == [200, 201])
+    }
+
+    @Test func `a session that delivers inline asks at once`() async {
+        let session = Session(
+            transport: StubTransport(answers: [.text("body")]), delivery: .inline)
+        let request = session.request(address)
+            .onHTTPResponse { (_, completionHandler) in completionHandler(.allow) }
+        #expect(await request.serializingString().response.value == "body")
+    }
+
+    @Test func `requests and transfers are told of as they are made, at every attempt`()
+        async throws
+    {
+        let session = Session(
+            transport: StubTransport(answers: [lost, .text("x")]), interceptor: retrier)
+        let requests = Events<HTTPRequest>()
+        let tasks = Events<UInt64>()
+        let request = session.request(address)
+            .onURLRequestCreation { requests.append($0) }
+            .onURLSessionTaskCreation { tasks.append($0.identifier) }
+        _ = await request.serializingData().response
+        #expect(try await requests.wait(for: 2).map(\.url?.absoluteString) == [address, address])
+        #expect(try await tasks.wait(for: 2) == request.tasks.map(\.identifier))
+    }
+
+    @Test func `whoever asks late is told of what is there`() async throws {
+        let session = Session(transport: StubTransport(answers: [.text("x")]))
+        let request = session.request(address)
+        _ = await request.serializingData().response
+        let seen = Events<String>()
+        request.onURLRequestCreation { _ in seen.append("request") }
+            .onURLSessionTaskCreation { _ in seen.append("task") }
+        #expect(try await seen.wait(for: 2) == ["request", "task"])
+    }
+}

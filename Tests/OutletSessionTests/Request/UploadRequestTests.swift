@@ -1,0 +1,241 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Synchronization
+import Testing
+
+/// Writes down what is told of an upload's body.
+private struct UploadMonitor: EventMonitor {
+    let seen = Events<String>()
+
+    func request(
+        _ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable
+    ) { seen.append("created") }
+
+    func request(
+        _ request: UploadRequest, didFailToCreateUploadableWithError error: SessionError
+    ) { seen.append("failed") }
+
+    func request(_ request: UploadRequest, didProvideInputStream stream: any BodyStream) {
+        seen.append("again")
+    }
+
+    func request(_ request: Request, didCreateURLRequest urlRequest: HTTPRequest) {
+        seen.append("request")
+    }
+}
+
+/// Fails the first so many times, then gives bytes.
+private final class Flaky: UploadableConvertible {
+    struct NotYet: Error {}
+    private let calls = Atomic(0)
+    private let failures: Int
+
+    init(failures: Int) { self.failures = failures }
+
+    var count: Int { calls.load(ordering: .relaxed) }
+
+    func createUploadable() throws -> UploadRequest.Uploadable {
+        let call = calls.add(1, ordering: .relaxed).newValue
+        guard call > failures else { throw NotYet() }
+        return .data(Data("call \(call)".utf8))
+    }
+}
+
+private struct FlakyUpload: UploadConvertible {
+    let uploadable: Flaky
+
+    func createUploadable() throws -> UploadRequest.Uploadable {
+        try uploadable.createUploadable()
+    }
+
+    func asURLRequest() throws -> HTTPRequest {
+        HTTPRequest(url: URL(string: "http://example.test/post"), method: .put)
+    }
+}
+
+@Suite struct UploadRequestTests {
+    let address = "http://example.test/post"
+    private let retryOnce = Retrier { request, _, _, completion in
+        completion(request.retryCount == 0 ? .retry : .doNotRetry)
+    }
+    private let lost = StubAnswer.failure(
+        TransferError(code: .networkConnectionLost, reason: "lost"))
+
+    private func temporaryFile(_ text: String) throws -> URL {
+        let url = FileManager.default.temporaryDirectory
+            .appending(path: "upload-test-\(UUID().uuidString)")
+        try Data(text.utf8).write(to: url)
+        return url
+    }
+
+    private func texts(_ transport: StubTransport) -> [String] {
+        transport.bodies.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test func `bytes, a file and a stream are sent, as POST unless told otherwise`()
+        async throws
+    {
+        let transport = StubTransport(answers: [.text("ok")])
+        let session = Session(transport: transport)
+        let file = try temporaryFile("file")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let requests = [
+            session.upload(Data("data".utf8), to: address),
+            session.upload(file, to: address, method: .put),
+            session.upload(TestStream("stream"), to: address),
+        ]
+        for request in requests {
+            #expect(await request.serializingString().response.value == "ok")
+        }
+        #expect(texts(transport) == ["data", "file", "stream"])
+        #expect(transport.requests.map(\.method) == [.post, .put, .post])
+        #expect(FileManager.default.fileExists(atPath: file.path))
+    }
+
+    @Test func `a request of one's own is sent with the body`() async {
+        let transport = StubTransport(answers: [.text("ok")])
+        let session = Session(transport: transport)
+        let request = HTTPRequest(
+            url: URL(string: address), method: .patch, headers: ["X-Own": "yes"])
+        _ = await session.upload(Data("data".utf8), with: request).serializingData().response
+        #expect(transport.requests.first?.method == .patch)
+        #expect(transport.requests.first?.headers["X-Own"] == "yes")
+        #expect(texts(transport) == ["data"])
+    }
+
+    @Test(arguments: [307, 308])
+    func `a stream is taken back to its start when a redirect wants it again`(code: Int)
+        async throws
+    {
+        let transport = StubTransport(answers: [.redirect(code, to: "/to"), .text("ok")])
+        let monitor = UploadMonitor()
+        let session = Session(transport: transport, eventMonitors: [monitor])
+        let stream = TestStream("stream")
+        let response = await session.upload(stream, to: address).serializingString().response
+        #expect(response.value == "ok")
+        #expect(texts(transport) == ["stream", "stream"])
+        #expect(stream.rewinds == 1)
+        #expect(try await monitor.seen.wait(for: 3) == ["created", "request", "again"])
+    }
+
+    @Test func `a stream is taken back to its start for a retry, whatever lay between`() async {
+        let transport = StubTransport(answers: [
+            .redirect(303, to: "/to"), lost, .text("ok"),
+        ])
+        let session = Session(transport: transport, interceptor: retryOnce)
+        let stream = TestStream("stream")
+        let response = await session.upload(stream, to: address).serializingString().response
+        #expect(response.value == "ok")
+        #expect(texts(transport) == ["stream", "", "stream"])
+        #expect(stream.rewinds == 1)
+    }
+
+    @Test func `a stream that cannot go back ends the request with an error that says so`() async {
+        for answers in [[StubAnswer.redirect(307, to: "/to")], [lost]] {
+            let transport = StubTransport(answers: answers)
+            let session = Session(transport: transport, interceptor: retryOnce)
+            let stream = TestStream("stream", canRewind: false)
+            let response = await session.upload(stream, to: address).serializingData().response
+            #expect(response.error?.transferError?.code == .requestBodyStreamExhausted)
+            #expect("\(response.error.map { "\($0)" } ?? "")".contains("Gone"))
+            #expect(transport.requests.count == 1)
+        }
+    }
+
+    @Test func `a body that cannot be made is a named error, and may be retried`() async throws {
+        let transport = StubTransport(answers: [.text("ok")])
+        let monitor = UploadMonitor()
+        let session = Session(transport: transport, eventMonitors: [monitor])
+        let failed = await session.upload(FlakyUpload(uploadable: Flaky(failures: 1)))
+            .serializingString().response
+        #expect(failed.error?.isCreateUploadableError == true)
+        #expect(failed.error?.underlyingError is Flaky.NotYet)
+        #expect(try await monitor.seen.wait(for: 1) == ["failed"])
+        #expect(transport.requests.isEmpty)
+
+        let flaky = Flaky(failures: 1)
+        let retried = await session.upload(
+            FlakyUpload(uploadable: flaky), interceptor: retryOnce
+        ).serializingString().response
+        #expect(retried.value == "ok")
+        #expect(flaky.count == 2)
+        #expect(texts(transport) == ["call 2"])
+    }
+
+    @Test func `the body is made again at every attempt`() async {
+        let transport = StubTransport(answers: [lost, .text("ok")])
+        let session = Session(transport: transport, interceptor: retryOnce)
+        _ = await session.upload(FlakyUpload(uploadable: Flaky(failures: 0)))
+            .serializingData().response
+        #expect(texts(transport) == ["call 1", "call 2"])
+    }
+
+    private struct FileUpload: UploadConvertible {
+        let url: URL
+        func createUploadable() throws -> UploadRequest.Uploadable {
+            .file(url, shouldRemove: true)
+        }
+        func asURLRequest() throws -> HTTPRequest {
+            HTTPRequest(url: URL(string: "http://example.test/post"), method: .post)
+        }
+    }
+
+    @Test func `a file that is not to be kept is gone once the completion is called`()
+        async throws
+    {
+        for answer in [StubAnswer.text("ok"), lost] {
+            let file = try temporaryFile("file")
+            let transport = StubTransport(answers: [answer])
+            let session = Session(transport: transport)
+            _ = await session.upload(FileUpload(url: file)).serializingData().response
+            #expect(texts(transport) == ["file"])
+            #expect(!FileManager.default.fileExists(atPath: file.path))
+        }
+    }
+
+    @Test func `a file that is not there fails the request`() async {
+        let session = Session(transport: StubTransport(answers: [.text("ok")]))
+        let response = await session.upload(URL(filePath: "/nowhere/file"), to: address)
+            .serializingData().response
+        #expect(response.error?.transferError?.code == .cannotOpenFile)
+    }
+
+    @Test func `an upload as GET is sent with its body`() async {
+        let transport = StubTransport(answers: [.redirect(to: "/to"), .text("ok")])
+        let session = Session(transport: transport)
+        let response = await session.upload(Data("data".utf8), to: address, method: .get)
+            .serializingString().response
+        #expect(response.value == "ok")
+        #expect(texts(transport) == ["data", "data"])
+    }
+
+    @Test func `adapters do not see the body, and the request that was made has none`() async {
+        let seen = Events<Bool>()
+        let session = Session(
+            transport: StubTransport(answers: [.text("ok")]),
+            interceptor: Adapter { request, _, completion in
+                seen.append(request.body.isNone)
+                completion(.success(request))
+            })
+        let request = session.upload(Data("data".utf8), to: address)
+        _ = await request.serializingData().response
+        #expect(seen.values == [true])
+        #expect(request.request?.body.isNone == true)
+        guard case .data(let data)? = request.uploadable else {
+            Issue.record("\(String(describing: request.uploadable))")
+            return
+        }
+        #expect(data == Data("data".utf8))
+    }
+
+    @Test func `the progress of an upload ends at the whole`() async throws {
+        let session = Session(transport: StubTransport(answers: [.text("ok")]))
+        let seen = Events<TransferProgress>()
+        let request = session.upload(Data(count: 20_000), to: address)
+            .uploadProgress { seen.append($0) }
+        _ = await request.serializingData().response
+        #expect(try await seen.wait(for: 2).last?.fractionCompleted == 1)
+    }
+}
