@@ -133,7 +133,8 @@ let package = Package(
             name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),
         .testTarget(
             name: "OutletSessionTests",
-            dependencies: ["OutletSession", "OutletHTTP", "OutletTesting"], swiftSettings: swift),
+            dependencies: ["OutletSession", "OutletHTTP", "OutletTesting", "OutletTestSupport"],
+            swiftSettings: swift),
         .testTarget(
             name: "OutletTLSTests", dependencies: ["OutletTLS", "OutletTestSupport"],
             swiftSettings: swift),

@@ -80,7 +80,16 @@ extension HTTPRequest {
     /// - Throws: ``HTTPRequestError``.
     public func checkSyntax() throws(HTTPRequestError) {
         guard isToken(method.rawValue) else { throw .invalidMethod(method.rawValue) }
-        for header in headers {
+        try headers.checkSyntax()
+    }
+}
+
+extension HTTPHeaders {
+    /// Refuses names that are no tokens, and values that break the line.
+    ///
+    /// - Throws: ``HTTPRequestError``.
+    public func checkSyntax() throws(HTTPRequestError) {
+        for header in self {
             guard isToken(header.name) else { throw .invalidHeaderName(header.name) }
             guard header.value.utf8.allSatisfy({ $0 != 0x0D && $0 != 0x0A && $0 != 0 }) else {
                 throw .invalidHeaderValue(name: header.name)

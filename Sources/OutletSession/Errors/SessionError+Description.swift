@@ -48,6 +48,9 @@ extension SessionError.MultipartEncodingFailureReason: CustomStringConvertible {
     /// The part or file, and what is wrong with it.
     public var description: String {
         switch self {
+        case .boundaryInvalid(let boundary):
+            "boundary \(String(reflecting: boundary)): not 1 to 70 letters, digits and '()+_,-./:=?"
+        case .bodyPartHeaderInvalid(let error): "\(error)"
         case .bodyPartURLInvalid(let url): "\(url): not a file URL"
         case .bodyPartFilenameInvalid(let url): "\(url): has no file name with an extension"
         case .bodyPartFileNotReachable(let url): "\(url.path): no such file"

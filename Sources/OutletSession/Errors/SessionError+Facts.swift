@@ -181,7 +181,9 @@ extension SessionError.MultipartEncodingFailureReason {
             .outputStreamURLInvalid(let url), .bodyPartFileNotReachableWithError(let url, _),
             .bodyPartFileSizeQueryFailedWithError(let url, _):
             url
-        case .outputStreamWriteFailed, .inputStreamReadFailed: nil
+        case .outputStreamWriteFailed, .inputStreamReadFailed, .boundaryInvalid,
+            .bodyPartHeaderInvalid:
+            nil
         }
     }
 
@@ -191,6 +193,7 @@ extension SessionError.MultipartEncodingFailureReason {
             .bodyPartFileSizeQueryFailedWithError(_, let error),
             .outputStreamWriteFailed(let error), .inputStreamReadFailed(let error):
             error
+        case .bodyPartHeaderInvalid(let error): error
         default: nil
         }
     }

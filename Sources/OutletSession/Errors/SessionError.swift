@@ -38,8 +38,33 @@ public enum SessionError: Error, Sendable {
 }
 
 extension SessionError {
+    /// A part or file gave another number of bytes than was declared.
+    public struct UnexpectedInputStreamLength: Error, Equatable, CustomStringConvertible {
+        /// How many bytes were declared.
+        public let bytesExpected: UInt64
+        /// How many bytes were read until the difference showed.
+        public let bytesRead: UInt64
+
+        /// Makes an error.
+        public init(bytesExpected: UInt64, bytesRead: UInt64) {
+            self.bytesExpected = bytesExpected
+            self.bytesRead = bytesRead
+        }
+
+        /// Both numbers.
+        public var description: String {
+            bytesRead < bytesExpected
+                ? "it ended after \(bytesRead) of \(bytesExpected) bytes"
+                : "it goes on after the \(bytesExpected) bytes declared"
+        }
+    }
+
     /// Why a multipart body could not be encoded.
     public enum MultipartEncodingFailureReason: Sendable {
+        /// The boundary is not one: 1 to 70 letters, digits and `'()+_,-./:=?` (RFC 2046 §5.1.1).
+        case boundaryInvalid(String)
+        /// A field of the part cannot be written.
+        case bodyPartHeaderInvalid(error: HTTPRequestError)
         /// The part's URL is not a file's.
         case bodyPartURLInvalid(url: URL)
         /// The part's URL has no file name to send.

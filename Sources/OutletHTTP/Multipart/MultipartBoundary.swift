@@ -1,0 +1,44 @@
+package import FoundationEssentials
+
+/// The text between the parts of a multipart body (RFC 2046 §5.1.1).
+package struct MultipartBoundary: Sendable, Equatable {
+    /// The boundary itself, without the hyphens around it.
+    package let value: String
+
+    /// A boundary of one's own; `nil` unless it is 1 to 70 of the characters allowed.
+    ///
+    /// The space, which is allowed within, is refused: it would need quotes in `Content-Type`.
+    package init?(_ value: String) {
+        guard (1...70).contains(value.utf8.count), value.utf8.allSatisfy(Self.allows) else {
+            return nil
+        }
+        self.value = value
+    }
+
+    /// A boundary that no part holds by chance: 35 characters, the last 19 random.
+    package init(using generator: inout some RandomNumberGenerator) {
+        let random = (0..<19).map { _ in Self.alphabet.randomElement(using: &generator) ?? "0" }
+        value = "outlet.boundary." + String(random)
+    }
+
+    private static let alphabet = Array("0123456789abcdefghijklmnopqrstuvwxyz")
+
+    private static func allows(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: "'()+_,-./:=?".utf8.contains(byte)
+        }
+    }
+
+    /// The value of the body's `Content-Type`; quoted where the boundary is no token.
+    package var contentType: String {
+        "multipart/form-data; boundary=\(isToken(value) ? value : "\"\(value)\"")"
+    }
+
+    /// What stands before the first part, before each further one, and at the end.
+    package var initial: Data { Data("--\(value)\r\n".utf8) }
+    package var encapsulated: Data { Data("\r\n--\(value)\r\n".utf8) }
+    package var final: Data { Data("\r\n--\(value)--\r\n".utf8) }
+}

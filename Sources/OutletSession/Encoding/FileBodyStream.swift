@@ -1,0 +1,121 @@
+import Glibc
+public import OutletHTTP
+
+/// What the system said when a file was used.
+public struct FileAccessError: Error, Equatable, Sendable {
+    /// The call that failed, by its name in POSIX.
+    public let call: String
+    /// The file.
+    public let path: String
+    /// The system's code (`errno`).
+    public let code: Int32
+
+    /// Keeps `errno`, which the next call may change.
+    init(_ call: String, path: String, code: Int32 = errno) {
+        self.call = call
+        self.path = path
+        self.code = code
+    }
+}
+
+extension FileAccessError: CustomStringConvertible {
+    /// The file, the call, and the system's words.
+    public var description: String { "\(path): \(call): \(String(cString: strerror(code)))" }
+}
+
+/// A file's bytes as a body: opened when first read, closed at the end.
+///
+/// Sends exactly as many bytes as the file had when this was made; a file that has changed its
+/// size by then is an error, because the length is on the wire already.
+public final class FileBodyStream: BodyStream, @unchecked Sendable {
+    // because the calls of a `BodyStream` never overlap.
+
+    /// The file.
+    public let path: String
+    /// How many bytes the stream gives, as the file had them.
+    public let length: Int64?
+
+    private let size: Int64
+    private var descriptor: Int32 = -1
+    private var offset: Int64 = 0
+
+    /// Makes a stream of a regular file.
+    ///
+    /// - Throws: ``FileAccessError`` when there is no such file, it is not a regular one (`EISDIR`,
+    ///   `ESPIPE`), or it may not be read.
+    public init(path: String) throws {
+        var facts = stat()
+        guard stat(path, &facts) == 0 else { throw FileAccessError("stat", path: path) }
+        switch facts.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR: throw FileAccessError("open", path: path, code: EISDIR)
+        default: throw FileAccessError("lseek", path: path, code: ESPIPE)
+        }
+        guard access(path, R_OK) == 0 else { throw FileAccessError("open", path: path) }
+        self.path = path
+        size = Int64(facts.st_size)
+        length = size
+    }
+
+    deinit { close() }
+
+    /// Copies the next bytes of the file.
+    ///
+    /// - Throws: ``FileAccessError``, ``SessionError/UnexpectedInputStreamLength``.
+    public func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        guard !buffer.isEmpty else { return 0 }
+        if descriptor < 0 {
+            // At the end the file is closed already.
+            guard offset < size || size == 0 else { return 0 }
+            try open()
+        }
+        let wanted = min(buffer.count, Int(clamping: size - offset))
+        guard wanted > 0 else {
+            try checkEnd()
+            return 0
+        }
+        let count = try readSome(UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
+        guard count > 0 else { throw unexpected(offset) }
+        offset += Int64(count)
+        if offset == size { try checkEnd() }
+        return count
+    }
+
+    /// Goes back to the file's first byte.
+    public func rewind() {
+        close()
+        offset = 0
+    }
+
+    private func open() throws {
+        descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileAccessError("open", path: path) }
+        posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
+    }
+
+    private func checkEnd() throws {
+        var byte: UInt8 = 0
+        let rest = try withUnsafeMutableBytes(of: &byte) { try readSome($0) }
+        guard rest == 0 else { throw unexpected(size + 1) }
+        close()
+    }
+
+    private func readSome(_ buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        while true {
+            let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+            if count >= 0 { return count }
+            guard errno == EINTR else { throw FileAccessError("read", path: path) }
+        }
+    }
+
+    private func unexpected(_ bytesRead: Int64) -> SessionError.UnexpectedInputStreamLength {
+        SessionError.UnexpectedInputStreamLength(
+            bytesExpected: UInt64(size), bytesRead: UInt64(bytesRead))
+    }
+
+    private func close() {
+        guard descriptor >= 0 else { return }
+        Glibc.close(descriptor)
+        descriptor = -1
+    }
+}

@@ -1,0 +1,168 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// The bytes of one part, and what is known of their number.
+struct MultipartPart: Sendable {
+    /// Where a part's bytes come from.
+    enum Source: Sendable {
+        case data(Data)
+        case file(path: String, url: URL, length: UInt64)
+        case stream(MultipartSource)
+    }
+
+    let headers: HTTPHeaders
+    let source: Source
+
+    /// `nil` when that is not known.
+    var length: UInt64? {
+        switch source {
+        case .data(let data): UInt64(data.count)
+        case .file(_, _, let length): length
+        case .stream(let source): source.length
+        }
+    }
+}
+
+/// A stream given as a part; remembers whether it was read, because only then it must rewind.
+final class MultipartSource: Sendable {
+    let stream: any BodyStream
+    let length: UInt64?
+    private let wasRead = Lock(false)
+
+    init(stream: any BodyStream, length: UInt64?) {
+        self.stream = stream
+        self.length = length
+    }
+
+    /// Makes the stream stand at its first byte.
+    func begin() throws {
+        let isUsed = wasRead.withLock { wasRead in
+            defer { wasRead = true }
+            return wasRead
+        }
+        if isUsed { try stream.rewind() }
+    }
+}
+
+/// A multipart body as bytes, made while they are read: no part is copied whole.
+final class MultipartBody: BodyStream, @unchecked Sendable {
+    // because the calls of a `BodyStream` never overlap.
+
+    private enum Segment {
+        case bytes(Data)
+        case file(path: String, url: URL, length: UInt64)
+        case stream(MultipartSource)
+    }
+
+    let length: Int64?
+    private let segments: [Segment]
+    /// The segment that is read next, and how far it was read.
+    private var index = 0
+    private var offset = 0
+    /// The stream of the segment being read.
+    private var open: (stream: any BodyStream, expected: UInt64?, count: UInt64)?
+
+    init(boundary: MultipartBoundary, parts: [MultipartPart]) {
+        var segments: [Segment] = []
+        var length: UInt64? = 0
+        func add(_ segment: Segment, _ count: UInt64?) {
+            segments.append(segment)
+            length = length.flatMap { total in count.map { total + $0 } }
+        }
+        for (index, part) in parts.enumerated() {
+            let delimiter = index == 0 ? boundary.initial : boundary.encapsulated
+            let head = delimiter + MultipartHead.encoded(part.headers)
+            add(.bytes(head), UInt64(head.count))
+            switch part.source {
+            case .data(let data): add(.bytes(data), part.length)
+            case .file(let path, let url, let length):
+                add(.file(path: path, url: url, length: length), part.length)
+            case .stream(let source): add(.stream(source), part.length)
+            }
+        }
+        // A form without parts has no bytes at all.
+        if !parts.isEmpty { add(.bytes(boundary.final), UInt64(boundary.final.count)) }
+        self.segments = segments
+        self.length = length.map { Int64(clamping: $0) }
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        var filled = 0
+        while filled < buffer.count, index < segments.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+            switch segments[index] {
+            case .bytes(let data): filled += copy(data, to: rest)
+            case .file(let path, let url, let length):
+                filled += try readStream(rest) { try Self.file(path, url, length) }
+            case .stream(let source):
+                filled += try readStream(rest) {
+                    try reading { try source.begin() }
+                    return (source.stream, source.length, 0)
+                }
+            }
+        }
+        return filled
+    }
+
+    func rewind() {
+        // Streams go back when they are reached again, files are opened anew.
+        open = nil
+        index = 0
+        offset = 0
+    }
+
+    private func copy(_ data: Data, to buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = min(buffer.count, data.count - offset)
+        let start = data.startIndex + offset
+        buffer.copyBytes(from: data[start..<start + count])
+        offset += count
+        if offset == data.count { advance() }
+        return count
+    }
+
+    private func readStream(
+        _ buffer: UnsafeMutableRawBufferPointer,
+        begin: () throws -> (stream: any BodyStream, expected: UInt64?, count: UInt64)
+    ) throws -> Int {
+        var current = try open ?? begin()
+        let count = try reading { try current.stream.read(into: buffer) }
+        current.count += UInt64(count)
+        open = current
+        if let expected = current.expected,
+            current.count > expected || (count == 0 && current.count < expected)
+        {
+            throw SessionError.multipartEncodingFailed(
+                reason: .inputStreamReadFailed(
+                    error: SessionError.UnexpectedInputStreamLength(
+                        bytesExpected: expected, bytesRead: current.count)))
+        }
+        if count == 0 { advance() }
+        return count
+    }
+
+    private func advance() {
+        open = nil
+        offset = 0
+        index += 1
+    }
+
+    private static func file(
+        _ path: String, _ url: URL, _ length: UInt64
+    ) throws -> (stream: any BodyStream, expected: UInt64?, count: UInt64) {
+        do {
+            return (try FileBodyStream(path: path), length, 0)
+        } catch {
+            throw SessionError.multipartEncodingFailed(
+                reason: .bodyPartFileNotReachableWithError(atURL: url, error: error))
+        }
+    }
+
+    private func reading<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch {
+            throw SessionError.multipartEncodingFailed(
+                reason: .inputStreamReadFailed(error: error))
+        }
+    }
+}

@@ -1,0 +1,87 @@
+public import FoundationEssentials
+import Glibc
+public import OutletHTTP
+
+extension MultipartFormData {
+    /// The whole body in memory.
+    ///
+    /// - Throws: ``SessionError/multipartEncodingFailed(reason:)``: the first error of an append,
+    ///   or why a part cannot be read.
+    public func encode() throws -> Data {
+        let stream = try bodyStream()
+        var encoded = Data()
+        if let length = stream.length { encoded.reserveCapacity(Int(clamping: length)) }
+        try Self.drain(stream) { encoded.append($0.bindMemory(to: UInt8.self)) }
+        return encoded
+    }
+
+    /// Writes the whole body to a file that is not there yet.
+    ///
+    /// A file that could not be written whole is removed.
+    ///
+    /// - Throws: As ``encode()``, and with `outputStream…` reasons.
+    public func writeEncodedData(to fileURL: URL) throws {
+        let stream = try bodyStream()
+        guard fileURL.isFileURL else { throw failure(.outputStreamURLInvalid(url: fileURL)) }
+        let path = fileURL.path
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        guard descriptor >= 0 else {
+            throw failure(
+                errno == EEXIST
+                    ? .outputStreamFileAlreadyExists(at: fileURL)
+                    : .outputStreamCreationFailed(for: fileURL))
+        }
+        do {
+            defer { close(descriptor) }
+            try Self.drain(stream) { try write($0, to: descriptor, path) }
+        } catch {
+            unlink(path)
+            throw error
+        }
+    }
+
+    /// The body, in memory while its parts are smaller than that many bytes, else as a stream.
+    ///
+    /// - Throws: As ``encode()``.
+    public func body(
+        usingThreshold threshold: UInt64 = MultipartFormData.encodingMemoryThreshold
+    ) throws -> HTTPBody {
+        let stream = try bodyStream()
+        guard stream.length != nil, contentLength < threshold else { return .stream(stream) }
+        return .data(try encode())
+    }
+
+    private static let bufferSize = 65_536
+
+    private static func drain(
+        _ stream: any BodyStream, _ take: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize, alignment: 16)
+        defer { buffer.deallocate() }
+        while true {
+            let count = try stream.read(into: buffer)
+            guard count > 0 else { return }
+            try take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+    }
+
+    private func write(
+        _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ path: String
+    ) throws {
+        var written = 0
+        while written < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            if count >= 0 {
+                written += count
+            } else if errno != EINTR {
+                throw failure(
+                    .outputStreamWriteFailed(error: FileAccessError("write", path: path)))
+            }
+        }
+    }
+
+    private func failure(_ reason: SessionError.MultipartEncodingFailureReason) -> SessionError {
+        .multipartEncodingFailed(reason: reason)
+    }
+}

@@ -1,0 +1,137 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import Testing
+
+@Suite struct MultipartStreamTests {
+    let scratch: TemporaryDirectory
+
+    init() throws { scratch = try TemporaryDirectory() }
+
+    private func read(_ stream: any BodyStream, by size: Int) throws -> Data {
+        var all = Data()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 1)
+        defer { buffer.deallocate() }
+        while true {
+            let count = try stream.read(into: buffer)
+            guard count > 0 else { return all }
+            all.append(contentsOf: buffer[..<count])
+        }
+    }
+
+    private func form() throws -> MultipartFormData {
+        let form = MultipartFormData(boundary: "B")
+        form.append(Data("data".utf8), withName: "d")
+        form.append(URL(filePath: try scratch.write("file", to: "f.txt")), withName: "f")
+        form.append(URL(filePath: try scratch.write("", to: "empty.txt")), withName: "e")
+        form.append(MemoryStream(Data("stream".utf8)), withName: "s")
+        return form
+    }
+
+    @Test(arguments: [1, 2, 3, 7, 64, 4096])
+    func `reading by any number of bytes gives the same body`(size: Int) throws {
+        let form = try form()
+        let whole = try form.encode()
+        let stream = try form.bodyStream()
+        #expect(try read(stream, by: size) == whole)
+        #expect(stream.length == Int64(whole.count))
+        // At the end it stays at its end.
+        #expect(try read(stream, by: size).isEmpty)
+    }
+
+    @Test func `a rewind in any state gives the whole body again`() throws {
+        let form = try form()
+        let whole = try form.encode()
+        for count in 0...whole.count {
+            let stream = try form.bodyStream()
+            var bytes = [UInt8](repeating: 0, count: max(count, 1))
+            if count > 0 { _ = try bytes.withUnsafeMutableBytes { try stream.read(into: $0) } }
+            try stream.rewind()
+            #expect(try read(stream, by: 512) == whole)
+        }
+    }
+
+    @Test func `a stream that cannot rewind is sent once, then is an error`() throws {
+        let form = MultipartFormData()
+        form.append(MemoryStream(Data("once".utf8), canRewind: false), withName: "s")
+        let stream = try form.bodyStream()
+        _ = try read(stream, by: 16)
+        try stream.rewind()
+        let error = #expect(throws: SessionError.self) { try read(stream, by: 16) }
+        #expect(error?.underlyingError is MemoryStream.Broken)
+    }
+
+    @Test func `a stream of unknown length makes the body's unknown`() throws {
+        let form = MultipartFormData(boundary: "B")
+        form.append(MemoryStream(Data("any".utf8), isSized: false), withName: "s")
+        let stream = try form.bodyStream()
+        #expect(stream.length == nil)
+        #expect(form.contentLength == 0)
+        #expect(
+            String(decoding: try read(stream, by: 9), as: UTF8.self).hasSuffix("any\r\n--B--\r\n"))
+        guard case .stream = try form.body() else {
+            Issue.record("held in memory")
+            return
+        }
+    }
+
+    @Test func `files are opened when it is their turn, one at a time`() throws {
+        let form = MultipartFormData(boundary: "B")
+        for index in 0..<10 {
+            form.append(URL(filePath: try scratch.write("x", to: "\(index).txt")), withName: "f")
+        }
+        let stream = try form.bodyStream()
+        var byte: UInt8 = 0
+        var last = Data()
+        while try withUnsafeMutableBytes(of: &byte, { try stream.read(into: $0) }) > 0 {
+            #expect(try scratch.openFiles() <= 1)
+            last.append(byte)
+        }
+        #expect(try scratch.openFiles() == 0)
+        #expect(last == (try form.encode()))
+    }
+
+    @Test func `small forms are held in memory, large ones are streams`() throws {
+        let form = MultipartFormData()
+        form.append(Data(count: 10), withName: "a")
+        #expect(try form.body().data == form.encode())
+        guard case .stream = try form.body(usingThreshold: 10) else {
+            Issue.record("held in memory")
+            return
+        }
+    }
+
+    @Test func `a form is written to a file that is not there yet`() throws {
+        let form = try form()
+        let target = URL(filePath: scratch.path("out"))
+        try form.writeEncodedData(to: target)
+        #expect(try Data(contentsOf: target) == form.encode())
+        let there = #expect(throws: SessionError.self) { try form.writeEncodedData(to: target) }
+        #expect(there?.description.hasSuffix("/out: exists already") == true)
+        let nowhere = URL(filePath: scratch.path("no/such/out"))
+        let missing = #expect(throws: SessionError.self) { try form.writeEncodedData(to: nowhere) }
+        #expect(missing?.description.hasSuffix("/no/such/out: cannot be created") == true)
+        let web = try #require(URL(string: "http://example.test/out"))
+        let other = #expect(throws: SessionError.self) { try form.writeEncodedData(to: web) }
+        #expect(other?.description.hasSuffix(": not a file URL") == true)
+    }
+
+    @Test func `a file that could not be written whole is removed`() throws {
+        let form = MultipartFormData()
+        form.append(Data(count: 200_000), withName: "a")
+        form.append(MemoryStream(nil), withLength: 1, headers: [:])
+        let target = scratch.path("out")
+        #expect(throws: SessionError.self) { try form.writeEncodedData(to: URL(filePath: target)) }
+        #expect(!FileManager.default.fileExists(atPath: target))
+    }
+
+    @Test func `a file is a body too, a device is not`() throws {
+        let stream = try FileBodyStream(path: scratch.write("abc", to: "f"))
+        #expect(stream.length == 3)
+        #expect(try read(stream, by: 2) == Data("abc".utf8))
+        stream.rewind()
+        #expect(try read(stream, by: 100) == Data("abc".utf8))
+        #expect(throws: FileAccessError.self) { try FileBodyStream(path: "/dev/null") }
+    }
+}
