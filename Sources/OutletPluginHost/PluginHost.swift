@@ -6,8 +6,8 @@ public import OutletSession
 ///
 /// Give ``providerPlugins`` to a `Provider`, ``interceptor`` to a `Session`, and make the
 /// session's transport with ``transport(over:)``, so that plugins can answer requests themselves.
-/// Call ``shutDown(deadline:)-async`` before the process ends; a host that is let go of shuts
-/// down by itself, in the background.
+/// Call ``shutDown(deadline:)-async`` before the process ends; plugins that nobody holds any more,
+/// neither the host nor what it gave out, are shut down in the background.
 ///
 /// Thread: any, for every member.
 public final class PluginHost: Sendable {
@@ -21,6 +21,8 @@ public final class PluginHost: Sendable {
         public var requiresManifest = false
         /// How long a promised `adapt` or `retry` is waited for.
         public var answerDeadline: Duration = .seconds(30)
+        /// How long plugins are waited for when they are let go of without a shutdown.
+        public var shutDownDeadline: Duration = .seconds(5)
         /// Told what plugins do; nothing is measured without one.
         public var observer: (any PluginObserver)?
 
@@ -37,6 +39,7 @@ public final class PluginHost: Sendable {
     /// The plugins that adapt and retry, for `Session(interceptor:)`; `nil` when none does.
     public let interceptor: (any RequestInterceptor)?
     private let answers: AnswerStore
+    private let running: RunningPlugins
 
     /// Loads the plugins of directories, then those of single files.
     ///
@@ -85,9 +88,13 @@ public final class PluginHost: Sendable {
         failures = loader.failures
         let answers = AnswerStore()
         self.answers = answers
-        let limit = loader.options.answerDeadline.nanoseconds
+        let options = loader.options
+        let running = RunningPlugins(
+            plugins.map(\.instance), deadline: options.shutDownDeadline.nanoseconds)
+        self.running = running
+        let limit = options.answerDeadline.nanoseconds
         let interceptors = plugins.map {
-            HookedInterceptor($0.instance, limit: limit, answers: answers)
+            HookedInterceptor($0.instance, limit: limit, answers: answers, keeping: running)
         }
         let adapters = interceptors.filter(\.adapts)
         let retriers = interceptors.filter(\.retries)
@@ -96,11 +103,7 @@ public final class PluginHost: Sendable {
             ? nil : Interceptor(adapters: adapters, retriers: retriers)
         let moments: Set<PluginHook> = [.prepare, .willSend, .didReceive, .process]
         providerPlugins = plugins.filter { !moments.isDisjoint(with: $0.hooks) }
-            .map { HookedPlugin($0.instance, answers: answers) }
-    }
-
-    deinit {
-        for plugin in plugins { plugin.instance.shutDown(deadline: .now() + .seconds(5)) { _ in } }
+            .map { HookedPlugin($0.instance, answers: answers, keeping: running) }
     }
 
     /// A transport that plays the answers of plugins, and passes everything else on.
@@ -190,23 +193,8 @@ public final class PluginHost: Sendable {
     private func shutDown(
         deadline: Duration, completion: @escaping @Sendable ([String]) -> Void
     ) {
-        let group = DispatchGroup()
-        let abandoned = AbandonedPlugins()
-        let time = DispatchTime.now() + .nanoseconds(Int(clamping: deadline.nanoseconds))
-        for plugin in plugins {
-            group.enter()
-            plugin.instance.shutDown(deadline: time) { outcome in
-                if case .abandoned = outcome { abandoned.ids.withLock { $0.append(plugin.id) } }
-                group.leave()
-            }
-        }
-        group.notify(queue: .global()) { completion(abandoned.ids.withLock { $0.sorted() }) }
+        running.shutDown(deadline: deadline.nanoseconds, completion: completion)
     }
-}
-
-/// Gathers who did not end in time.
-private final class AbandonedPlugins: Sendable {
-    let ids = Lock([String]())
 }
 
 extension Duration {

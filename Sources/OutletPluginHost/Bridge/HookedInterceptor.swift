@@ -5,13 +5,18 @@ import OutletHTTP
 import OutletSession
 
 /// A plugin's `adapt` and `retry` as the session's adapter and retrier.
-final class HookedInterceptor: RequestInterceptor {
+final class HookedInterceptor: RequestInterceptor, InterceptorTiming {
     private let instance: PluginInstance
     /// How long a promised answer is waited for, in nanoseconds.
     private let limit: UInt64
     private let answers: AnswerStore
+    private let running: RunningPlugins
 
-    init(_ instance: PluginInstance, limit: UInt64, answers: AnswerStore) {
+    init(
+        _ instance: PluginInstance, limit: UInt64, answers: AnswerStore,
+        keeping running: RunningPlugins
+    ) {
+        self.running = running
         self.instance = instance
         self.limit = limit
         self.answers = answers
@@ -19,6 +24,9 @@ final class HookedInterceptor: RequestInterceptor {
 
     var adapts: Bool { instance.hooks.adapt != nil }
     var retries: Bool { instance.hooks.retry != nil }
+
+    /// None of the session's: the completion has a deadline of its own, whose error names the plugin.
+    var answerTimeout: TimeInterval? { 0 }
 
     // MARK: Adapt
 

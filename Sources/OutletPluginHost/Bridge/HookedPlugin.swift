@@ -8,8 +8,10 @@ import OutletSession
 final class HookedPlugin: PluginType {
     private let instance: PluginInstance
     private let answers: AnswerStore
+    private let running: RunningPlugins
 
-    init(_ instance: PluginInstance, answers: AnswerStore) {
+    init(_ instance: PluginInstance, answers: AnswerStore, keeping running: RunningPlugins) {
+        self.running = running
         self.instance = instance
         self.answers = answers
     }

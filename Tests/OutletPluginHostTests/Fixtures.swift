@@ -1,0 +1,51 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletPluginHost
+import OutletProvider
+import OutletSession
+import OutletTesting
+
+/// What the tests ask for.
+enum Fixture: TargetType {
+    case page
+    case answered(String)
+
+    var baseURL: URL { URL(string: "http://test.example") ?? URL(filePath: "/") }
+    var path: String { "page" }
+    var method: HTTPMethod { .get }
+    var task: HTTPTask { .requestPlain }
+    var validationType: ValidationType { .successCodes }
+    var headers: [String: String]? {
+        switch self {
+        case .page: nil
+        case .answered(let body): ["X-Answer": body]
+        }
+    }
+    var attributes: [String: String] { ["tier": "gold"] }
+}
+
+extension PluginHost {
+    /// A provider over a stub, with all that this host has to give.
+    func provider(over stub: StubTransport) -> Provider<Fixture> {
+        Provider<Fixture>(
+            session: Session(transport: transport(over: stub), interceptor: interceptor),
+            plugins: providerPlugins)
+    }
+}
+
+/// The plugin's error inside a provider's.
+func pluginError(_ body: () async throws -> Response) async -> PluginError? {
+    do {
+        _ = try await body()
+        return nil
+    } catch {
+        return pluginError(in: error)
+    }
+}
+
+private func pluginError(in error: any Error) -> PluginError? {
+    if let error = error as? PluginError { return error }
+    if let error = (error as? ProviderError)?.underlyingError { return pluginError(in: error) }
+    if let error = (error as? SessionError)?.underlyingError { return pluginError(in: error) }
+    return nil
+}

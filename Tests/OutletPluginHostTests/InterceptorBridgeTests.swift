@@ -1,0 +1,131 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletPluginHost
+import OutletProvider
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+@Suite struct InterceptorBridgeTests {
+    @Test func `a promised answer that never comes fails the request at its deadline`() async throws
+    {
+        let folder = try PluginFolder(faulty: "NeverSettles")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder, answerDeadline: .milliseconds(50))
+        let stub = StubTransport(answers: [.status(200)])
+        let provider = host.provider(over: stub)
+        do {
+            _ = try await provider.request(.page)
+            Issue.record("the request went through")
+        } catch {
+            guard case .underlying(let failure as SessionError, nil) = error as? ProviderError,
+                case .requestRetryFailed(let retryError, let originalError) = failure
+            else {
+                Issue.record("\(error)")
+                return
+            }
+            #expect(
+                "\(retryError)"
+                    == "plugin faulty.never-settles: retry did not answer in time: its completion "
+                    + "was not settled within 0.05 s")
+            let adaptError = originalError.asSessionError?.underlyingError as? PluginError
+            #expect(adaptError?.hook == .adapt)
+            #expect(adaptError?.kind == .timedOut)
+        }
+        #expect(stub.requests.isEmpty)
+        // cancel was called for both, and its late answers were no breach.
+        #expect(try host.call("faulty.never-settles.cancelled") == 2)
+        #expect(host.plugins.first?.misbehaviour == [.neverSettled: 2])
+    }
+
+    @Test func `of two answers the first counts, and the second is held against the plugin`()
+        async throws
+    {
+        let host = try PluginFolder(faulty: "SettlesTwice").load()
+        let stub = StubTransport(answers: [.status(200)])
+        _ = try await host.provider(over: stub).request(.page)
+        #expect(stub.requests.map { $0.headers["X-Settled"] } == ["once"])
+        #expect(host.plugins.first?.misbehaviour == [.settledTwice: 1])
+    }
+
+    @Test func `of two verdicts the first counts`() async throws {
+        let host = try PluginFolder(faulty: "SettlesTwice").load()
+        let stub = StubTransport(answers: [.status(503)])
+        let provider = host.provider(over: stub)
+        await #expect(throws: ProviderError.self) { try await provider.request(.page) }
+        #expect(stub.requests.count == 1)
+        #expect(host.plugins.first?.misbehaviour == [.settledTwice: 2])
+    }
+
+    @Test func `a shutdown fails the answers that are pending`() async throws {
+        let host = try PluginFolder(faulty: "NeverSettles").load()
+        let stub = StubTransport(answers: [.status(200)])
+        let session = Session(transport: stub)
+        let interceptor = try #require(host.interceptor)
+        let answer = Once<Result<HTTPRequest, any Error>>()
+        interceptor.adapt(
+            HTTPRequest(url: URL(string: "http://test.example/")),
+            using: RequestAdapterState(requestID: UUID(), session: session)
+        ) { answer.set($0) }
+        #expect(await host.shutDown() == [])
+        let result = try await answer.value()
+        #expect(answer.callCount == 1)
+        guard case .failure(let error as PluginError) = result else {
+            Issue.record("not a plugin's error: \(result)")
+            return
+        }
+        #expect(error.kind == .closed)
+        #expect(error.message == "it is being shut down")
+    }
+
+    @Test func `a thread that outlives its plugin is answered, and counted`() async throws {
+        let host = try PluginFolder(faulty: "LateSettle").load()
+        let session = Session(transport: StubTransport(answers: [.status(200)]))
+        let interceptor = try #require(host.interceptor)
+        let answer = Once<Result<HTTPRequest, any Error>>()
+        interceptor.adapt(
+            HTTPRequest(url: URL(string: "http://test.example/")),
+            using: RequestAdapterState(requestID: UUID(), session: session)
+        ) { answer.set($0) }
+        // The fixture's thread runs from destroy on, and ends the process if it is not refused.
+        #expect(await host.shutDown() == [])
+        _ = try await answer.value()
+        #expect(answer.callCount == 1)
+        #expect(host.plugins.first?.misbehaviour[.staleHandle] == 2)
+    }
+}
+
+@Suite struct ShutDownTests {
+    @Test func `a plugin that does not end its work is abandoned, not destroyed`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try PluginFolder(faulty: "SlowQuiesce").load(observer: recorder)
+        #expect(await host.shutDown(deadline: .milliseconds(50)) == ["faulty.slow-quiesce"])
+        #expect(recorder.misbehaviours.values.map(\.kind) == [.didNotQuiesce])
+    }
+
+    @Test func `a plugin may end its work later, from a thread of its own`() async throws {
+        let host = try PluginFolder(faulty: "LaterQuiesce").load()
+        #expect(await host.shutDown() == [])
+        #expect(host.plugins.first?.misbehaviour == [:])
+    }
+
+    @Test func `shutting down twice ends once`() async throws {
+        let host = try PluginFolder(samples: ["librequest-id.so", "libpacer.so"]).load()
+        async let first = host.shutDown()
+        async let second = host.shutDown()
+        #expect(await first == [])
+        #expect(await second == [])
+        #expect(host.shutDownAndWait() == [])
+    }
+
+    @Test func `a host that is let go of shuts its plugins down`() async throws {
+        let recorder = ActivityRecorder()
+        let folder = try PluginFolder(faulty: "SlowQuiesce")
+        var options = PluginHost.Options()
+        options.observer = recorder
+        options.shutDownDeadline = .milliseconds(10)
+        _ = try PluginHost.load(directories: [folder.path], options: options)
+        #expect(try await recorder.misbehaviours.values(1).map(\.kind) == [.didNotQuiesce])
+    }
+}

@@ -1,0 +1,141 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletPluginHost
+import OutletProvider
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+@Suite struct ProviderBridgeTests {
+    @Test func `a C plugin adds its header, and the observer hears of it`() async throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        let recorder = ActivityRecorder()
+        let host = try folder.load(
+            configuration: ["dev.outlet.request-id": #"{"header": "X-Trace", "prefix": "t-"}"#],
+            observer: recorder)
+        let stub = StubTransport(answers: [.text("hello")])
+        let response = try await host.provider(over: stub).request(.page)
+        #expect(response.statusCode == 200)
+        let id = try #require(stub.requests.first?.headers["X-Trace"])
+        #expect(id.hasPrefix("t-"))
+        let activity = try #require(recorder.activities.values.first)
+        #expect(activity.plugin == "dev.outlet.request-id")
+        #expect(activity.hook == .prepare)
+        #expect(activity.effects == ["+ X-Trace: \(id)"])
+        #expect(id == "t-\(activity.requestID ?? "")")
+        #expect(activity.failure == nil)
+    }
+
+    @Test func `a header that is there already stays`() async throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        let host = try folder.load(
+            configuration: ["dev.outlet.request-id": #"{"header": "X-Answer"}"#])
+        let stub = StubTransport(answers: [.status(200)])
+        _ = try await host.provider(over: stub).request(.answered("mine"))
+        #expect(stub.requests.first?.headers.values(for: "X-Answer") == ["mine"])
+    }
+
+    @Test(arguments: ["prepare", "process", "adapt"])
+    func `a hook that fails fails the request with the plugin's words`(hook: String) async throws {
+        let folder = try PluginFolder(faulty: "FailingHooks")
+        let host = try folder.load(
+            configuration: ["faulty.failing-hooks": #"{"fail": {"hook": "\#(hook)"}}"#])
+        let stub = StubTransport(answers: [.status(200)])
+        let provider = host.provider(over: stub)
+        let error = await pluginError { try await provider.request(.page) }
+        #expect(error?.hook.rawValue == hook)
+        #expect(
+            error?.description
+                == "plugin faulty.failing-hooks: \(hook) failed: the quota is used up")
+        #expect(stub.requests.count == (hook == "process" ? 1 : 0))
+    }
+
+    @Test func `a plugin that fails no hook lets the request pass`() async throws {
+        let folder = try PluginFolder(faulty: "FailingHooks")
+        let provider = try folder.load().provider(over: StubTransport(answers: [.status(204)]))
+        #expect(try await provider.request(.page).statusCode == 204)
+    }
+
+    @Test func `a plugin answers in place of the network`() async throws {
+        let folder = try PluginFolder(faulty: "Obliging")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        let stub = StubTransport(answers: [.status(500)])
+        let response = try await host.provider(over: stub).request(.answered("from here"))
+        #expect(response.statusCode == 203)
+        #expect(try response.mapString() == "from here")
+        #expect(response.response?.mimeType == "text/plain")
+        #expect(stub.requests.isEmpty)
+        #expect(recorder.activities.values.first?.effects == ["answered 203, 9 bytes"])
+        #expect(recorder.lines.values.map(\.message) == ["status 203"])
+    }
+
+    @Test func `an empty answer is an answer`() async throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let stub = StubTransport(answers: [.status(500)])
+        let response = try await host.provider(over: stub).request(.answered(""))
+        #expect(response.statusCode == 203)
+        #expect(response.data.isEmpty)
+    }
+
+    @Test func `without the host's transport an answer is refused, not lost`() async throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let stub = StubTransport(answers: [.status(200)])
+        let provider = Provider<Fixture>(
+            session: Session(transport: stub), plugins: host.providerPlugins)
+        let error = await pluginError { try await provider.request(.answered("x")) }
+        #expect(error?.message == "the host plays no answers")
+    }
+
+    @Test func `a plugin puts a response in place of a failure`() async throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let stub = StubTransport(answers: [
+            .failure(TransferError(code: .timedOut, reason: "no answer within 1 s"))
+        ])
+        let response = try await host.provider(over: stub).request(.page)
+        #expect(response.statusCode == 299)
+        #expect(try response.mapString() == "from the cache")
+    }
+
+    @Test func `a plugin puts a failure in place of a response`() async throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let provider = host.provider(over: StubTransport(answers: [.status(418)]))
+        let error = await pluginError { try await provider.request(.page) }
+        #expect(error?.description == "plugin faulty.obliging: process failed: no coffee")
+    }
+
+    @Test func `hooks of one instance never overlap`() async throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let provider = host.provider(over: StubTransport(answers: [.status(200)]))
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<50 { group.addTask { _ = try? await provider.request(.page) } }
+        }
+        #expect(try host.call("faulty.obliging.overlapped") == 0)
+    }
+
+    @Test func `wrong handles and values are answered, counted and change nothing`() async throws {
+        let folder = try PluginFolder(faulty: "WrongHandles")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        let stub = StubTransport(answers: [.status(200)])
+        let provider = host.provider(over: stub)
+        // The fixture ends the process at any answer but the right one.
+        _ = try await provider.request(.page)
+        _ = try await provider.request(.page)
+        #expect(stub.requests.allSatisfy { $0.headers["A"] == nil })
+        // A kept request the second time, and a call's handle taken for a request's both times.
+        #expect(host.plugins.first?.misbehaviour[.staleHandle] == 3)
+        #expect(recorder.misbehaviours.values.last?.count == 3)
+    }
+
+    @Test func `after the shutdown a request fails by the plugin's name`() async throws {
+        let host = try PluginFolder(samples: ["librequest-id.so"]).load()
+        let stub = StubTransport(answers: [.status(200)])
+        let provider = host.provider(over: stub)
+        #expect(await host.shutDown() == [])
+        let error = await pluginError { try await provider.request(.page) }
+        #expect(error?.kind == .closed)
+        #expect(stub.requests.isEmpty)
+    }
+}
