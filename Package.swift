@@ -124,6 +124,15 @@ let package = Package(
             path: "SamplePlugins/Pacer", swiftSettings: swift + ownRuntime,
             linkerSettings: pluginLink + linkOwnRuntime),
 
+        // Benchmarks: the plain C loop that all figures are compared with, and Outlet's own.
+        .executableTarget(
+            name: "OutletReference", dependencies: ["CLibcurl"], path: "Benchmarks/Reference",
+            cSettings: c),
+        .executableTarget(
+            name: "OutletBench",
+            dependencies: ["OutletCurl", "OutletSession", "OutletHTTP"],
+            path: "Benchmarks/Bench", swiftSettings: swift),
+
         // Tests.
         .target(name: "CSpawn", path: "Tests/CSpawn", cSettings: c),
         .target(

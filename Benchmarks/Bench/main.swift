@@ -1,0 +1,84 @@
+import FoundationEssentials
+import Glibc
+import OutletCurl
+import OutletHTTP
+import OutletSession
+
+// One measurement in a process of its own; `Benchmarks/run` starts them and compares.
+//
+//   OutletBench transport URL CONCURRENCY COUNT
+//   OutletBench session-callback-inline|session-callback-queue URL CONCURRENCY COUNT
+//   OutletBench session-async URL CONCURRENCY COUNT
+//   OutletBench tls-fresh URL COUNT CA_DIRECTORY
+//   OutletBench inflight URL COUNT
+//   OutletBench download-file URL PATH
+//   OutletBench download-memory URL
+
+let arguments = CommandLine.arguments
+guard arguments.count > 2 else { exit(64) }
+let what = arguments[1]
+let url = arguments[2]
+
+func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index]) ?? 1 : 1 }
+
+var configuration = SessionConfiguration.default
+configuration.proxy = .none
+configuration.headers = HTTPHeaders()
+configuration.timeoutIntervalForResource = 600
+configuration.httpMaximumConnectionsPerHost = 100_000
+configuration.maximumConnections = 100_000
+
+var job = TransferJob(request: HTTPRequest(url: URL(string: url), headers: requestFields))
+var failed = 0
+
+/// Warms up with a tenth, then measures.
+@MainActor
+func measureTransport(_ transport: CurlTransport, _ name: String, n: Int, count: Int) {
+    let warmUp = TransportWork(transport, job, count: count / 10 + n)
+    warmUp.run(n)
+    let work = TransportWork(transport, job, count: count)
+    let measure = Measure()
+    work.run(n)
+    measure.end(name, n: n, count: count, latencies: work.latencies)
+    failed = warmUp.failed + work.failed
+}
+
+switch what {
+case "transport":
+    measureTransport(
+        CurlTransport(configuration: configuration), what, n: number(3), count: number(4))
+case "session-callback-inline", "session-callback-queue", "session-async":
+    let n = number(3)
+    let count = number(4)
+    let session = Session(
+        transport: CurlTransport(configuration: configuration), configuration: configuration,
+        delivery: what == "session-callback-inline" ? .inline : .queued)
+    let warmUp = SessionWork(session, url, count: count / 10 + n)
+    let work = SessionWork(session, url, count: count)
+    if what == "session-async" { await warmUp.runAsync(n) } else { warmUp.run(n) }
+    let measure = Measure()
+    if what == "session-async" { await work.runAsync(n) } else { work.run(n) }
+    measure.end(what, n: n, count: count, latencies: work.latencies)
+    failed = warmUp.failed + work.failed
+case "tls-fresh":
+    configuration.certificateAuthorities = .directory(path: arguments[4])
+    job.request.headers.add(name: "Connection", value: "close")
+    measureTransport(
+        CurlTransport(configuration: configuration), what, n: 1, count: number(3))
+case "inflight":
+    let count = number(3)
+    let work = TransportWork(CurlTransport(configuration: configuration), job, count: count)
+    let measure = Measure()
+    work.run(count)
+    measure.end(what, n: count, count: count)
+    failed = work.failed
+case "download-file", "download-memory":
+    if what == "download-file" { job.delivery = .file(path: arguments[3], offset: 0) }
+    let work = TransportWork(CurlTransport(configuration: configuration), job, count: 1)
+    let measure = Measure()
+    work.run(1)
+    measure.end(what, n: 1, count: 1)
+    failed = work.failed
+default: exit(64)
+}
+exit(failed == 0 ? 0 : 1)

@@ -1,0 +1,53 @@
+#define _GNU_SOURCE
+#include "measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+const char *const request_fields[5] = {
+    "Accept: application/json",
+    "Accept-Language: en;q=1.0",
+    "User-Agent: OutletBench/1.0",
+    "Authorization: Bearer 0123456789abcdef0123456789abcdef",
+    "X-Request-ID: 6f1c2e34-9a4b-4c56-8f77-0123456789ab",
+};
+
+int64_t now_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int64_t cpu_us(struct rusage *usage) {
+    getrusage(RUSAGE_SELF, usage);
+    return (int64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000 +
+           usage->ru_utime.tv_usec + usage->ru_stime.tv_usec;
+}
+
+struct measure measure_begin(void) {
+    struct rusage usage;
+    struct measure begun = {.wall_us = now_us(), .cpu_us = cpu_us(&usage)};
+    return begun;
+}
+
+static int compare(const void *a, const void *b) {
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+void measure_end(
+    const struct measure *begun, const char *name, int n, long count, int64_t *latencies) {
+    struct rusage usage;
+    double wall = (double)(now_us() - begun->wall_us);
+    double cpu = (double)(cpu_us(&usage) - begun->cpu_us);
+    if (latencies) qsort(latencies, (size_t)count, sizeof *latencies, compare);
+    printf(
+        "{\"name\":\"%s\",\"n\":%d,\"req_per_s\":%.0f,\"cpu_us_per_req\":%.2f,"
+        "\"p50_us\":%ld,\"p99_us\":%ld,\"peak_rss_mib\":%.1f,\"wall_s\":%.4f}\n",
+        name, n, (double)count * 1e6 / wall, cpu / (double)count,
+        latencies ? (long)latencies[count / 2] : 0,
+        latencies ? (long)latencies[count * 99 / 100] : 0, (double)usage.ru_maxrss / 1024.0,
+        wall / 1e6);
+}
