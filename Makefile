@@ -50,6 +50,12 @@ headers: ## Compile the plugin headers with gcc and clang in every standard of C
 samples: ## Build the C sample plugin with nothing but cc and the header
 	@$(STEP) "sample plugins, by cc alone" $(MAKE) -C SamplePlugins BUILD=$(CURDIR)/.build/samples
 
+bench: setup ## Measure what a request costs, beside a plain C libcurl loop (under two minutes)
+	@Benchmarks/run
+
+bench-all: setup ## Measure everything: downloads, 10,000 in flight, fresh TLS connections
+	@Benchmarks/run --all
+
 lint: setup ## Check format, imports and warnings
 	@$(STEP) "format" swift format lint --strict --recursive $(FORMATTED)
 	@$(STEP) "imports" .ci/check-imports

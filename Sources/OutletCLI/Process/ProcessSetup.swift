@@ -2,7 +2,7 @@ import Glibc
 
 /// What the program asks of its process before anything else.
 enum ProcessSetup {
-    /// Makes the process fit for sockets. Called once, before any thread is made.
+    /// Makes the process fit for sockets; called once, before any thread is made.
     static func prepare() {
         openStandardStreams()
         raiseFileLimit()
