@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build release plugins demo test headers samples lint format clean
+.PHONY: help setup build release plugins demo test headers samples bench bench-all lint format clean
 .NOTPARALLEL:
 
 STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
@@ -42,6 +42,7 @@ demo: plugins ## Build, then send a collection through the sample plugins to a s
 test: setup ## Build everything in every language and run all tests
 	@$(STEP) "build, debug, with tests" swift build --build-tests $(SWIFT_FLAGS)
 	@$(HERE) headers samples
+	@$(STEP) "examples of the documentation" .ci/check-readme
 	@swift test --skip-build $(SWIFT_FLAGS)
 
 headers: ## Compile the plugin headers with gcc and clang in every standard of C and C++
