@@ -18,8 +18,10 @@ package enum MultipartHead {
         Data((headers.map { "\($0)\r\n" }.joined() + "\r\n").utf8)
     }
 
-    /// A name as browsers write it: quotes and line breaks percent-encoded, all else as it is
-    /// (HTML, "multipart/form-data encoding algorithm"). NUL, which no server takes, likewise.
+    /// A name as browsers write it: quotes and line breaks percent-encoded, all else as it is.
+    ///
+    /// That is HTML's "multipart/form-data encoding algorithm"; NUL, which no server takes, is
+    /// encoded too.
     static func escaped(_ name: String) -> String {
         var escaped = ""
         for scalar in name.unicodeScalars {
