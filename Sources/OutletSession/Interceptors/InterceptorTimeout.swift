@@ -28,6 +28,8 @@ public struct InterceptorTimeoutError: Error, Sendable, Equatable {
         case retrier
         /// To decide about a redirect.
         case redirectHandler = "redirect handler"
+        /// To refresh a credential.
+        case authenticator
     }
 
     /// What was being asked.
