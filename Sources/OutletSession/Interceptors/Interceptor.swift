@@ -60,6 +60,12 @@ open class Retrier: RequestInterceptor, @unchecked Sendable {
     ) { retryHandler(request, session, error, completion) }
 }
 
+/// An interceptor of this library's that may have nothing to adapt: it is not asked then, and
+/// costs its requests neither a queue nor a wait.
+protocol IdleAdapter {
+    var adaptsNothing: Bool { get }
+}
+
 /// Adapters and retriers in a row.
 ///
 /// Adapters run one after the other, the first failure ends it. Retriers are asked until one
@@ -125,7 +131,7 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
     static func adapters(in adapter: any RequestAdapter) -> [any RequestAdapter] {
         // A subclass may do more than its lists say.
         guard let list = adapter as? Interceptor, type(of: list) == Interceptor.self else {
-            return [adapter]
+            return (adapter as? any IdleAdapter)?.adaptsNothing == true ? [] : [adapter]
         }
         return list.adapters.flatMap { adapters(in: $0) }
     }

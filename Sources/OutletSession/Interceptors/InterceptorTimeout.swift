@@ -14,10 +14,11 @@ extension InterceptorTiming {
     public var answerTimeout: TimeInterval? { nil }
 }
 
-/// An adapter or a retrier gave no answer in time.
+/// An adapter, a retrier or a redirect handler gave no answer in time.
 ///
 /// Inside ``SessionError/requestAdaptationFailed(error:)`` for an adapter, as the retry error of
-/// ``SessionError/requestRetryFailed(retryError:originalError:)`` for a retrier.
+/// ``SessionError/requestRetryFailed(retryError:originalError:)`` for a retrier, inside
+/// ``SessionError/sessionTaskFailed(error:)`` for a redirect handler.
 public struct InterceptorTimeoutError: Error, Sendable, Equatable {
     /// What was being asked of the interceptor.
     public enum Role: String, Sendable {
@@ -25,11 +26,15 @@ public struct InterceptorTimeoutError: Error, Sendable, Equatable {
         case adapter
         /// To decide about a retry.
         case retrier
+        /// To decide about a redirect.
+        case redirectHandler = "redirect handler"
+        /// To refresh a credential.
+        case authenticator
     }
 
     /// What was being asked.
     public let role: Role
-    /// The type of the adapter or retrier.
+    /// The type of whom was asked.
     public let interceptor: String
     /// How long it had, in seconds.
     public let timeout: TimeInterval

@@ -45,18 +45,42 @@ extension Request {
             core.requestQueue.async { self.follow(next, after: response, attempt: attempt) }
             return true
         }
+        let wait = Wait<Verdict>(core.deadlines, calledOff: Verdict.fail) { verdict in
+            switch verdict {
+            case .follow(let request): self.follow(request, after: response, attempt: attempt)
+            case .take: self.judgeLate(response) { self.conclude(task, result, turn: nil) }
+            case .fail(let error): self.fail(with: error, attempt: attempt, mayRetry: false)
+            }
+        }
+        let isWanted = mutable.withLock { mutable in
+            mutable.wait = wait
+            return mutable.machine.isCurrent(attempt, in: .transferring)
+                && mutable.machine.state != .cancelled
+        }
+        guard isWanted else {
+            wait.callOff(error ?? .explicitlyCancelled)
+            return true
+        }
+        let timeout = core.configuration.interceptorTimeout
+        wait.begin(for: timeout) {
+            let late = InterceptorTimeoutError(
+                role: .redirectHandler, interceptor: "\(type(of: handler))", timeout: timeout)
+            return .fail(.sessionTaskFailed(error: late))
+        }
         core.requestQueue.async {
-            let answered = AnswerOnce()
             handler.task(task, willBeRedirectedTo: next, for: response) { request in
-                guard answered.claim() else { return }
-                if let request {
-                    self.follow(request, after: response, attempt: attempt)
-                } else {
-                    self.judgeLate(response) { self.conclude(task, result, turn: nil) }
-                }
+                wait.answer(request.map(Verdict.follow) ?? .take)
             }
         }
         return true
+    }
+
+    /// What becomes of a redirect.
+    private enum Verdict: Sendable {
+        case follow(HTTPRequest)
+        /// It is the response.
+        case take
+        case fail(SessionError)
     }
 
     /// What becomes of a response as far as its head tells.

@@ -22,6 +22,9 @@ extension Request {
             guard let task = lastTask else { return }
             task.cancel()
             core.monitors?.request(self, didCancelTask: task)
+            // Between two hops there is no transfer to end, but a redirect handler at work.
+            let wait = mutable.withLock { $0.wait }
+            wait?.callOff(.explicitlyCancelled)
         case .endWait:
             // Whoever waits goes on with this error.
             let wait = mutable.withLock { $0.wait }

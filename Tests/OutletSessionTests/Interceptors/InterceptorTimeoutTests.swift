@@ -28,6 +28,15 @@ private struct Mute: RequestInterceptor {
     ) { held.append { completion(.retry) } }
 }
 
+private struct MuteRedirector: RedirectHandler {
+    let held = Events<@Sendable (HTTPRequest?) -> Void>()
+
+    func task(
+        _ task: any TransferTask, willBeRedirectedTo request: HTTPRequest,
+        for response: HTTPResponse, completion: @escaping @Sendable (HTTPRequest?) -> Void
+    ) { held.append(completion) }
+}
+
 @Suite struct InterceptorTimeoutTests {
     let address = "http://example.test/get"
     /// Answers at once.
@@ -142,6 +151,29 @@ private struct Mute: RequestInterceptor {
         #expect(errors.first??.isExplicitlyCancelledError == true)
         for _ in 0..<100_000 where request != nil { await Task.yield() }
         #expect(request == nil)
+    }
+
+    @Test func `a redirect handler that never answers is named`() async {
+        let session = Session(
+            transport: StubTransport { _ in .redirect(to: "/next") },
+            configuration: configuration(timeout: 0.05))
+        let request = session.request(address).redirect(using: MuteRedirector())
+        let response = await request.serializingData().response
+        let timeout = response.error?.underlyingError as? InterceptorTimeoutError
+        #expect(timeout?.interceptor == "MuteRedirector")
+        #expect(timeout?.role == .redirectHandler)
+    }
+
+    @Test func `a cancel ends the wait for a redirect handler`() async throws {
+        let handler = MuteRedirector()
+        let session = Session(transport: StubTransport { _ in .redirect(to: "/next") })
+        let seen = Events<SessionError?>()
+        let request = session.request(address).redirect(using: handler)
+            .response { seen.append($0.error) }
+        try await handler.held.wait(for: 1)
+        request.cancel()
+        let errors = try await seen.wait(for: 1)
+        #expect(errors.first??.isExplicitlyCancelledError == true)
     }
 
     @Test func `storms of late answers, cancels and deadlines complete each request once`()

@@ -1,0 +1,176 @@
+import Dispatch
+public import FoundationEssentials
+public import OutletHTTP
+
+/// Puts a credential on requests, and refreshes it when it ends or a server refuses it.
+///
+/// However many requests are refused at once, the credential is refreshed once; they are tried
+/// again with the new one. While a credential that has ended is being refreshed, new requests
+/// wait for it.
+///
+/// Thread: any. The authenticator is never called under a lock.
+public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor {
+    /// What is put on requests.
+    public typealias Credential = AuthenticatorType.Credential
+
+    /// Bounds refreshes, for servers that refuse every new credential.
+    public struct RefreshWindow: Sendable, Equatable {
+        /// How long refreshes are counted, in seconds of uptime.
+        public let interval: TimeInterval
+        /// How many refreshes may begin within ``interval``.
+        public let maximumAttempts: Int
+
+        /// Makes a window.
+        public init(interval: TimeInterval = 30, maximumAttempts: Int = 5) {
+            self.interval = interval
+            self.maximumAttempts = maximumAttempts
+        }
+    }
+
+    private struct DeferredAdapt: Sendable {
+        let request: HTTPRequest
+        let session: Session
+        let completion: @Sendable (Result<HTTPRequest, any Error>) -> Void
+    }
+    private typealias DeferredRetry = @Sendable (RetryResult) -> Void
+    private typealias Machine = AuthenticationMachine<Credential, DeferredAdapt, DeferredRetry>
+
+    private let authenticator: AuthenticatorType
+    private let refreshTimeout: TimeInterval
+    private let machine: Lock<Machine>
+    private let queue = DispatchQueue(label: "outlet.authentication.inspector")
+    /// Its own: the interceptor may outlive the session whose request began a refresh.
+    private let deadlines = Deadlines()
+
+    /// Makes an interceptor.
+    ///
+    /// - Parameters:
+    ///   - authenticator: Applies, judges and refreshes the credential.
+    ///   - credential: The first credential; requests fail with
+    ///     ``AuthenticationError/missingCredential`` while there is none.
+    ///   - refreshWindow: Bounds refreshes; `nil` for no bound.
+    ///   - refreshTimeout: How long a refresh may take, in seconds; 0 means no limit.
+    public init(
+        authenticator: AuthenticatorType, credential: Credential? = nil,
+        refreshWindow: RefreshWindow? = RefreshWindow(), refreshTimeout: TimeInterval = 60
+    ) {
+        self.authenticator = authenticator
+        self.refreshTimeout = refreshTimeout
+        machine = Lock(
+            Machine(
+                credential: credential,
+                limit: refreshWindow.map {
+                    Machine.Limit(interval: $0.interval, attempts: $0.maximumAttempts)
+                }))
+    }
+
+    /// The credential in use; setting one ends a failure, and the wait of all who wait for one.
+    public var credential: Credential? {
+        get { machine.withLock { $0.credential } }
+        set {
+            let settlement = machine.withLock { $0.set(newValue) }
+            settle(settlement)
+        }
+    }
+
+    /// None: a refresh has a limit of its own, and every wait ends with it.
+    public var answerTimeout: TimeInterval? { 0 }
+
+    /// Applies the credential, at once or when a new one is there.
+    public func adapt(
+        _ request: HTTPRequest, for session: Session,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) {
+        let waiter = DeferredAdapt(request: request, session: session, completion: completion)
+        while true {
+            let (credential, seen) = machine.withLock { ($0.credential, $0.version) }
+            // The user's code, so not under the lock.
+            let requiresRefresh = credential?.requiresRefresh == true
+            let action = machine.withLock {
+                $0.adapt(waiter, seen: seen, requiresRefresh: requiresRefresh, now: Self.now())
+            }
+            switch action {
+            case .lookAgain: continue
+            case .apply(let credential):
+                var authenticated = request
+                authenticator.apply(credential, to: &authenticated)
+                completion(.success(authenticated))
+            case .fail(let error): completion(.failure(error))
+            case .wait(let refresh): if let refresh { begin(refresh, for: session) }
+            case .settle(let settlement): settle(settlement)
+            }
+            return
+        }
+    }
+
+    /// Refreshes the credential if the server refused it, and tries again.
+    public func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+    ) {
+        guard let sent = request.request, let response = request.response,
+            authenticator.didRequest(sent, with: response, failDueToAuthenticationError: error)
+        else {
+            completion(.doNotRetry)
+            return
+        }
+        let (credential, seen) = machine.withLock { ($0.credential, $0.version) }
+        guard let credential else {
+            completion(.doNotRetryWithError(AuthenticationError.missingCredential))
+            return
+        }
+        guard authenticator.isRequest(sent, authenticatedWith: credential) else {
+            completion(.retry)
+            return
+        }
+        let action = machine.withLock { $0.retry(completion, seen: seen, now: Self.now()) }
+        switch action {
+        case .retry: completion(.retry)
+        case .fail(let error): completion(.doNotRetryWithError(error))
+        case .wait(let refresh): if let refresh { begin(refresh, for: session) }
+        case .settle(let settlement): settle(settlement)
+        }
+    }
+
+    // MARK: Refreshing
+
+    private func begin(_ refresh: Machine.Refresh, for session: Session) {
+        let wait = Wait<Result<Credential, any Error>>(deadlines) { result in
+            let settlement = self.machine.withLock {
+                $0.didRefresh(id: refresh.id, result: result)
+            }
+            if let settlement { self.settle(settlement) }
+        }
+        let timeout = refreshTimeout
+        wait.begin(for: timeout) {
+            .failure(
+                InterceptorTimeoutError(
+                    role: .authenticator, interceptor: "\(AuthenticatorType.self)",
+                    timeout: timeout))
+        }
+        queue.async {
+            self.authenticator.refresh(refresh.credential, for: session) { wait.answer($0) }
+        }
+    }
+
+    private func settle(_ settlement: Machine.Settlement) {
+        guard !settlement.adapts.isEmpty || !settlement.retries.isEmpty else { return }
+        // Never inside a call of the authenticator's or the user's.
+        queue.async {
+            for waiter in settlement.adapts {
+                if let error = settlement.error {
+                    waiter.completion(.failure(error))
+                } else {
+                    self.adapt(waiter.request, for: waiter.session, completion: waiter.completion)
+                }
+            }
+            for retry in settlement.retries {
+                retry(settlement.error.map(RetryResult.doNotRetryWithError) ?? .retry)
+            }
+        }
+    }
+
+    private static func now() -> Double {
+        Double(DispatchTime.now().uptimeNanoseconds) / 1_000_000_000
+    }
+}

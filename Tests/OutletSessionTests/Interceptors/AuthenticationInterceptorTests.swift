@@ -1,0 +1,240 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Synchronization
+import Testing
+
+private struct Token: AuthenticationCredential, Equatable {
+    var value: Int
+    var requiresRefresh = false
+}
+
+private struct Refused: Error {}
+
+/// Hands out tokens, and knows which one the server takes.
+private final class Tokens: Authenticator {
+    /// How a refresh is answered.
+    typealias Answer =
+        @Sendable (
+            Int, @escaping @Sendable (Result<Token, any Error>) -> Void
+        ) -> Void
+
+    let valid = Atomic(1)
+    let refreshes = Atomic(0)
+    let held = Events<@Sendable (Result<Token, any Error>) -> Void>()
+    private let answer: Answer?
+
+    init(answer: Answer? = { next, completion in completion(.success(Token(value: next))) }) {
+        self.answer = answer
+    }
+
+    func apply(_ credential: Token, to urlRequest: inout HTTPRequest) {
+        urlRequest.headers.add(.authorization(bearerToken: "\(credential.value)"))
+    }
+
+    func refresh(
+        _ credential: Token, for session: Session,
+        completion: @escaping @Sendable (Result<Token, any Error>) -> Void
+    ) {
+        refreshes.add(1, ordering: .relaxed)
+        guard let answer else {
+            held.append(completion)
+            return
+        }
+        answer(valid.load(ordering: .relaxed), completion)
+    }
+
+    func didRequest(
+        _ urlRequest: HTTPRequest, with response: HTTPResponse,
+        failDueToAuthenticationError error: any Error
+    ) -> Bool { response.statusCode == 401 }
+
+    func isRequest(_ urlRequest: HTTPRequest, authenticatedWith credential: Token) -> Bool {
+        urlRequest.headers["Authorization"] == "Bearer \(credential.value)"
+    }
+
+    /// Takes the valid token only.
+    var transport: StubTransport {
+        StubTransport { [self] job in
+            job.request.headers["Authorization"] == "Bearer \(valid.load(ordering: .relaxed))"
+                ? .text("welcome") : .status(401)
+        }
+    }
+}
+
+/// Writes the async form only.
+private final class AsyncTokens: Authenticator {
+    func apply(_ credential: Token, to urlRequest: inout HTTPRequest) {
+        urlRequest.headers.add(.authorization(bearerToken: "\(credential.value)"))
+    }
+    func refresh(_ credential: Token, for session: Session) async throws -> Token {
+        Token(value: credential.value + 1)
+    }
+    func didRequest(
+        _ urlRequest: HTTPRequest, with response: HTTPResponse,
+        failDueToAuthenticationError error: any Error
+    ) -> Bool { response.statusCode == 401 }
+    func isRequest(_ urlRequest: HTTPRequest, authenticatedWith credential: Token) -> Bool { true }
+}
+
+@Suite struct AuthenticationInterceptorTests {
+    let address = "http://example.test/private"
+
+    @Test func `a valid credential is put on the request`() async {
+        let tokens = Tokens()
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1))
+        let session = Session(transport: tokens.transport, interceptor: interceptor)
+        let response = await session.request(address).validate().serializingString().response
+        #expect(response.value == "welcome")
+        #expect(tokens.refreshes.load(ordering: .relaxed) == 0)
+    }
+
+    @Test func `without a credential nothing is sent`() async {
+        let tokens = Tokens()
+        let transport = tokens.transport
+        let session = Session(
+            transport: transport, interceptor: AuthenticationInterceptor(authenticator: tokens))
+        let response = await session.request(address).serializingString().response
+        #expect(response.error?.isRequestRetryError == false)
+        #expect(response.error?.underlyingError as? AuthenticationError == .missingCredential)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test(arguments: [true, false])
+    func `many refusals at once lead to one refresh, and each request ends once`(
+        isProactive: Bool
+    ) async throws {
+        let queue = DispatchQueue(label: "answers")
+        let tokens = Tokens { next, completion in
+            queue.asyncAfter(deadline: .now() + 0.02) { completion(.success(Token(value: next))) }
+        }
+        tokens.valid.store(2, ordering: .relaxed)
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1, requiresRefresh: isProactive))
+        let transport = tokens.transport
+        let session = Session(transport: transport, interceptor: interceptor)
+        let seen = Events<String?>()
+        let count = 300
+        DispatchQueue.concurrentPerform(iterations: count) { _ in
+            session.request(address).validate().responseString { seen.append($0.value) }
+        }
+        let values = try await seen.wait(for: count)
+        #expect(values.allSatisfy { $0 == "welcome" })
+        #expect(seen.values.count == count)
+        #expect(tokens.refreshes.load(ordering: .relaxed) == 1)
+        #expect(interceptor.credential == Token(value: 2))
+        if isProactive { #expect(transport.requests.count == count) }
+    }
+
+    @Test func `requests of several sessions share one refresh`() async throws {
+        let tokens = Tokens(answer: nil)
+        tokens.valid.store(2, ordering: .relaxed)
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1))
+        let sessions = (0..<3).map { _ in
+            Session(transport: tokens.transport, interceptor: interceptor)
+        }
+        let seen = Events<String?>()
+        for session in sessions {
+            session.request(address).validate().responseString { seen.append($0.value) }
+        }
+        let held = try await tokens.held.wait(for: 1)
+        held[0](.success(Token(value: 2)))
+        held[0](.failure(Refused()))
+        #expect(try await seen.wait(for: 3).allSatisfy { $0 == "welcome" })
+        #expect(tokens.refreshes.load(ordering: .relaxed) == 1)
+    }
+
+    @Test func `a refresh that fails fails all who wait, and is not tried for each`() async throws {
+        let tokens = Tokens(answer: nil)
+        tokens.valid.store(2, ordering: .relaxed)
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1, requiresRefresh: true))
+        let session = Session(transport: tokens.transport, interceptor: interceptor)
+        let seen = Events<SessionError?>()
+        for _ in 0..<20 { session.request(address).responseString { seen.append($0.error) } }
+        try await tokens.held.wait(for: 1)[0](.failure(Refused()))
+        let errors = try await seen.wait(for: 20)
+        #expect(errors.allSatisfy { $0 != nil })
+        #expect(errors.first??.transferError == nil)
+    }
+
+    @Test func `a refresh that never ends is named, and the next request may begin another`()
+        async throws
+    {
+        let tokens = Tokens(answer: nil)
+        tokens.valid.store(2, ordering: .relaxed)
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1), refreshTimeout: 0.05)
+        let session = Session(transport: tokens.transport, interceptor: interceptor)
+        let response = await session.request(address).validate()
+            .serializingUnserialized().response
+        let timeout = response.error?.underlyingError as? InterceptorTimeoutError
+        #expect(timeout?.role == .authenticator)
+        #expect(timeout?.interceptor == "Tokens")
+        interceptor.credential = Token(value: 2)
+        #expect(
+            await session.request(address).validate().serializingString().response.value
+                == "welcome")
+    }
+
+    @Test func `a server that refuses every credential meets the window's limit`() async {
+        let tokens = Tokens()
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1),
+            refreshWindow: .init(interval: 3600, maximumAttempts: 3))
+        let session = Session(
+            transport: StubTransport { _ in .status(401) }, interceptor: interceptor)
+        let response = await session.request(address).validate()
+            .serializingUnserialized().response
+        #expect(response.error?.isRequestRetryError == true)
+        #expect(response.error?.underlyingError as? AuthenticationError == .excessiveRefresh)
+        #expect(tokens.refreshes.load(ordering: .relaxed) == 3)
+    }
+
+    @Test func `other failures are left to other retriers`() async {
+        let tokens = Tokens()
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1))
+        let session = Session(
+            transport: StubTransport { _ in .status(500) }, interceptor: interceptor)
+        let response = await session.request(address).validate()
+            .serializingUnserialized().response
+        #expect(response.error?.responseCode == 500)
+        #expect(tokens.refreshes.load(ordering: .relaxed) == 0)
+    }
+
+    @Test func `the async form of refresh is enough`() async {
+        let transport = StubTransport { job in
+            job.request.headers["Authorization"] == "Bearer 2" ? .text("welcome") : .status(401)
+        }
+        let session = Session(
+            transport: transport,
+            interceptor: AuthenticationInterceptor(
+                authenticator: AsyncTokens(), credential: Token(value: 1)))
+        let response = await session.request(address).validate().serializingString().response
+        #expect(response.value == "welcome")
+    }
+
+    @Test func `cancelling who began a refresh harms nobody else`() async throws {
+        let tokens = Tokens(answer: nil)
+        tokens.valid.store(2, ordering: .relaxed)
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1, requiresRefresh: true))
+        let session = Session(transport: tokens.transport, interceptor: interceptor)
+        let cancelled = Events<SessionError?>()
+        let welcomed = Events<String?>()
+        let first = session.request(address).responseString { cancelled.append($0.error) }
+        let held = try await tokens.held.wait(for: 1)
+        session.request(address).validate().responseString { welcomed.append($0.value) }
+        first.cancel()
+        #expect(
+            try await cancelled.wait(for: 1).first??.isExplicitlyCancelledError == true)
+        held[0](.success(Token(value: 2)))
+        #expect(try await welcomed.wait(for: 1) == ["welcome"])
+        #expect(cancelled.values.count == 1)
+    }
+}

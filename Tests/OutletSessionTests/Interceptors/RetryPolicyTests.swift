@@ -1,0 +1,175 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletTesting
+import Testing
+
+@testable import OutletSession
+
+/// Gives the same number every time.
+private struct Fixed: RandomNumberGenerator {
+    let value: UInt64
+    mutating func next() -> UInt64 { value }
+}
+
+@Suite struct RetryPolicyTests {
+    let address = "http://example.test/get"
+    /// A policy that does not make a test wait.
+    private func quick(
+        statuses: Set<Int> = RetryPolicy.defaultRetryableHTTPStatusCodes,
+        budget: RetryBudget? = nil
+    ) -> RetryPolicy {
+        RetryPolicy(
+            exponentialBackoffScale: 0, retryableHTTPStatusCodes: statuses, budget: budget)
+    }
+
+    /// What a policy says to a request that a stub has answered.
+    private func verdict(
+        _ policy: RetryPolicy, method: HTTPMethod = .get, on answer: StubAnswer
+    ) async -> RetryResult? {
+        let session = Session(transport: StubTransport { _ in answer })
+        let request = session.request(address, method: method).validate()
+        let response = await request.serializingUnserialized().response
+        guard let error = response.error else { return nil }
+        return await withCheckedContinuation { continuation in
+            policy.retry(request, for: session, dueTo: error) { continuation.resume(returning: $0) }
+        }
+    }
+
+    private func delay(_ result: RetryResult?) -> TimeInterval? {
+        guard case .retryWithDelay(let delay)? = result else { return nil }
+        return delay
+    }
+
+    @Test func `the defaults are the field's`() {
+        let policy = RetryPolicy()
+        #expect(policy.retryLimit == 2)
+        #expect(policy.exponentialBackoffBase == 2)
+        #expect(policy.exponentialBackoffScale == 0.5)
+        #expect(policy.retryableHTTPMethods == [.delete, .get, .head, .options, .put, .trace])
+        #expect(policy.retryableHTTPStatusCodes == [408, 500, 502, 503, 504])
+        #expect(policy.retryableURLErrorCodes.contains(.networkConnectionLost))
+        #expect(!policy.retryableURLErrorCodes.contains(.serverCertificateUntrusted))
+        #expect(RetryPolicy(exponentialBackoffBase: 0).exponentialBackoffBase == 2)
+    }
+
+    @Test func `a request is retried to the limit, and fails with its own error`() async {
+        let transport = StubTransport { _ in .status(503) }
+        let session = Session(transport: transport, interceptor: quick())
+        let request = session.request(address).validate()
+        let response = await request.serializingUnserialized().response
+        #expect(response.error?.responseCode == 503)
+        #expect(transport.requests.count == 3)
+        #expect(request.retryCount == 2)
+    }
+
+    @Test(arguments: [
+        (HTTPMethod.get, 503, true), (.put, 500, true), (.post, 503, false),
+        (.patch, 503, false), (.get, 404, false), (.get, 501, false), (.trace, 408, true),
+    ])
+    func `method and status decide`(method: HTTPMethod, status: Int, isRetried: Bool) async {
+        let result = await verdict(RetryPolicy(), method: method, on: .status(status))
+        #expect((delay(result) != nil) == isRetried)
+    }
+
+    @Test(arguments: [
+        (TransferError.Code.timedOut, true), (.networkConnectionLost, true),
+        (.cannotFindHost, true), (.serverCertificateUntrusted, false), (.badURL, false),
+        (.cancelled, false),
+    ])
+    func `the transfer's error decides`(code: TransferError.Code, isRetried: Bool) async {
+        let answer = StubAnswer.failure(TransferError(code: code, reason: "told to"))
+        #expect((delay(await verdict(RetryPolicy(), on: answer)) != nil) == isRetried)
+    }
+
+    @Test func `only a lost connection is retried by the policy of that name`() async {
+        let lost = StubAnswer.failure(TransferError(code: .networkConnectionLost, reason: "lost"))
+        let late = StubAnswer.failure(TransferError(code: .timedOut, reason: "late"))
+        let policy = ConnectionLostRetryPolicy()
+        #expect(delay(await verdict(policy, on: lost)) == 0.5)
+        #expect(delay(await verdict(policy, on: late)) == nil)
+        #expect(delay(await verdict(policy, on: .status(503))) == nil)
+    }
+
+    @Test func `the wait doubles up to its cap`() {
+        let backoff = RetryBackoff(maximumDelay: 3)
+        var generator = SystemRandomNumberGenerator()
+        let delays = (0..<6).map { backoff.delay(retryCount: $0, using: &generator) }
+        #expect(delays == [0.5, 1, 2, 3, 3, 3])
+        let unbounded = RetryBackoff().delay(retryCount: 1 << 20, using: &generator)
+        #expect(unbounded.isFinite)
+    }
+
+    @Test func `jitter takes off half of the wait, or all of it`() {
+        var low = Fixed(value: 0)
+        var middle = Fixed(value: 1 << 52)
+        let equal = RetryBackoff(scale: 8, jitter: .equal)
+        let full = RetryBackoff(scale: 8, jitter: .full)
+        #expect(equal.delay(retryCount: 0, using: &low) == 4)
+        #expect(equal.delay(retryCount: 0, using: &middle) == 6)
+        #expect(full.delay(retryCount: 0, using: &low) == 0)
+        #expect(full.delay(retryCount: 0, using: &middle) == 4)
+    }
+
+    @Test(
+        arguments: [
+            ("7", 7), (" 120 ", 120), ("0", 0),
+            ("Sun, 06 Nov 1994 08:49:47 GMT", 10), ("Sunday, 06-Nov-94 08:49:47 GMT", 10),
+            ("Sun Nov  6 08:49:47 1994", 10), ("Sun, 06 Nov 1994 08:49:30 GMT", 0),
+            ("-1", nil), ("soon", nil), ("", nil), ("Sun, 06 Nov 1994 25:49:30 GMT", nil),
+        ] as [(String, TimeInterval?)])
+    func `Retry-After is seconds, or a date by the server's own clock`(
+        value: String, expected: TimeInterval?
+    ) {
+        let response = HTTPResponse(
+            url: nil, statusCode: 503,
+            headers: ["Date": "Sun, 06 Nov 1994 08:49:37 GMT", "Retry-After": value])
+        #expect(RetryAfter.delay(in: response, now: Date()) == expected)
+    }
+
+    @Test func `Retry-After without a Date counts from now`() {
+        let now = Date(timeIntervalSince1970: 784_111_777)
+        let response = HTTPResponse(
+            url: nil, statusCode: 503, headers: ["Retry-After": "Sun, 06 Nov 1994 08:49:40 GMT"])
+        #expect(RetryAfter.delay(in: response, now: now) == 3)
+    }
+
+    @Test func `the server's wish replaces the wait, unless it is too long or unwanted`() async {
+        let answer = StubAnswer.status(503, headers: ["Retry-After": "7"])
+        #expect(delay(await verdict(RetryPolicy(), on: answer)) == 7)
+        #expect(delay(await verdict(RetryPolicy(maximumRetryAfter: 6), on: answer)) == nil)
+        #expect(delay(await verdict(RetryPolicy(maximumRetryAfter: 0), on: answer)) == 0.5)
+    }
+
+    @Test func `a budget lets through a share of retries, and grows with requests and time`() {
+        let budget = RetryBudget(ratio: 0.5, retriesPerSecond: 1, capacity: 2)
+        let start: UInt64 = 1 << 62
+        #expect(budget.withdraw(now: start))
+        #expect(budget.withdraw(now: start))
+        #expect(!budget.withdraw(now: start))
+        budget.deposit(now: start)
+        budget.deposit(now: start)
+        #expect(budget.withdraw(now: start))
+        #expect(!budget.withdraw(now: start))
+        #expect(budget.withdraw(now: start + 1_000_000_000))
+        #expect(!budget.withdraw(now: start))
+    }
+
+    @Test func `an empty budget ends the retries of all requests that share it`() async {
+        let budget = RetryBudget(ratio: 0, retriesPerSecond: 0, capacity: 3)
+        let transport = StubTransport { _ in .status(503) }
+        let session = Session(transport: transport, interceptor: quick(budget: budget))
+        for _ in 0..<4 {
+            _ = await session.request(address).validate().serializingUnserialized().response
+        }
+        #expect(transport.requests.count == 4 + 3)
+    }
+
+    @Test func `codes of URL loading elsewhere lead here and back`() {
+        for code in TransferError.Code.allCases {
+            #expect(TransferError.Code(urlErrorCode: code.urlErrorCode) != nil)
+        }
+        #expect(TransferError.Code(urlErrorCode: -1001) == .timedOut)
+        #expect(TransferError.Code(urlErrorCode: -1204) == .serverCertificateHasBadDate)
+        #expect(TransferError.Code(urlErrorCode: -996) == nil)
+    }
+}
