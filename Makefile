@@ -21,7 +21,7 @@ STEP := .ci/step
 HERE := $(MAKE) --no-print-directory
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 setup: ## Install the Debian packages that are missing; check the Swift toolchain
 	@.ci/setup
