@@ -30,7 +30,7 @@ import Testing
         }
         #expect(url.lastPathComponent == "first.txt")
         #expect(form.contentLength == 0)
-        let target = try scratch.path("form")
+        let target = scratch.path("form")
         #expect(throws: SessionError.self) { try form.writeEncodedData(to: URL(filePath: target)) }
         #expect(!FileManager.default.fileExists(atPath: target))
         #expect(throws: SessionError.self) { try form.bodyStream() }
