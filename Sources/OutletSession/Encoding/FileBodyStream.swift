@@ -1,5 +1,5 @@
 import Glibc
-public import OutletHTTP
+import OutletHTTP
 
 /// What the system said when a file was used.
 public struct FileAccessError: Error, Equatable, Sendable {
@@ -27,13 +27,13 @@ extension FileAccessError: CustomStringConvertible {
 ///
 /// Sends exactly as many bytes as the file had when this was made; a file that has changed its
 /// size by then is an error, because the length is on the wire already.
-public final class FileBodyStream: BodyStream, @unchecked Sendable {
+final class FileBodyStream: BodyStream, @unchecked Sendable {
     // because the calls of a `BodyStream` never overlap.
 
     /// The file.
-    public let path: String
+    let path: String
     /// How many bytes the stream gives, as the file had them.
-    public let length: Int64?
+    let length: Int64?
 
     private let size: Int64
     private var descriptor: Int32 = -1
@@ -43,7 +43,7 @@ public final class FileBodyStream: BodyStream, @unchecked Sendable {
     ///
     /// - Throws: ``FileAccessError`` when there is no such file, it is not a regular one (`EISDIR`,
     ///   `ESPIPE`), or it may not be read.
-    public init(path: String) throws {
+    init(path: String) throws {
         var facts = stat()
         guard stat(path, &facts) == 0 else { throw FileAccessError("stat", path: path) }
         switch facts.st_mode & S_IFMT {
@@ -62,7 +62,7 @@ public final class FileBodyStream: BodyStream, @unchecked Sendable {
     /// Copies the next bytes of the file.
     ///
     /// - Throws: ``FileAccessError``, ``SessionError/UnexpectedInputStreamLength``.
-    public func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         guard !buffer.isEmpty else { return 0 }
         if descriptor < 0 {
             // At the end the file is closed already.
@@ -82,7 +82,7 @@ public final class FileBodyStream: BodyStream, @unchecked Sendable {
     }
 
     /// Goes back to the file's first byte.
-    public func rewind() {
+    func rewind() {
         close()
         offset = 0
     }

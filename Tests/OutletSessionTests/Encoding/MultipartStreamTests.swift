@@ -25,7 +25,7 @@ import Testing
         form.append(Data("data".utf8), withName: "d")
         form.append(URL(filePath: try scratch.write("file", to: "f.txt")), withName: "f")
         form.append(URL(filePath: try scratch.write("", to: "empty.txt")), withName: "e")
-        form.append(MemoryStream(Data("stream".utf8)), withName: "s")
+        form.append(TestStream("stream", length: 6), withName: "s")
         return form
     }
 
@@ -54,23 +54,23 @@ import Testing
 
     @Test func `a stream that cannot rewind is sent once, then is an error`() throws {
         let form = MultipartFormData()
-        form.append(MemoryStream(Data("once".utf8), canRewind: false), withName: "s")
+        form.append(TestStream("once", length: 4, canRewind: false), withName: "s")
         let stream = try form.bodyStream()
         _ = try read(stream, by: 16)
         try stream.rewind()
         let error = #expect(throws: SessionError.self) { try read(stream, by: 16) }
-        #expect(error?.underlyingError is MemoryStream.Broken)
+        #expect(error?.underlyingError is TestStream.Gone)
     }
 
     @Test func `a stream of unknown length makes the body's unknown`() throws {
         let form = MultipartFormData(boundary: "B")
-        form.append(MemoryStream(Data("any".utf8), isSized: false), withName: "s")
+        form.append(TestStream("any"), withName: "s")
         let stream = try form.bodyStream()
         #expect(stream.length == nil)
         #expect(form.contentLength == 0)
         #expect(
             String(decoding: try read(stream, by: 9), as: UTF8.self).hasSuffix("any\r\n--B--\r\n"))
-        guard case .stream = try form.body() else {
+        guard case .stream = try form.uploadable() else {
             Issue.record("held in memory")
             return
         }
@@ -95,8 +95,12 @@ import Testing
     @Test func `small forms are held in memory, large ones are streams`() throws {
         let form = MultipartFormData()
         form.append(Data(count: 10), withName: "a")
-        #expect(try form.body().data == form.encode())
-        guard case .stream = try form.body(usingThreshold: 10) else {
+        guard case .data(let data) = try form.uploadable() else {
+            Issue.record("not held in memory")
+            return
+        }
+        #expect(data == (try form.encode()))
+        guard case .stream = try form.uploadable(usingThreshold: 10) else {
             Issue.record("held in memory")
             return
         }
@@ -120,18 +124,9 @@ import Testing
     @Test func `a file that could not be written whole is removed`() throws {
         let form = MultipartFormData()
         form.append(Data(count: 200_000), withName: "a")
-        form.append(MemoryStream(nil), withLength: 1, headers: [:])
+        form.append(BrokenStream(), withLength: 1, headers: [:])
         let target = scratch.path("out")
         #expect(throws: SessionError.self) { try form.writeEncodedData(to: URL(filePath: target)) }
         #expect(!FileManager.default.fileExists(atPath: target))
-    }
-
-    @Test func `a file is a body too, a device is not`() throws {
-        let stream = try FileBodyStream(path: scratch.write("abc", to: "f"))
-        #expect(stream.length == 3)
-        #expect(try read(stream, by: 2) == Data("abc".utf8))
-        stream.rewind()
-        #expect(try read(stream, by: 100) == Data("abc".utf8))
-        #expect(throws: FileAccessError.self) { try FileBodyStream(path: "/dev/null") }
     }
 }

@@ -1,8 +1,9 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
 import OutletTesting
 import Testing
+
+@testable import OutletSession
 
 @Suite struct RequestParametersTests {
     let address = "http://example.test/"
@@ -128,5 +129,21 @@ import Testing
         }
         let (requests, _) = await sent { $0.request(address, method: .put, encoding: Fixed()) }
         #expect(requests.first?.httpBody == Data("fixed".utf8))
+    }
+
+    @Test func `a request of values alone stays one: it needs no thread to be made`() {
+        let session = Session(transport: StubTransport { _ in .status(204) })
+        #expect(session.request(address).convertible is PlainRequest)
+        #expect(
+            session.request(address, encoding: JSONEncoding.default).convertible is PlainRequest)
+        #expect(
+            session.request(address, parameters: nil as [String: String]?, encoder: .json)
+                .convertible is PlainRequest)
+        #expect(!(session.request(address, parameters: ["a": 1]).convertible is PlainRequest))
+        #expect(!(session.request(address, requestModifier: { _ in }).convertible is PlainRequest))
+    }
+
+    @Test func `the default encoding needs no allocation as an existential`() {
+        #expect(MemoryLayout<URLEncoding>.size <= 3 * MemoryLayout<Int>.size)
     }
 }

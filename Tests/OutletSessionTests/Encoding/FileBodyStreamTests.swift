@@ -1,0 +1,65 @@
+import FoundationEssentials
+import Glibc
+import OutletTestSupport
+import Testing
+
+@testable import OutletSession
+
+@Suite struct FileBodyStreamTests {
+    let scratch: TemporaryDirectory
+
+    init() throws { scratch = try TemporaryDirectory() }
+
+    private func read(_ stream: FileBodyStream, by size: Int) throws -> String {
+        var all: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: size)
+        while true {
+            let count = try buffer.withUnsafeMutableBytes { try stream.read(into: $0) }
+            guard count > 0 else { return String(decoding: all, as: UTF8.self) }
+            all += buffer[..<count]
+        }
+    }
+
+    @Test(arguments: [("/nowhere", ENOENT), ("/tmp", EISDIR), ("/dev/null", ESPIPE)])
+    func `what is no file is refused at once`(path: String, code: Int32) {
+        let error = #expect(throws: FileAccessError.self) { try FileBodyStream(path: path) }
+        #expect(error?.code == code)
+        #expect(error?.description.hasPrefix("\(path): ") == true)
+    }
+
+    @Test func `a file that changes its size before it is read is an error`() throws {
+        for text in ["ab", "abcd"] {
+            let stream = try FileBodyStream(path: try scratch.write("abc", to: "f"))
+            try scratch.write(text, to: "f")
+            #expect(throws: SessionError.UnexpectedInputStreamLength.self) {
+                try read(stream, by: 10)
+            }
+        }
+    }
+
+    @Test(arguments: ["", "a", "abc"])
+    func `a file is read whole, and again after a rewind`(text: String) throws {
+        let stream = try FileBodyStream(path: try scratch.write(text, to: "f"))
+        #expect(stream.length == Int64(text.utf8.count))
+        for size in 1...4 {
+            #expect(try read(stream, by: size) == text)
+            #expect(try read(stream, by: size) == "")
+            #expect(try scratch.openFiles() == 0)
+            stream.rewind()
+        }
+    }
+
+    @Test func `a file half read is closed when the stream goes or rewinds`() throws {
+        var stream: FileBodyStream? = try FileBodyStream(path: try scratch.write("abc", to: "f"))
+        var byte: UInt8 = 0
+        for _ in 0..<2 {
+            _ = try withUnsafeMutableBytes(of: &byte) { try stream?.read(into: $0) }
+            #expect(try scratch.openFiles() == 1)
+            stream?.rewind()
+            #expect(try scratch.openFiles() == 0)
+        }
+        _ = try withUnsafeMutableBytes(of: &byte) { try stream?.read(into: $0) }
+        stream = nil
+        #expect(try scratch.openFiles() == 0)
+    }
+}
