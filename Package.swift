@@ -43,8 +43,9 @@ func cPlugin(_ name: String, _ directory: String) -> Target {
 
 /// Plugins that break the contract, each in one way; only tests load them.
 let faultyPlugins = [
-    "BadID", "BadSignature", "BrokenManifest", "CreateFails", "CreateNothing", "FailingHooks",
-    "FutureABI", "LateSettle", "LaterQuiesce", "LyingManifest", "MissingSymbol", "NeverSettles",
+    "BadID", "BadSignature", "BrokenManifest", "ChangesProcess", "CreateFails", "CreateNothing",
+    "FailingHooks", "FutureABI", "LateSettle", "LaterQuiesce", "LyingManifest", "MissingSymbol",
+    "NeverSettles",
     "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging", "SettlesTwice",
     "ShortDescriptor", "SlowQuiesce", "WrongHandles",
 ]
@@ -58,6 +59,7 @@ let package = Package(
         .executable(name: "outlet", targets: ["OutletTool"]),
         .library(name: "request-id", type: .dynamic, targets: ["RequestID"]),
         .library(name: "pacer", type: .dynamic, targets: ["Pacer"]),
+        .library(name: "KitFixture", type: .dynamic, targets: ["KitFixture"]),
     ]
         + faultyPlugins.map {
             .library(name: "Faulty\($0)", type: .dynamic, targets: ["Faulty\($0)"])
@@ -137,6 +139,10 @@ let package = Package(
             path: "Benchmarks/Bench", swiftSettings: swift),
 
         // Tests.
+        .target(
+            name: "KitFixture", dependencies: ["OutletPluginKit", "COutletPlugin"],
+            path: "Tests/FaultyPlugins/KitFixture", swiftSettings: swift + ownRuntime,
+            linkerSettings: pluginLink + linkOwnRuntime),
         .target(name: "CSpawn", path: "Tests/CSpawn", cSettings: c),
         .target(
             name: "OutletTestSupport", dependencies: ["OutletTestServer", "CSpawn"],

@@ -32,6 +32,11 @@ public final class LoadedPlugin: Sendable {
     public let functions: [PluginFunction]
     /// The libraries it needs (`DT_NEEDED`).
     public let neededLibraries: [String]
+    /// How many symbols its file exports beside the entry, and the first of them by name.
+    ///
+    /// Each may be taken for the host's own, or the other way round; the flags of
+    /// `outlet-plugin.pc` export none.
+    public let straySymbols: (count: Int, examples: [String])
     /// Whether its hooks may overlap.
     public let isConcurrent: Bool
     /// Whether it promises never to block.
@@ -59,6 +64,7 @@ public final class LoadedPlugin: Sendable {
         permissions = descriptor.permissions
         functions = descriptor.exports.map(PluginFunction.init)
         neededLibraries = file.library.neededLibraries
+        straySymbols = (file.library.otherSymbolCount, file.library.otherSymbols)
         isConcurrent = instance.isConcurrent
         isNonblocking = instance.isNonblocking
         makesThreads = descriptor.has(flag: UInt32(OUTLET_F_SPAWNS))

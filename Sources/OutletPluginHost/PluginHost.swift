@@ -52,17 +52,22 @@ public final class PluginHost: Sendable {
     public static func load(
         directories: [String], files: [String] = [], options: Options = Options()
     ) throws(PluginDirectoryError) -> PluginHost {
-        var paths: [String] = []
+        var listed: [String] = []
         for path in directories {
             let directory = try PluginDirectory(
                 path: path, checksOwnership: options.checksOwnership)
-            paths += directory.candidates
+            listed += directory.candidates
         }
-        // A path without a slash would be looked up along the linker's search path.
-        paths += files.map { $0.contains("/") ? $0 : "./\($0)" }
-        var loader = PluginLoader(options: options)
-        for path in paths { loader.load(path) }
-        loader.checkConfiguration(in: (directories + files).joined(separator: ", "))
+        let loader = PluginLoader.inTurn {
+            var loader = PluginLoader(options: options)
+            for path in listed { loader.load(path, isListed: true) }
+            for path in files {
+                // A path without a slash would be looked up along the linker's search path.
+                loader.load(path.contains("/") ? path : "./\(path)", isListed: false)
+            }
+            loader.checkConfiguration(in: (directories + files).joined(separator: ", "))
+            return loader
+        }
         return PluginHost(loader)
     }
 

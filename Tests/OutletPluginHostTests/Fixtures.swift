@@ -9,6 +9,7 @@ import OutletTesting
 enum Fixture: TargetType {
     case page
     case answered(String)
+    case mode(String)
 
     var baseURL: URL { URL(string: "http://test.example") ?? URL(filePath: "/") }
     var path: String { "page" }
@@ -19,6 +20,7 @@ enum Fixture: TargetType {
         switch self {
         case .page: nil
         case .answered(let body): ["X-Answer": body]
+        case .mode(let mode): ["X-Mode": mode, "X-Remove": "me"]
         }
     }
     var attributes: [String: String] { ["tier": "gold"] }

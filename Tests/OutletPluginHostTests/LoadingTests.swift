@@ -152,4 +152,43 @@ import Testing
         #expect(plugin.neededLibraries.contains("libc.so.6"))
         #expect(plugin.loadDuration > 0)
     }
+
+    @Test func `what loading a plugin changes of the process is put back and noted`() throws {
+        let folder = try PluginFolder(faulty: "ChangesProcess")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        #expect(host.plugins.first?.misbehaviour == [.changedProcess: 1])
+        #expect(
+            recorder.misbehaviours.values.map(\.fact) == [
+                "loading it changed the handler of SIGXFSZ; that was put back"
+            ])
+        var action = sigaction()
+        sigaction(SIGXFSZ, nil, &action)
+        #expect(action.__sigaction_handler.sa_handler == nil)
+
+        // It also wants to be alone.
+        let second = try folder.load()
+        #expect(
+            second.failures.map(\.description) == [
+                "\(folder.path)/libFaultyChangesProcess.so: 'faulty.changes-process' could not "
+                    + "start: it allows one instance per process, and there is one"
+            ])
+        host.shutDownAndWait()
+        #expect(try folder.load().plugins.count == 1)
+    }
+
+    @Test func `a file that is named is loaded, if its place is safe`() throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        let file = folder.directory.path("librequest-id.so")
+        let host = try PluginHost.load(directories: [], files: [file])
+        #expect(host.plugins.map(\.path) == [file])
+        chmod(folder.path, 0o777)
+        #expect(
+            try PluginHost.load(directories: [], files: [file]).failures == [
+                .unsafe(
+                    path: file,
+                    reason: "lies in a directory that is writable by all users (mode 777); chmod "
+                        + "go-w")
+            ])
+    }
 }

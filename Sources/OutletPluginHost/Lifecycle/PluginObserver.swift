@@ -80,6 +80,8 @@ public struct PluginMisbehaviour: Sendable, Equatable {
         case unaskedQuiesced
         /// The plugin did not end its work in time, and was abandoned.
         case didNotQuiesce
+        /// Loading the plugin changed what belongs to the whole process.
+        case changedProcess
         /// A value was passed that the contract forbids.
         case forbiddenValue
     }

@@ -5,12 +5,16 @@
 struct ELFLibrary {
     /// The majors of the `outlet_module_v<N>` functions it exports, sorted.
     private(set) var entryMajors: [UInt32] = []
-    /// The other symbols that it exports.
+    /// Other symbols that it exports, the first of them.
     private(set) var otherSymbols: [String] = []
+    /// How many other symbols it exports.
+    private(set) var otherSymbolCount = 0
     /// The libraries it needs (`DT_NEEDED`).
     private(set) var neededLibraries: [String] = []
     /// The bytes of the manifest section.
     private(set) var manifest: [UInt8]?
+
+    private static let entryPrefix = "outlet_module_v"
 
     /// Why a file cannot be loaded.
     enum Problem: Error {
@@ -89,15 +93,19 @@ struct ELFLibrary {
             let info = table[base + 4]
             let isGlobal = info >> 4 == 1 || info >> 4 == 2
             let isDefined = table.number(base + 6, as: UInt16.self) != 0
-            guard isGlobal, isDefined,
-                let name = names.text(at: Int(table.number(base, as: UInt32.self)))
-            else { continue }
+            guard isGlobal, isDefined else { continue }
+            let nameOffset = Int(table.number(base, as: UInt32.self))
             let isFunction = info & 15 == 2 || info & 15 == 10
-            if isFunction, name.hasPrefix("outlet_module_v"),
-                let major = UInt32(name.dropFirst("outlet_module_v".count))
+            if isFunction, names.dropFirst(nameOffset).starts(with: ELFLibrary.entryPrefix.utf8),
+                let name = names.text(at: nameOffset),
+                let major = UInt32(name.dropFirst(ELFLibrary.entryPrefix.count))
             {
                 entryMajors.append(major)
-            } else {
+                continue
+            }
+            otherSymbolCount += 1
+            // A few serve as examples; a Swift library may have a hundred thousand.
+            if otherSymbols.count < 8, let name = names.text(at: nameOffset) {
                 otherSymbols.append(name)
             }
         }

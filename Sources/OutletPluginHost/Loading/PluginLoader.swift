@@ -1,4 +1,6 @@
 import COutletPlugin
+import Dispatch
+import Glibc
 import OutletHTTP
 import OutletSession
 
@@ -9,19 +11,41 @@ struct PluginLoader {
     private(set) var failures: [PluginLoadError] = []
     private var used: Set<String> = []
 
+    private static let turn: DispatchQueue = {
+        let queue = DispatchQueue(label: "outlet.plugin.loading")
+        queue.setSpecific(key: isOnTurn, value: true)
+        return queue
+    }()
+    private static let isOnTurn = DispatchSpecificKey<Bool>()
+
+    /// Runs `body` while nobody else in this process loads plugins.
+    ///
+    /// One at a time, so that what a library changes of the process is blamed on the right one.
+    static func inTurn<Result>(_ body: () -> Result) -> Result {
+        // Whoever loads plugins while plugins are loaded has the turn already.
+        if DispatchQueue.getSpecific(key: isOnTurn) == true { return body() }
+        return turn.sync(execute: body)
+    }
+
     init(options: PluginHost.Options) {
         self.options = options
     }
 
     /// Loads the plugins of one file.
-    mutating func load(_ path: String) {
+    ///
+    /// - Parameter isListed: Whether its directory has been checked already.
+    mutating func load(_ path: String, isListed: Bool) {
         let start = Stopwatch.now
         do throws(PluginLoadError) {
+            if options.checksOwnership, !isListed { try PluginLoader.checkPlace(of: path) }
             let file = try PluginFile(path: path, checksOwnership: options.checksOwnership)
             if options.requiresManifest, file.manifest == nil {
                 throw PluginLoadError.invalidManifest(
                     path: path, reason: "there is none, and this host asks for one")
             }
+            let state = ProcessState()
+            let before = plugins.count
+            defer { note(state.restore(), for: plugins[before...]) }
             let module = try PluginModule(file)
             for descriptor in module.descriptors {
                 create(descriptor, file: file, abiMinor: module.abiMinor, start: start)
@@ -29,6 +53,29 @@ struct PluginLoader {
         } catch {
             failures.append(error)
         }
+    }
+
+    private func note(_ changes: [String], for plugins: ArraySlice<LoadedPlugin>) {
+        guard !changes.isEmpty else { return }
+        let list = changes.joined(separator: ", ")
+        for plugin in plugins {
+            plugin.instance.owner.note(
+                .changedProcess, "loading it changed \(list); that was put back")
+        }
+    }
+
+    /// Refuses a file in a directory that others can write to.
+    private static func checkPlace(of path: String) throws(PluginLoadError) {
+        let end = path.lastIndex(of: "/") ?? path.startIndex
+        let parent = path[..<end].isEmpty ? "/" : String(path[..<end])
+        guard let resolved = realpath(parent, nil) else {
+            throw .unreadable(path: path, reason: systemText(errno))
+        }
+        defer { free(resolved) }
+        guard let objection = FileTrust.objection(toDirectory: String(cString: resolved)) else {
+            return
+        }
+        throw .unsafe(path: path, reason: "lies in a directory that \(objection)")
     }
 
     /// Takes note of configuration that no plugin has asked for.

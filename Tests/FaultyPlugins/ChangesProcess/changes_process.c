@@ -1,0 +1,11 @@
+/* Takes over a signal when it is loaded, and wants to be the only one of its kind. */
+#include "../faulty.h"
+#include <signal.h>
+
+static void handle(int signal) { (void)signal; }
+
+__attribute__((constructor)) static void take(void) { signal(SIGXFSZ, handle); }
+
+static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.changes-process"),
+                                             .flags = OUTLET_F_PER_PROCESS};
+OUTLET_MODULE(descriptor)

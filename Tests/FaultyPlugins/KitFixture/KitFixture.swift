@@ -1,0 +1,102 @@
+public import OutletPluginKit
+
+/// Takes part in everything that the kit offers; the request's `X-Mode` says how.
+struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, RequestAdapting,
+    RequestRetrying, FunctionExporting
+{
+    static let info = PluginInfo(
+        id: "test.kit", version: "0.1.0", name: "Kit", summary: "All of the kit.",
+        vendor: "Tests", url: "https://example.com", permissions: ["env:HOME"])
+
+    let host: Host
+    let greeting: String
+
+    init(host: Host, configuration: Configuration) throws {
+        self.host = host
+        greeting = configuration.string("greeting.text") ?? "hello"
+        let limit = try configuration.number("limit") ?? 0
+        let isStrict = try configuration.boolean("strict") ?? false
+        host.log(.debug, "\(host.name): limit \(limit), strict \(isStrict)")
+    }
+
+    func adapt(_ request: MutableRequest) async throws {
+        switch request.current.header("X-Mode") {
+        case "later":
+            try await Task.sleep(for: .milliseconds(1))
+            try request.setHeader("X-Adapted", "later")
+        case "throw":
+            throw PluginError("no token in the vault")
+        case "hang":
+            try await Task.sleep(for: .seconds(3600))
+        default:
+            try request.setHeader("X-Adapted", "at once")
+        }
+    }
+
+    func prepare(_ request: MutableRequest) throws {
+        try request.setAttribute("kit.note", greeting)
+        try request.addHeader("X-Many", "1")
+        try request.addHeader("X-Many", "2")
+        try request.removeHeader("X-Remove")
+        guard request.current.header("X-Mode") == "post" else { return }
+        try request.setMethod("POST")
+        try request.setURL("https://other.example/new")
+        try request.setBody(Array("body of \(request.current.method)".utf8))
+    }
+
+    func willSend(_ request: Request) {
+        let names = request.headers.map(\.name).joined(separator: " ")
+        let note = request.attribute("kit.note") ?? "none"
+        let tier = request.attribute("target.tier") ?? "none"
+        let size = request.body?.count ?? -1
+        host.log(.info, "\(request.method) \(request.url) [\(names)] \(note) \(tier) \(size)")
+    }
+
+    func didReceive(_ response: Response, for request: Request) {
+        let outcome = response.status.map(String.init) ?? response.failure?.code ?? "nothing"
+        host.log(
+            .info, "\(outcome), \(response.headers.count) headers, \(response.body.count) bytes")
+    }
+
+    func process(_ response: MutableResponse, for request: Request) throws {
+        switch response.current.status {
+        case 201:
+            let body = Array(response.current.body.reversed())
+            try response.replace(status: 202, headers: [("X-Turned", "round")], body: body)
+        case 204: try response.replace(failure: "nothing is not enough")
+        case 205: throw PluginError("205 makes no sense")
+        default: break
+        }
+    }
+
+    func retry(_ request: Request, after response: Response, attempt: Int) async -> RetryDecision {
+        await Task.yield()
+        guard response.status == 503 else { return .doNotRetry }
+        return attempt < 3 ? .retryAfter(.milliseconds(1)) : .fail("gave up after \(attempt)")
+    }
+
+    static let exports = [
+        Export(
+            "greet", summary: "Greets.",
+            text: { instance, call, name, sink in
+                guard let kit = Export.plugin(instance, as: KitFixture.self) else {
+                    return OUTLET_E_STALE
+                }
+                let name = Export.text(name)
+                guard !name.isEmpty else {
+                    return Export.fail(PluginError("nobody to greet"), instance, call)
+                }
+                return Export.answer("\(kit.greeting), \(name)", instance, sink)
+            }),
+        Export("half", number: { _, value in value / 2 }),
+    ]
+}
+
+private let module = PluginModule(KitFixture.self)
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// The symbol that the host looks up.
+@c @implementation
+public func outlet_module_v1(_ hostMinor: UInt32) -> UnsafePointer<outlet_module>? {
+    module.table
+}

@@ -1,0 +1,70 @@
+import FoundationEssentials
+import OutletPluginHost
+import OutletTestSupport
+import Testing
+
+/// What the documentation promises to plugin authors, done as they would.
+@Suite struct AuthorTests {
+    private static let root = String(
+        #filePath.dropLast("/Tests/OutletPluginHostTests/AuthorTests.swift".count))
+
+    private func run(_ command: String, in directory: TemporaryDirectory) async throws {
+        let result = try await Program.run(
+            "/bin/sh", ["-euc", command],
+            environment: ["ROOT": Self.root, "PATH": "/usr/local/bin:/usr/bin:/bin"],
+            directory: directory.path)
+        #expect(result.exitCode == 0, "\(command): \(result.errorOutput)")
+    }
+
+    @Test func `the C sample is built by cc and the header alone`() async throws {
+        let directory = try TemporaryDirectory()
+        try await run("make -s -C $ROOT/SamplePlugins BUILD=$PWD", in: directory)
+        let host = try PluginHost.load(directory: directory.path)
+        #expect(host.failures == [])
+        let plugin = try #require(host.plugins.first)
+        #expect(plugin.id == "dev.outlet.request-id")
+        #expect(plugin.neededLibraries == ["libc.so.6"])
+        #expect(plugin.straySymbols.count == 0)
+        #expect(try host.call("dev.outlet.request-id.format", ["1"]) == "X-Request-ID: 1")
+    }
+
+    @Test func `the C plugin of the documentation works as it stands there`() async throws {
+        let directory = try TemporaryDirectory()
+        let document = try String(
+            contentsOf: URL(filePath: "\(Self.root)/PluginsSDK/README.md"), encoding: .utf8)
+        let code = document.components(separatedBy: "```c\n").dropFirst().first?
+            .components(separatedBy: "```").first
+        try directory.write(try #require(code), to: "stamp.c")
+        try await run(
+            "cc -Wall -Wextra -Werror -shared -fPIC -I $ROOT/PluginsSDK/C/include stamp.c "
+                + "-o stamp.so",
+            in: directory)
+        let host = try PluginHost.load(
+            directory: directory.path, configuration: ["com.example.stamp": "{}"])
+        #expect(host.plugins.map(\.id) == ["com.example.stamp"])
+        #expect(host.plugins.first?.manifest?.id == "com.example.stamp")
+        let refused = try PluginHost.load(
+            directory: directory.path,
+            configuration: [
+                "com.example.stamp": #"{"header": "\#(String(repeating: "x", count: 64))"}"#
+            ])
+        #expect(
+            refused.failures.first?.description.hasSuffix("\"header\" is longer than 63 bytes")
+                == true)
+    }
+
+    @Test func `the installed SDK builds a plugin that exports its entry alone`() async throws {
+        let directory = try TemporaryDirectory()
+        try await run(
+            """
+            make -s -C $ROOT/PluginsSDK install PREFIX=$PWD/sdk
+            mkdir -m 0755 plugins
+            export PKG_CONFIG_PATH=$PWD/sdk/share/pkgconfig
+            [ "$(pkg-config --modversion outlet-plugin)" = 1.0 ]
+            cc $ROOT/SamplePlugins/RequestID/request_id.c \
+                $(pkg-config --cflags --libs outlet-plugin) -o plugins/x.so
+            """, in: directory)
+        let host = try PluginHost.load(directory: directory.path("plugins"))
+        #expect(host.plugins.first?.straySymbols.count == 0)
+    }
+}

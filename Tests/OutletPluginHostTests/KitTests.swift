@@ -1,0 +1,126 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletPluginHost
+import OutletProvider
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+@Suite struct KitTests {
+    private let recorder = ActivityRecorder()
+
+    private func load(_ configuration: String = "{}") throws -> PluginHost {
+        try PluginFolder(samples: ["libKitFixture.so"])
+            .load(configuration: ["test.kit": configuration], observer: recorder)
+    }
+
+    private func sent(
+        mode: String, _ answers: StubAnswer...
+    ) async throws -> (Response, [HTTPRequest]) {
+        let stub = StubTransport(answers: answers)
+        let response = try await load().provider(over: stub).request(.mode(mode))
+        return (response, stub.requests)
+    }
+
+    @Test func `what a Swift plugin says of itself arrives`() throws {
+        let plugin = try #require(try load().plugins.first)
+        #expect(plugin.name == "Kit")
+        #expect(plugin.vendor == "Tests")
+        #expect(plugin.permissions == ["env:HOME"])
+        #expect(
+            plugin.hooks == [.adapt, .prepare, .willSend, .retry, .didReceive, .process])
+        #expect(plugin.isConcurrent && !plugin.isNonblocking && plugin.makesThreads)
+        #expect(plugin.misbehaviour == [:])
+    }
+
+    @Test func `a plugin that does not wait adapts at once`() async throws {
+        let (_, requests) = try await sent(mode: "now", .status(200))
+        #expect(requests.first?.headers["X-Adapted"] == "at once")
+    }
+
+    @Test func `a plugin that waits adapts when it is done`() async throws {
+        let (_, requests) = try await sent(mode: "later", .status(200))
+        #expect(requests.first?.headers["X-Adapted"] == "later")
+    }
+
+    @Test func `a plugin changes every part of a request`() async throws {
+        let (_, requests) = try await sent(mode: "post", .status(200))
+        let request = try #require(requests.first)
+        #expect(request.method == .post)
+        #expect(request.url?.absoluteString == "https://other.example/new")
+        #expect(request.httpBody == Data("body of POST".utf8))
+        #expect(request.headers.values(for: "X-Many") == ["1", "2"])
+        #expect(request.headers["X-Remove"] == nil)
+        let line = try #require(recorder.lines.values.first { $0.message.hasPrefix("POST") })
+        #expect(line.message.hasSuffix("] hello gold 12"))
+        #expect(line.level == .info)
+    }
+
+    @Test func `an error that a plugin throws fails the request`() async throws {
+        let provider = try load().provider(over: StubTransport(answers: [.status(200)]))
+        let error = await pluginError { try await provider.request(.mode("throw")) }
+        #expect(error?.description == "plugin test.kit: adapt failed: no token in the vault")
+    }
+
+    @Test func `a plugin turns a response round`() async throws {
+        let (response, _) = try await sent(mode: "now", .text("abc", statusCode: 201))
+        #expect(response.statusCode == 202)
+        #expect(try response.mapString() == "cba")
+        #expect(response.response?.headers["X-Turned"] == "round")
+        #expect(recorder.lines.values.contains { $0.message == "201, 2 headers, 3 bytes" })
+    }
+
+    @Test(arguments: [(204, "nothing is not enough"), (205, "205 makes no sense")])
+    func `a plugin fails a response`(status: Int, message: String) async throws {
+        let provider = try load().provider(over: StubTransport(answers: [.status(status)]))
+        let error = await pluginError { try await provider.request(.mode("now")) }
+        #expect(error?.hook == .process)
+        #expect(error?.message == message)
+    }
+
+    @Test func `a plugin retries after a wait, then gives up with a reason`() async throws {
+        let stub = StubTransport(answers: [.status(503)])
+        let provider = try load().provider(over: stub)
+        let error = await pluginError { try await provider.request(.mode("now")) }
+        #expect(error?.message == "gave up after 3")
+        #expect(stub.requests.count == 3)
+        let retries = recorder.activities.values.filter { $0.hook == .retry }
+        #expect(retries.map(\.effects) == [["retry in 0.001 s"], ["retry in 0.001 s"], []])
+    }
+
+    @Test func `a shutdown cancels the tasks of a Swift plugin, and waits for them`() async throws {
+        let host = try load()
+        let interceptor = try #require(host.interceptor)
+        let session = Session(transport: StubTransport(answers: [.status(200)]))
+        let answer = Once<Result<HTTPRequest, any Error>>()
+        interceptor.adapt(
+            HTTPRequest(url: URL(string: "http://test.example/"), headers: ["X-Mode": "hang"]),
+            using: RequestAdapterState(requestID: UUID(), session: session)
+        ) { answer.set($0) }
+        #expect(await host.shutDown() == [])
+        guard case .failure(let error as PluginError) = try await answer.value() else {
+            Issue.record("the request went on")
+            return
+        }
+        #expect(error.kind == .closed)
+        #expect(host.plugins.first?.misbehaviour == [:])
+    }
+
+    @Test func `settings are found along their path, and checked`() throws {
+        let host = try load(#"{"greeting": {"text": "good day"}, "limit": 1.5, "strict": true}"#)
+        #expect(try host.call("test.kit.greet", ["Ada"]) == "good day, Ada")
+        #expect(recorder.lines.values.map(\.message) == ["outlet: limit 1.5, strict true"])
+        let refused = try load(#"{"strict": "maybe"}"#)
+        #expect(
+            refused.failures.first?.description.hasSuffix(
+                "'test.kit' could not start: configuration: \"strict\": not true or false: maybe")
+                == true)
+    }
+
+    @Test func `an exported function fails with a reason`() throws {
+        let host = try load()
+        #expect(throws: PluginCallError.self) { try host.call("test.kit.greet", [""]) }
+        #expect(try host.call("test.kit.half", [3]) == 1.5)
+    }
+}
