@@ -48,7 +48,7 @@ extension EventLoop {
         transfer.easy = nil
         transfer.body = .none
         transfer.file = nil
-        pool.put(easy)
+        pool.put(easy, isClean: error == nil)
         let last = active.removeLast()
         if last !== transfer {
             active[transfer.activeIndex] = last

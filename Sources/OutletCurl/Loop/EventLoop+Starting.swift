@@ -65,6 +65,7 @@ extension EventLoop {
                 throw TransferError(code: .unknown, host: address.host, reason: "no memory left")
             }
             transfer.easy = easy
+            easy.transfer = transfer
             try configure(transfer, easy, address)
             let code = curl_multi_add_handle(multi, easy.raw)
             guard code == CURLM_OK else {
@@ -73,7 +74,7 @@ extension EventLoop {
                     reason: String(cString: curl_multi_strerror(code)))
             }
         } catch {
-            if let easy = transfer.easy { pool.put(easy) }
+            if let easy = transfer.easy { pool.put(easy, isClean: false) }
             transfer.easy = nil
             transfer.body = .none
             fail(transfer, error)
@@ -89,28 +90,22 @@ extension EventLoop {
     private func configure(
         _ transfer: CurlTransfer, _ easy: EasyHandle, _ address: Address
     ) throws(TransferError) {
-        let job = transfer.job
         let remaining = resourceLimit.map { $0 - (now - transfer.arrived) }
         if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
-        let client = UnsafeRawPointer(Unmanaged.passUnretained(transfer).toOpaque())
-        easy.applyConstants(poller: poller, share: shared.share, client: client)
+        if address.isSecure { try settings.checkTrust(for: address) }
         let proxy = easy.applyAddress(address, settings)
         if !proxy.isEmpty { transfer.proxy = ProxyResolver.withoutCredentials(proxy) }
-        easy.applyLimits(settings, remaining: remaining)
-        easy.applyVersion(settings, address)
-        if address.isSecure {
-            easy.applyTLS(settings, try settings.trustStore(for: address), client: client)
+        easy.applyLimit(remaining)
+        easy.applyMultiplexing(settings, address)
+        easy.applyCredential(transfer.job.credential)
+        guard let facts = easy.applyHeaders(transfer.job.request.headers) else {
+            throw malformed(transfer.job.request, address)
         }
-        easy.applyCredential(job.credential)
-        guard let facts = easy.applyHeaders(job.request) else {
-            throw malformed(job.request, address)
-        }
-        transfer.body = try RequestBody(job.request.body)
-        try check(job.request, transfer.body, facts, address)
-        easy.applyBody(job.request.method, transfer.body, client: client)
-        easy.applyBuffers(isBulk: job.isBulk)
-        easy.applyObservation(
-            reportsProgress: job.reportsProgress, logsWire: settings.logsWire, client: client)
+        transfer.body = try RequestBody(transfer.job.request.body)
+        try check(transfer.job.request, transfer.body, facts, address)
+        easy.applyBody(transfer.job.request.method, transfer.body)
+        easy.applyBuffers(isBulk: transfer.job.isBulk)
+        easy.applyProgress(transfer.job.reportsProgress)
         guard let refusal = easy.refusal else { return }
         throw TransferError(
             code: .badRequest, host: address.host,
@@ -132,6 +127,7 @@ extension EventLoop {
     private func check(
         _ request: HTTPRequest, _ body: RequestBody, _ facts: HeaderList.Facts, _ address: Address
     ) throws(TransferError) {
+        if request.method == .get, request.body.isNone { return }
         guard HTTPRequest.isMethod(request.method.rawValue) else {
             throw malformed(request, address)
         }

@@ -21,7 +21,7 @@ final class EventLoop: @unchecked Sendable {
     let shared: SharedState
 
     private var messages: [LoopMessage] = []
-    var pool = HandlePool()
+    var pool: HandlePool
     var addresses = AddressCache()
     var admission: AdmissionQueue<CurlTransfer>
     var deadlines = DeadlineHeap<CurlTransfer>()
@@ -51,6 +51,7 @@ final class EventLoop: @unchecked Sendable {
         self.poller = poller
         self.multi = multi
         now = ccurl_now_us()
+        pool = HandlePool(HandleSetUp(poller: poller, share: shared.share, settings: settings))
         admission = AdmissionQueue(
             limitPerOrigin: settings.configuration.httpMaximumConnectionsPerHost,
             limit: settings.configuration.maximumConnections)
@@ -111,7 +112,7 @@ final class EventLoop: @unchecked Sendable {
             step()
         } while !isOver
         // The handles first: the multi handle closes the connections they used.
-        pool = HandlePool()
+        pool.drain()
         addresses = AddressCache()
         curl_multi_cleanup(multi)
     }
@@ -170,8 +171,10 @@ final class EventLoop: @unchecked Sendable {
     private func collect() {
         var code = CURLE_OK
         while let raw = ccurl_multi_next_done(multi, &code) {
-            guard let client = ccurl_get_pointer(raw, CURLINFO_PRIVATE) else { continue }
-            complete(Unmanaged<CurlTransfer>.fromOpaque(client).takeUnretainedValue(), code)
+            guard let client = ccurl_get_pointer(raw, CURLINFO_PRIVATE),
+                let transfer = EasyHandle.from(client).transfer
+            else { continue }
+            complete(transfer, code)
         }
     }
 }

@@ -13,6 +13,8 @@ final class Address {
     let port: Int
     /// Whether the scheme is `https`.
     let isSecure: Bool
+    /// Whether the address carries a user name or a password.
+    let hasCredential: Bool
     /// The origin's place in the admission queue.
     let origin: Origin<CurlTransfer>
 
@@ -39,6 +41,9 @@ final class Address {
             let standard = isSecure ? 443 : 80
             port = Self.part(CURLUPART_PORT, of: handle).flatMap { Int($0) } ?? standard
             self.hostName = hostName
+            hasCredential =
+                Self.part(CURLUPART_USER, of: handle) != nil
+                || Self.part(CURLUPART_PASSWORD, of: handle) != nil
             host = port == standard ? hostName : "\(hostName):\(port)"
             origin = origins.origin("\(scheme)://\(hostName.lowercased()):\(port)")
             self.handle = handle

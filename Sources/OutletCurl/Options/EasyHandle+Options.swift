@@ -6,21 +6,26 @@ import OutletTLS
 
 /// The table from ``HTTPRequest`` and ``SessionConfiguration`` to libcurl's options: one function
 /// for each concern, each line naming its option.
+///
+/// What all transfers of a session have in common is set once and stays, as long as a handle
+/// carries plain requests (a `GET` without a body). Whatever else a transfer sets marks the handle,
+/// which is then reset before the next one.
 extension EasyHandle {
-    /// What every transfer has in common.
-    func applyConstants(poller: OpaquePointer, share: OpaquePointer, client: UnsafeRawPointer) {
+    // MARK: Once for a handle
+
+    /// How libcurl behaves, whatever is asked for.
+    func applyConstants(poller: OpaquePointer) {
         // No signals: they belong to the program, and each request would pay three system calls.
         set(CURLOPT_NOSIGNAL, 1)
         // A cancel must not wait for getaddrinfo().
         set(CURLOPT_QUICK_EXIT, 1)
-        // Redirects are the session's.
+        // Redirects are the session's. That the scheme is http or https has been seen to by
+        // `Address`; CURLOPT_PROTOCOLS_STR would parse its names for each handle anew.
         set(CURLOPT_FOLLOWLOCATION, 0)
-        set(CURLOPT_PROTOCOLS_STR, text: "http,https")
         // The head of a proxy's answer to CONNECT is not the response's.
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(CURLOPT_ERRORBUFFER, pointer: errorText)
         set(CURLOPT_PRIVATE, pointer: client)
-        set(CURLOPT_SHARE, pointer: UnsafeRawPointer(ccurl_share_handle(share)))
         ccurl_poller_adopt(poller, raw)
         note(CURLOPT_HEADERFUNCTION, ccurl_set_write(raw, CURLOPT_HEADERFUNCTION, receiveHeader))
         set(CURLOPT_HEADERDATA, pointer: client)
@@ -30,59 +35,28 @@ extension EasyHandle {
         set(CURLOPT_PREREQDATA, pointer: client)
     }
 
-    /// Where to: the address, and the socket or the proxy on the way there.
-    ///
-    /// - Returns: The proxy's URL; empty without one.
-    func applyAddress(_ address: Address, _ settings: TransportSettings) -> String {
-        set(CURLOPT_CURLU, pointer: UnsafeRawPointer(address.handle))
-        set(CURLOPT_UNIX_SOCKET_PATH, text: settings.configuration.unixSocketPath)
-        // Both always set: libcurl would ask the environment otherwise.
-        let proxy =
-            settings.proxies.isEmpty
-            ? ""
-            : settings.proxies.proxy(
-                host: address.hostName, port: address.port, isSecure: address.isSecure)
-        set(CURLOPT_PROXY, text: proxy)
-        set(CURLOPT_NOPROXY, text: "")
-        return proxy
-    }
-
-    /// How long things may take; the limit on standing still is the loop's own.
-    func applyLimits(_ settings: TransportSettings, remaining: Int64?) {
+    /// What the session's configuration says about all transfers.
+    func applyConfiguration(_ settings: TransportSettings) {
         let configuration = settings.configuration
+        set(CURLOPT_UNIX_SOCKET_PATH, text: configuration.unixSocketPath)
+        // Both always set: libcurl would ask the environment otherwise.
+        set(CURLOPT_PROXY, text: "")
+        set(CURLOPT_NOPROXY, text: "")
         set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds(configuration.connectTimeout) ?? Int(Int32.max))
-        if let remaining { set(CURLOPT_TIMEOUT_MS, Int(max(1, remaining / 1000))) }
         set(CURLOPT_MAXAGE_CONN, Int(max(1, min(configuration.connectionIdleTimeout, 1e9))))
-    }
-
-    /// Which protocol is spoken.
-    func applyVersion(_ settings: TransportSettings, _ address: Address) {
-        switch settings.configuration.httpVersion {
-        case .automatic:
-            set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
-            // Worth waiting for only where streams are known to share a connection.
-            if address.origin.version == .http2 { set(CURLOPT_PIPEWAIT, 1) }
-        case .http1:
-            set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        case .http2PriorKnowledge:
-            set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE))
-            set(CURLOPT_PIPEWAIT, 1)
+        set(CURLOPT_HTTP_VERSION, configuration.httpVersion.curlValue)
+        if settings.logsWire {
+            set(CURLOPT_VERBOSE, 1)
+            note(CURLOPT_DEBUGFUNCTION, ccurl_set_debug(raw, logWire))
+            set(CURLOPT_DEBUGDATA, pointer: client)
         }
     }
 
-    /// How large the pieces are in which a body arrives and leaves.
-    func applyBuffers(isBulk: Bool) {
-        // A large buffer is made anew for each transfer: worth it for files, not for small answers.
-        guard isBulk else { return }
-        set(CURLOPT_BUFFERSIZE, 256 * 1024)
-        set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
-    }
-
     /// Whom to trust, and who we are.
-    func applyTLS(
-        _ settings: TransportSettings, _ store: TrustStore, client: UnsafeRawPointer
-    ) {
+    func applyTLS(_ settings: TransportSettings) {
         let configuration = settings.configuration
+        // Without a store no https transfer gets as far as its handle.
+        let store = (try? settings.trust.get()) ?? TrustStore()
         // Explicitly unset: with both a bundle and a directory, libcurl's cache of parsed
         // authorities is off, and Debian's default has both.
         set(CURLOPT_CAINFO, text: store.bundle)
@@ -97,9 +71,61 @@ extension EasyHandle {
         set(CURLOPT_KEYPASSWD, text: certificate.keyPassword)
     }
 
+    // MARK: For each transfer
+
+    /// Where to, by way of which proxy.
+    ///
+    /// - Returns: The proxy's URL; empty without one.
+    func applyAddress(_ address: Address, _ settings: TransportSettings) -> String {
+        set(CURLOPT_CURLU, pointer: UnsafeRawPointer(address.handle))
+        if address.hasCredential { isMarked = true }
+        guard !settings.proxies.isEmpty else { return "" }
+        let proxy = settings.proxies.proxy(
+            host: address.hostName, port: address.port, isSecure: address.isSecure)
+        if !proxy.isEmpty {
+            set(CURLOPT_PROXY, text: proxy)
+            isMarked = true
+        }
+        return proxy
+    }
+
+    /// How long the whole transfer may take; the limit on standing still is the loop's own.
+    ///
+    /// - Parameter remaining: What is left of that time, µs; `nil` for no limit.
+    func applyLimit(_ remaining: Int64?) {
+        let milliseconds = remaining.map { Int(max(1, $0 / 1000)) } ?? 0
+        guard milliseconds != limit else { return }
+        limit = milliseconds
+        set(CURLOPT_TIMEOUT_MS, milliseconds)
+    }
+
+    /// Whether to wait for a stream on a connection that is still being made.
+    func applyMultiplexing(_ settings: TransportSettings, _ address: Address) {
+        // Worth it only where streams are known to share a connection.
+        let waits =
+            switch settings.configuration.httpVersion {
+            case .automatic: address.origin.version == .http2
+            case .http1: false
+            case .http2PriorKnowledge: true
+            }
+        guard waits != waitsForStream else { return }
+        waitsForStream = waits
+        set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
+    }
+
+    /// How large the pieces are in which a body arrives and leaves.
+    func applyBuffers(isBulk: Bool) {
+        // A large buffer is made anew for each transfer: worth it for files, not for small answers.
+        guard isBulk else { return }
+        isMarked = true
+        set(CURLOPT_BUFFERSIZE, 256 * 1024)
+        set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
+    }
+
     /// Name and password, answered with when the server asks for them.
     func applyCredential(_ credential: Credential?) {
         guard let credential else { return }
+        isMarked = true
         set(CURLOPT_HTTPAUTH, ccurl_auth_any)
         set(CURLOPT_USERNAME, text: credential.user)
         set(CURLOPT_PASSWORD, text: credential.password)
@@ -108,20 +134,29 @@ extension EasyHandle {
     /// The fields, and the codings that libcurl undoes because a field asks for them.
     ///
     /// - Returns: False when the fields cannot go on the wire.
-    func applyHeaders(_ request: HTTPRequest) -> HeaderList.Facts? {
-        guard let (list, facts) = headers.build(request.headers) else { return nil }
+    func applyHeaders(_ fields: HTTPHeaders) -> HeaderList.Facts? {
+        guard let (list, facts) = headers.build(fields) else { return nil }
         set(CURLOPT_HTTPHEADER, pointer: list)
         // The field in the list is what goes on the wire; this only switches the decoders on.
-        if facts.acceptsCodings { set(CURLOPT_ACCEPT_ENCODING, text: "gzip") }
+        if facts.acceptsCodings != decodes {
+            decodes = facts.acceptsCodings
+            set(CURLOPT_ACCEPT_ENCODING, text: decodes ? "gzip" : nil)
+        }
         return facts
     }
 
     /// The method, and how the body is handed over.
-    func applyBody(_ method: HTTPMethod, _ source: RequestBody, client: UnsafeRawPointer) {
+    func applyBody(_ method: HTTPMethod, _ source: RequestBody) {
+        if case .none = source, method == .get {
+            guard !hasMethod else { return }
+            hasMethod = true
+            set(CURLOPT_HTTPGET, 1)
+            return
+        }
+        isMarked = true
         switch source {
         case .none:
             switch method {
-            case .get: set(CURLOPT_HTTPGET, 1)
             case .head: set(CURLOPT_NOBODY, 1)
             case .post, .put, .patch:
                 // Methods that usually have a body say that this one is empty (RFC 9110 §8.6).
@@ -159,17 +194,23 @@ extension EasyHandle {
         set(CURLOPT_POSTFIELDS, pointer: bytes)
     }
 
-    /// Reports of progress, and the wire log.
-    func applyObservation(reportsProgress: Bool, logsWire: Bool, client: UnsafeRawPointer) {
-        if reportsProgress {
-            set(CURLOPT_NOPROGRESS, 0)
-            note(CURLOPT_XFERINFOFUNCTION, ccurl_set_progress(raw, didProgress))
-            set(CURLOPT_XFERINFODATA, pointer: client)
-        }
-        if logsWire {
-            set(CURLOPT_VERBOSE, 1)
-            note(CURLOPT_DEBUGFUNCTION, ccurl_set_debug(raw, logWire))
-            set(CURLOPT_DEBUGDATA, pointer: client)
+    /// Reports of progress.
+    func applyProgress(_ isWanted: Bool) {
+        guard isWanted else { return }
+        isMarked = true
+        set(CURLOPT_NOPROGRESS, 0)
+        note(CURLOPT_XFERINFOFUNCTION, ccurl_set_progress(raw, didProgress))
+        set(CURLOPT_XFERINFODATA, pointer: client)
+    }
+}
+
+extension HTTPVersionPolicy {
+    /// For `CURLOPT_HTTP_VERSION`.
+    fileprivate var curlValue: Int {
+        switch self {
+        case .automatic: Int(CURL_HTTP_VERSION_2TLS)
+        case .http1: Int(CURL_HTTP_VERSION_1_1)
+        case .http2PriorKnowledge: Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
         }
     }
 }

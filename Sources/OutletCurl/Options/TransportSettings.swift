@@ -37,16 +37,11 @@ struct TransportSettings: Sendable {
         }
     }
 
-    /// The certificate authorities for a transfer.
-    func trustStore(for address: Address) throws(TransferError) -> TrustStore {
-        guard configuration.verifiesCertificates else { return TrustStore() }
-        do {
-            return try trust.get()
-        } catch {
-            var error = error
-            error.host = address.host
-            throw error
-        }
+    /// Refuses an https transfer when there are no certificate authorities to check it by.
+    func checkTrust(for address: Address) throws(TransferError) {
+        guard configuration.verifiesCertificates, case .failure(var error) = trust else { return }
+        error.host = address.host
+        throw error
     }
 
     /// How long a request may make no progress, µs; `nil` for no limit.

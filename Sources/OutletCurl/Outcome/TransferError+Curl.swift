@@ -201,7 +201,7 @@ private struct Meaning {
 
     private static func incomplete(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
         let expected = transfer.response?.expectedContentLength ?? -1
-        if expected >= 0, transfer.expected >= 0 {
+        if expected >= 0, transfer.expected >= 0 || transfer.received == 0 {
             return Meaning(
                 .networkConnectionLost,
                 "the server closed the connection after \(transfer.received) of \(expected) bytes")

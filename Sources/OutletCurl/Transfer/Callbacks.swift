@@ -2,53 +2,76 @@ import CCurl
 import OutletSession
 import OutletTLS
 
-// libcurl's callbacks: each finds its transfer and calls one method. All run on the loop's thread.
+// libcurl's callbacks: each finds its handle and calls one method. All run on the loop's thread,
+// and only while the handle is in the multi handle, when its loop holds it and its transfer.
 
-private func transfer(_ client: UnsafeMutableRawPointer?) -> CurlTransfer? {
-    guard let client else { return nil }
-    // The loop holds every active transfer, so the pointer is good as long as libcurl calls.
-    return Unmanaged<CurlTransfer>.fromOpaque(client).takeUnretainedValue()
+func receiveHeader(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ client: UnsafeMutableRawPointer?
+) -> Int {
+    guard let client else { return 0 }
+    return EasyHandle.from(client)
+        .receive(headerLine: UnsafeRawBufferPointer(start: bytes, count: size * count))
 }
 
-let receiveHeader: curl_write_callback = { bytes, size, count, client in
-    transfer(client)?
-        .receive(headerLine: UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+func receiveBody(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ client: UnsafeMutableRawPointer?
+) -> Int {
+    guard let client, let transfer = EasyHandle.from(client).transfer else { return 0 }
+    return transfer.receive(bodyBytes: UnsafeRawBufferPointer(start: bytes, count: size * count))
 }
 
-let receiveBody: curl_write_callback = { bytes, size, count, client in
-    transfer(client)?
-        .receive(bodyBytes: UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
-}
-
-let sendBody: curl_read_callback = { buffer, size, count, client in
-    transfer(client)?
-        .fillBody(UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
+func sendBody(
+    _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ client: UnsafeMutableRawPointer?
+) -> Int {
+    guard let client, let transfer = EasyHandle.from(client).transfer else {
+        return Int(CURL_READFUNC_ABORT)
+    }
+    return transfer.fillBody(UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
         ?? Int(CURL_READFUNC_ABORT)
 }
 
-let rewindBody: curl_seek_callback = { client, offset, origin in
-    guard offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
-    return transfer(client)?.rewindBody() == true ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+func rewindBody(_ client: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32
+{
+    guard let client, offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
+    return EasyHandle.from(client).transfer?.rewindBody() == true
+        ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
 }
 
-let willSendRequest: curl_prereq_callback = { client, _, _, _, _ in
-    transfer(client)?.willSend() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+func willSendRequest(
+    _ client: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
+    _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
+) -> Int32 {
+    guard let client else { return CURL_PREREQFUNC_ABORT }
+    return EasyHandle.from(client).transfer?.willSend() == true
+        ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }
 
-let willSecure: curl_ssl_ctx_callback = { _, context, client in
-    if let context, let transfer = transfer(client) {
-        transfer.verification = Verification.watch(context: context)
+func willSecure(
+    _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?,
+    _ client: UnsafeMutableRawPointer?
+) -> CURLcode {
+    if let client, let context {
+        EasyHandle.from(client).transfer?.verification = Verification.watch(context: context)
     }
     return CURLE_OK
 }
 
-let didProgress: curl_xferinfo_callback = { client, _, _, _, sent in
-    transfer(client)?.noteSent(Int64(sent))
+func didProgress(
+    _ client: UnsafeMutableRawPointer?, _ toReceive: curl_off_t, _ received: curl_off_t,
+    _ toSend: curl_off_t, _ sent: curl_off_t
+) -> Int32 {
+    if let client { EasyHandle.from(client).transfer?.noteSent(Int64(sent)) }
     return 0
 }
 
-let logWire: curl_debug_callback = { _, kind, bytes, count, client in
-    if let transfer = transfer(client) {
+func logWire(
+    _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ bytes: UnsafeMutablePointer<CChar>?,
+    _ count: Int, _ client: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let client, let transfer = EasyHandle.from(client).transfer {
         WireLog.write(
             kind, UnsafeRawBufferPointer(start: bytes, count: count), of: transfer.identifier)
     }

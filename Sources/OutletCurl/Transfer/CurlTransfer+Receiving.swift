@@ -6,31 +6,42 @@ import OutletSession
 /// What libcurl takes for "stop here" from a write callback; any number but the count given.
 private let refused = 0
 
-extension CurlTransfer {
+extension EasyHandle {
     /// A header line has come.
     ///
     /// - Returns: What the callback has to return.
     func receive(headerLine line: UnsafeRawBufferPointer) -> Int {
-        guard let easy, let loop = running else { return refused }
-        lastProgress = loop.now
-        switch easy.head.append(line, url: job.request.url) {
-        case .none:
-            return line.count
-        case .malformed:
-            return fail(
-                TransferError(
-                    code: .badServerResponse, stage: .receiving, host: address?.host,
-                    reason: "the answer does not begin with an HTTP status line"))
-        case .tooLarge:
-            return fail(
-                TransferError(
-                    code: .badServerResponse, stage: .receiving, host: address?.host,
-                    reason:
-                        "the answer's header fields are larger than \(HeadCollector.limit) bytes"))
-        case .head(let head):
-            wasAnswered = true
-            return receive(head, loop) ? line.count : refused
+        switch head.append(line) {
+        case .none: line.count
+        case .complete: transfer?.receiveHead() == true ? line.count : refused
+        case .tooLarge: transfer?.refuseHead() ?? refused
         }
+    }
+}
+
+extension CurlTransfer {
+    /// The lines of a head are all there.
+    ///
+    /// - Returns: Whether the transfer goes on.
+    func receiveHead() -> Bool {
+        guard let easy, let loop = running else { return false }
+        lastProgress = loop.now
+        wasAnswered = true
+        guard let head = easy.head.takeHead(url: job.request.url) else {
+            failure = TransferError(
+                code: .badServerResponse, stage: .receiving, host: address?.host,
+                reason: "the answer does not begin with an HTTP status line")
+            return false
+        }
+        return receive(head, loop)
+    }
+
+    /// The lines of a head are too many.
+    func refuseHead() -> Int {
+        fail(
+            TransferError(
+                code: .badServerResponse, stage: .receiving, host: address?.host,
+                reason: "the answer's header fields are larger than \(HeadCollector.limit) bytes"))
     }
 
     private func receive(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
@@ -61,15 +72,14 @@ extension CurlTransfer {
     /// - Returns: Whether the transfer goes on.
     func accept(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
         response = head
-        expected =
-            head.headers.value(for: "Content-Encoding") != nil && decodes
-            ? -1 : head.expectedContentLength
         return tell(head, loop)
     }
 
-    private var decodes: Bool {
-        let codings = job.request.headers.value(for: "Accept-Encoding")
-        return codings != nil && codings != "" && codings?.lowercased() != "identity"
+    /// How many bytes the body will have, as announced; -1 when that is not known, which it is not
+    /// of a body that is decoded.
+    private func announcedLength(_ easy: EasyHandle) -> Int64 {
+        if easy.decodes, response?.headers.value(for: "Content-Encoding") != nil { return -1 }
+        return ccurl_get_offset(easy.raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
     }
 
     private func tell(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
@@ -87,6 +97,7 @@ extension CurlTransfer {
             heldHead = nil
             guard accept(head, loop) else { return refused }
         }
+        if received == 0 { expected = announcedLength(easy) }
         received += Int64(bytes.count)
         switch job.delivery {
         case .collect:

@@ -9,20 +9,41 @@ final class EasyHandle {
     let raw: UnsafeMutableRawPointer
     /// libcurl's own words for a failure (`CURLOPT_ERRORBUFFER`).
     let errorText: UnsafeMutablePointer<CChar>
+    /// The transfer that runs on the handle; held by its loop as long as it does.
+    unowned(unsafe) var transfer: CurlTransfer?
     var headers = HeaderList()
     var head = HeadCollector()
     var body = ByteBuffer()
     /// A small request body, kept in one place while libcurl sends it.
     var requestBody = ByteBuffer()
+
     /// The first option that libcurl refused, and why.
     private(set) var refusal: (option: CURLoption, code: CURLcode)?
+    /// Options are set that the next transfer may not want.
+    var isMarked = false
+
+    // What is set now, where most transfers want the same again.
+
+    /// `CURLOPT_TIMEOUT_MS`.
+    var limit = 0
+    /// `CURLOPT_PIPEWAIT`.
+    var waitsForStream = false
+    /// `CURLOPT_ACCEPT_ENCODING`.
+    var decodes = false
+    /// `CURLOPT_HTTPGET`.
+    var hasMethod = false
+
+    private let setUp: HandleSetUp
 
     /// `nil` when memory is short.
-    init?() {
+    init?(_ setUp: HandleSetUp) {
         guard let raw = curl_easy_init() else { return nil }
         self.raw = raw
+        self.setUp = setUp
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
-        errorText.pointee = 0
+        // Neither this nor connections and TLS sessions are touched by a reset.
+        set(CURLOPT_SHARE, pointer: UnsafeRawPointer(ccurl_share_handle(setUp.share)))
+        begin()
     }
 
     deinit {
@@ -30,14 +51,38 @@ final class EasyHandle {
         errorText.deallocate()
     }
 
-    /// Makes the handle as new; connections, TLS sessions and memory stay.
-    func reset() {
-        curl_easy_reset(raw)
+    /// Finds the handle in a callback's pointer.
+    static func from(_ client: UnsafeMutableRawPointer) -> EasyHandle {
+        Unmanaged<EasyHandle>.fromOpaque(client).takeUnretainedValue()
+    }
+
+    /// What callbacks are given.
+    var client: UnsafeRawPointer { UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) }
+
+    private func begin() {
         errorText.pointee = 0
-        refusal = nil
+        applyConstants(poller: setUp.poller)
+        applyConfiguration(setUp.settings)
+        applyTLS(setUp.settings)
+    }
+
+    /// Makes the handle ready for another transfer.
+    ///
+    /// - Parameter isClean: Whether the last one ended as it should.
+    func recycle(isClean: Bool) {
+        transfer = nil
         head.reset()
         body.trim()
         requestBody.trim()
+        guard isMarked || !isClean || refusal != nil else { return }
+        curl_easy_reset(raw)
+        isMarked = false
+        refusal = nil
+        limit = 0
+        waitsForStream = false
+        decodes = false
+        hasMethod = false
+        begin()
     }
 
     func set(_ option: CURLoption, _ value: Int) {
@@ -61,31 +106,39 @@ final class EasyHandle {
     }
 }
 
+/// What the handles of a loop are made with.
+struct HandleSetUp {
+    let poller: OpaquePointer
+    let share: OpaquePointer
+    let settings: TransportSettings
+}
+
 /// Handles at rest; their making costs more than a reset.
 ///
 /// Thread: its loop's.
 struct HandlePool {
+    private let setUp: HandleSetUp
     private var handles: [EasyHandle] = []
     private var lent = 0
     private var peak = 0
     private var returns = 0
 
-    /// A handle as new; `nil` when memory is short.
+    init(_ setUp: HandleSetUp) {
+        self.setUp = setUp
+    }
+
+    /// A handle that is ready; `nil` when memory is short.
     mutating func take() -> EasyHandle? {
+        guard let handle = handles.popLast() ?? EasyHandle(setUp) else { return nil }
         lent += 1
         peak = max(peak, lent)
-        if let handle = handles.popLast() { return handle }
-        guard let handle = EasyHandle() else {
-            lent -= 1
-            return nil
-        }
         return handle
     }
 
     /// Takes a handle back that no multi handle holds any more.
-    mutating func put(_ handle: EasyHandle) {
+    mutating func put(_ handle: EasyHandle, isClean: Bool) {
         lent -= 1
-        handle.reset()
+        handle.recycle(isClean: isClean)
         handles.append(handle)
         returns += 1
         // As many as were out at once of late, so that one burst does not keep its handles for ever.
@@ -94,5 +147,10 @@ struct HandlePool {
         if handles.count > keep { handles.removeLast(handles.count - keep) }
         returns = 0
         peak = lent
+    }
+
+    /// Frees the handles at rest.
+    mutating func drain() {
+        handles = []
     }
 }

@@ -4,16 +4,14 @@ import OutletHTTP
 /// Gathers the header lines that libcurl hands over one by one (`CURLOPT_HEADERFUNCTION`) into
 /// heads and trailers.
 struct HeadCollector: ~Copyable {
-    /// What a line completed.
+    /// What a line did.
     enum Event {
         /// Nothing yet.
         case none
-        /// A head: an interim one (1xx) or the final one.
-        case head(HTTPResponse)
+        /// It was the empty line behind a head: an interim one (1xx) or the final one.
+        case complete
         /// The head or the trailers are larger than allowed.
         case tooLarge
-        /// The first line is no status line.
-        case malformed
     }
 
     /// Heads and trailers above this many bytes are refused.
@@ -26,20 +24,26 @@ struct HeadCollector: ~Copyable {
     var isInsideHead: Bool { !isInTrailers && bytes.count > 0 }
 
     /// Takes the next line, its line end included.
-    mutating func append(_ line: UnsafeRawBufferPointer, url: URL?) -> Event {
-        if isInTrailers, Self.isStatusLine(line) {
-            // A further head on the same transfer: the answer to an authentication round.
-            isInTrailers = false
-            bytes.clear()
+    mutating func append(_ line: UnsafeRawBufferPointer) -> Event {
+        let isEnd = line.count <= 2 && (line.first == 0x0D || line.first == 0x0A)
+        if isInTrailers {
+            if isEnd { return .none }
+            if Self.isStatusLine(line) {
+                // A further head on the same transfer: the answer to an authentication round.
+                isInTrailers = false
+                bytes.clear()
+            }
         }
-        let isEnd = line.count <= 2 && line.allSatisfy { $0 == 0x0D || $0 == 0x0A }
-        if isInTrailers, isEnd { return .none }
         guard bytes.count + line.count <= Self.limit, bytes.append(line) else { return .tooLarge }
-        guard isEnd else { return .none }
-        guard let response = makeResponse(url: url) else { return .malformed }
+        return isEnd ? .complete : .none
+    }
+
+    /// The head that is complete; `nil` when it does not begin as HTTP does.
+    mutating func takeHead(url: URL?) -> HTTPResponse? {
+        guard let response = makeResponse(url: url) else { return nil }
         bytes.clear()
         isInTrailers = !(100..<200).contains(response.statusCode) || response.statusCode == 101
-        return .head(response)
+        return response
     }
 
     /// The trailer fields, if any came behind the final head.
@@ -55,21 +59,28 @@ struct HeadCollector: ~Copyable {
     }
 
     /// `HTTP/1.1 200 OK`: the version up to the first blank, then three digits (RFC 9112 §4).
-    private borrowing func makeResponse(url: URL?) -> HTTPResponse? {
+    private func makeResponse(url: URL?) -> HTTPResponse? {
         let block = bytes.bytes
-        guard Self.isStatusLine(block),
-            let blank = block.prefix(16).firstIndex(of: UInt8(ascii: " ")),
-            block.count >= blank + 4
-        else { return nil }
+        guard Self.isStatusLine(block) else { return nil }
+        var blank = 5
+        while blank < 16, blank + 4 < block.count, block[blank] != UInt8(ascii: " ") { blank += 1 }
         var status = 0
-        for byte in block[(blank + 1)...(blank + 3)] {
-            guard (0x30...0x39).contains(byte) else { return nil }
-            status = status * 10 + Int(byte & 0x0F)
+        for offset in 1...3 {
+            guard blank + offset < block.count else { return nil }
+            let digit = block[blank + offset]
+            guard digit >= 0x30, digit <= 0x39 else { return nil }
+            status = status * 10 + Int(digit & 0x0F)
         }
         return HTTPResponse(
-            url: url, statusCode: status,
-            httpVersion: String(decoding: block[..<blank], as: UTF8.self),
+            url: url, statusCode: status, httpVersion: Self.version(block, blank),
             headers: HTTPHeaders(HeaderBlock(bytes: Array(block))))
+    }
+
+    private static func version(_ block: UnsafeRawBufferPointer, _ end: Int) -> String {
+        if end == 8, block[5] == UInt8(ascii: "1"), block[7] == UInt8(ascii: "1") {
+            return "HTTP/1.1"
+        }
+        return String(decoding: block[..<end], as: UTF8.self)
     }
 
     private static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
