@@ -37,6 +37,10 @@ public enum CommandLineTool {
         _ arguments: ParsedArguments, _ console: Console
     ) async throws -> ExitCode {
         if arguments.isOn(.version) { return try VersionCommand(console: console).run() }
+        if let kind = arguments.value(.generate) {
+            try console.output.write(generated(kind))
+            return .ok
+        }
         if arguments.isOn(.help) {
             return try HelpCommand(arguments: arguments, console: console).run()
         }
@@ -54,6 +58,15 @@ public enum CommandLineTool {
             let command = try DemoCommand(arguments: arguments, console: console)
             return await Interruption.run(command.run)
         case .help: return try HelpCommand(arguments: arguments, console: console).run()
+        }
+    }
+
+    private static func generated(_ kind: String) -> String {
+        switch kind {
+        case "bash": Completions.bash
+        case "zsh": Completions.zsh
+        case "fish": Completions.fish
+        default: ManualPage.text
         }
     }
 }
