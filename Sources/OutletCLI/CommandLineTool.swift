@@ -4,14 +4,13 @@ import FoundationEssentials
 public enum CommandLineTool {
     /// Runs a command line to its end.
     ///
-    /// - Parameters:
-    ///   - arguments: With the program's name in front.
-    ///   - environment: The variables of the process.
+    /// - Parameter arguments: With the program's name in front.
     /// - Returns: What the shell gets; ``ExitCode`` explains it.
     ///
     /// Thread: the main one, once per process: signals, limits and standard streams are set up.
-    public static func run(arguments: [String], environment: [String: String]) async -> Int32 {
+    public static func run(arguments: [String]) async -> Int32 {
         ProcessSetup.prepare()
+        let environment = ProcessInfo.processInfo.environment
         var console = Console(color: .auto, environment: environment)
         do {
             let parsed = try ArgumentParser.parse(Array(arguments.dropFirst()))
