@@ -4,14 +4,13 @@ import FoundationEssentials
 public enum CommandLineTool {
     /// Runs a command line to its end.
     ///
-    /// - Parameters:
-    ///   - arguments: With the program's name in front.
-    ///   - environment: The variables of the process.
+    /// - Parameter arguments: With the program's name in front.
     /// - Returns: What the shell gets; ``ExitCode`` explains it.
     ///
     /// Thread: the main one, once per process: signals, limits and standard streams are set up.
-    public static func run(arguments: [String], environment: [String: String]) async -> Int32 {
+    public static func run(arguments: [String]) async -> Int32 {
         ProcessSetup.prepare()
+        let environment = ProcessInfo.processInfo.environment
         var console = Console(color: .auto, environment: environment)
         do {
             let parsed = try ArgumentParser.parse(Array(arguments.dropFirst()))
@@ -37,6 +36,10 @@ public enum CommandLineTool {
         _ arguments: ParsedArguments, _ console: Console
     ) async throws -> ExitCode {
         if arguments.isOn(.version) { return try VersionCommand(console: console).run() }
+        if let kind = arguments.value(.generate) {
+            try console.output.write(generated(kind))
+            return .ok
+        }
         if arguments.isOn(.help) {
             return try HelpCommand(arguments: arguments, console: console).run()
         }
@@ -54,6 +57,15 @@ public enum CommandLineTool {
             let command = try DemoCommand(arguments: arguments, console: console)
             return await Interruption.run(command.run)
         case .help: return try HelpCommand(arguments: arguments, console: console).run()
+        }
+    }
+
+    private static func generated(_ kind: String) -> String {
+        switch kind {
+        case "bash": Completions.bash
+        case "zsh": Completions.zsh
+        case "fish": Completions.fish
+        default: ManualPage.text
         }
     }
 }

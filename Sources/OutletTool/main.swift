@@ -1,7 +1,4 @@
-import FoundationEssentials
 import Glibc
 import OutletCLI
 
-exit(
-    await CommandLineTool.run(
-        arguments: CommandLine.arguments, environment: ProcessInfo.processInfo.environment))
+exit(await CommandLineTool.run(arguments: CommandLine.arguments))

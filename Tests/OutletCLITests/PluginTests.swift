@@ -92,6 +92,18 @@ import Testing
             } == true)
     }
 
+    @Test func `the time allowed includes the waits between attempts`() async throws {
+        let server = try LoopbackServer.start()
+        let result = try await outlet(
+            "--plugins", directory.path, "--timeout=0.3", "\(server.baseURL)/unstable/1",
+            "--plugin-config", #"\#(try await identifier(of: pacer))={"baseDelayMs":9000}"#)
+        #expect(result.exitCode == 2)
+        #expect(
+            result.errorOutput
+                == "outlet: \(server.baseURL)/unstable/1: no answer within 0.3 s, "
+                + "redirects and retries included (--timeout allows more)\n")
+    }
+
     @Test func `a status that plugins cannot help keeps its exit code and its body`() async throws {
         let server = try LoopbackServer.start()
         let result = try await outlet("--plugins", directory.path, "\(server.baseURL)/nothing")

@@ -42,7 +42,7 @@ private func item(_ text: String) throws -> RequestItem {
         ("http://a/", "item 'http://a/': a second URL, one request has one"),
         (
             "a:=nope",
-            "item 'a:=nope': not JSON at byte 1 (line 1, column 2): found 'o', expected 'null'"
+            "item 'a:=': not JSON at byte 1 (line 1, column 2): found 'o', expected 'null'"
         ),
     ])
     func `a wrong item is named`(text: String, message: String) {
@@ -158,6 +158,11 @@ private func item(_ text: String) throws -> RequestItem {
     @Test(arguments: [
         ("ftp://h/", "ftp://h/: scheme 'ftp': only http and https are spoken"),
         ("http://", "http://: has no host"),
+        (":abc", "http://:abc: has no host"),
+        (":99999/", "http://localhost:99999/: port 99999: not a number from 0 to 65535"),
+        ("h:port/", "http://h:port/: port port: not a number from 0 to 65535"),
+        ("[::1", "http://[::1: not a URL"),
+        ("a b/", "http://a b/: a host is made of ASCII letters, digits, '-' and '.'"),
         ("http:///x", "http:///x: has no host"),
     ])
     func `what cannot be asked for is refused`(text: String, message: String) {

@@ -37,7 +37,10 @@ enum Help {
         "\n\(style.bold(title))\n"
     }
 
-    private static let items = table([
+    private static let items = table(itemForms)
+
+    /// The forms of items, and what each means.
+    static let itemForms = [
         ("Name:value", "header; 'Name:' leaves one out, 'Name;' sends it empty"),
         ("name==value", "query parameter"),
         ("name=text", "JSON field (or form field, with --form)"),
@@ -46,7 +49,7 @@ enum Help {
         ("name=@file", "the value from a file; also :=@ ==@ :@"),
         ("@file", "the whole body from a file"),
         ("\\", "keeps the next : = ; @ or [ from having a meaning"),
-    ])
+    ]
 
     private static func examples(of verb: Verb) -> String {
         switch verb {

@@ -11,7 +11,7 @@ struct Option: Sendable {
         case timeout, connectTimeout = "connect-timeout", httpVersion = "http-version"
         case proxy, unixSocket = "unix-socket"
         case verify, cacert, cert, certKey = "cert-key"
-        case help, version
+        case help, version, generate
     }
 
     /// Under which heading the help lists an option.

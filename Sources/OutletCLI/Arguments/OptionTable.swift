@@ -98,6 +98,9 @@ enum OptionTable {
     private static let about = [
         Option(.help, .about, verbs: Verb.allCases, "Explains the verb, or everything."),
         Option(.version, .about, verbs: Verb.allCases, "Prints the versions."),
+        Option(
+            .generate, value: "KIND", choices: ["man", "bash", "zsh", "fish"], .about,
+            "Prints the manual page, or completions for a shell."),
     ]
 
     static func option(_ id: Option.ID) -> Option? { all.first { $0.id == id } }

@@ -97,6 +97,9 @@ struct RequestArguments: Sendable {
                 try takeField(name, value, value.stringValue ?? value.text(), &json, &pairs)
             case .bodyFile(let file):
                 guard path == nil else { throw .usage("@\(file): a second body file") }
+                guard FileManager.default.isReadableFile(atPath: file) else {
+                    throw .usage("@\(file): no such file, or not readable")
+                }
                 path = file
             case .header, .unsetHeader, .emptyHeader, .query: break
             }

@@ -74,20 +74,21 @@ extension RequestItem {
         case .text: self = .text(name: name, value: value)
         case .textFile: self = .text(name: name, value: try RequestItem.fileText(value, readFile))
         case .json:
-            self = .json(name: name, value: try RequestItem.json(text, Array(value.utf8)))
-        case .jsonFile: self = .json(name: name, value: try RequestItem.json(text, readFile(value)))
+            self = .json(name: name, value: try RequestItem.json(name, Array(value.utf8)))
+        case .jsonFile: self = .json(name: name, value: try RequestItem.json(name, readFile(value)))
         }
         if [.header, .headerFile, .emptyHeader].contains(separator), name.isEmpty {
             throw .usage("item '\(text)': a header without a name")
         }
     }
 
-    private static func json(_ item: String, _ bytes: [UInt8]) throws(CommandError) -> JSONValue {
+    /// Reads a value; the error leaves it out, as it may be a secret.
+    private static func json(_ name: String, _ bytes: [UInt8]) throws(CommandError) -> JSONValue {
         do {
             return try JSONValue(parsing: bytes)
         } catch {
             throw .usage(
-                "item '\(item)': \(error)", advice: "for text write 'name=text' with one '='")
+                "item '\(name):=': \(error)", advice: "for text write 'name=text' with one '='")
         }
     }
 

@@ -28,6 +28,12 @@ enum SessionOptions {
         return configuration
     }
 
+    /// How long the request may take in all, in seconds; `nil` for no limit.
+    static func timeout(_ arguments: ParsedArguments) throws(CommandError) -> TimeInterval? {
+        guard let seconds = try seconds(arguments, .timeout), seconds > 0 else { return nil }
+        return seconds
+    }
+
     /// What is sent unless an item says otherwise.
     static let defaultHeaders: HTTPHeaders = [
         .defaultAcceptEncoding, .accept("*/*"), .userAgent("outlet/\(outletVersion)"),

@@ -7,6 +7,7 @@ struct RequestCommand: Sendable {
     private let configuration: SessionConfiguration
     private let output: OutputOptions
     private let followsRedirects: Bool
+    private let deadline: Deadline?
     private let loading: PluginLoading
     private let isVerbose: Bool
     private let console: Console
@@ -25,6 +26,7 @@ struct RequestCommand: Sendable {
         request = RequestCommand.request(asked, input: input)
         self.configuration = configuration
         followsRedirects = arguments.isOn(.follow)
+        deadline = try SessionOptions.timeout(arguments).map(Deadline.init)
         isVerbose = arguments.isOn(.verbose)
         loading = try PluginLoading(arguments, environment: console.environment)
     }
@@ -38,7 +40,12 @@ struct RequestCommand: Sendable {
             return error.exitCode
         }
         let progress = ProgressReporter(console: console)
-        var exchange = await service.sender.send(request)
+        var exchange =
+            if let deadline {
+                await deadline.send(request, with: service.sender)
+            } else {
+                await service.sender.send(request)
+            }
         progress.stop()
         if request.url?.scheme?.lowercased() == "https" {
             exchange.certificateAuthority = CurlTransport.certificateAuthorities(of: configuration)

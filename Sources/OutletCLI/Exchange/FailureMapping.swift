@@ -40,6 +40,16 @@ extension Exchange.Failure {
             code: "pluginFailed", stage: "")
     }
 
+    /// What it means that there was no answer in time.
+    init(timedOutAfter seconds: Double, request: HTTPRequest) {
+        let place = Redaction.url(request.url?.absoluteString ?? "the request")
+        self.init(
+            error: CommandError(
+                .timeout, "\(place): no answer within \(seconds) s, redirects and retries included",
+                advice: "--timeout allows more"),
+            code: TransferError.Code.timedOut.rawValue, stage: "")
+    }
+
     private static func text(_ error: SessionError) -> String {
         error.underlyingError.map { "\($0)" } ?? "\(error)"
     }

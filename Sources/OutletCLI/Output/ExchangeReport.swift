@@ -84,6 +84,8 @@ struct ExchangeReport {
             "request_body_bytes": .int(metrics.requestBodyBytes),
             "response_header_bytes": .int(metrics.responseHeaderBytes),
             "response_body_bytes": .int(metrics.responseBodyBytes),
+            "redirects": .int(Int64(metrics.redirectCount)),
+            "redirect_us": .int(metrics.redirectDuration),
             "attempts": .int(Int64(exchange.attempts)),
             "reused_connection": .bool(metrics.isReusedConnection),
             "http_version": ExchangeReport.text(metrics.httpVersion),

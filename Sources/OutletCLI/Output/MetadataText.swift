@@ -36,6 +36,11 @@ struct MetadataText {
             text += row("CA", exchange.certificateAuthority)
         }
         text += row("proxy", metrics.proxy.isEmpty ? "none" : Redaction.url(metrics.proxy))
+        if metrics.redirectCount > 0 {
+            let duration = Quantity.duration(metrics.redirectDuration)
+            text += row(
+                "redirects", "\(metrics.redirectCount), \(duration) before the timing below")
+        }
         if exchange.attempts > 1 { text += row("attempts", String(exchange.attempts)) }
         let sent = metrics.requestHeaderBytes + metrics.requestBodyBytes
         let received = metrics.responseHeaderBytes + metrics.responseBodyBytes

@@ -18,6 +18,7 @@ struct PluginLoading: Sendable {
         if places.isEmpty, environment["OUTLET_PLUGIN_PATH"]?.isEmpty == false {
             places = PluginSearchPath.directories(environment: environment)
         }
+        guard !places.contains("") else { throw .usage("--plugins: the name is empty") }
         self.places = places
         configuration = try PluginLoading.configuration(arguments.values(.pluginConfig))
     }

@@ -1,0 +1,103 @@
+/// Completions for shells, made from the option table and the verbs.
+enum Completions {
+    /// For bash 4 and later, to be put in `bash-completion/completions/outlet`.
+    static var bash: String {
+        var cases = ""
+        for option in OptionTable.all where option.value != nil {
+            let names = (["--\(option.long)"] + (option.short.map { ["-\($0)"] } ?? []))
+                .joined(separator: "|")
+            let words =
+                option.choices.isEmpty
+                ? "mapfile -t COMPREPLY < <(compgen -f -- \"$word\")"
+                : "mapfile -t COMPREPLY < <(compgen -W '\(option.choices.joined(separator: " "))' "
+                    + "-- \"$word\")"
+            cases += "        \(names)) \(words); return ;;\n"
+        }
+        let options = OptionTable.all.flatMap { option in
+            ["--\(option.long)"] + (option.isOnByDefault ? ["--no-\(option.long)"] : [])
+        }
+        return """
+            # Completions of outlet for bash; made by 'outlet --generate bash'.
+            _outlet() {
+                local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+                COMPREPLY=()
+                case $before in
+            \(cases)        plugins) mapfile -t COMPREPLY < <(compgen -W '\(second("plugins"))' -- "$word"); return ;;
+                esac
+                if [[ $word == -* ]]; then
+                    mapfile -t COMPREPLY < <(compgen -W '\(options.joined(separator: " "))' -- "$word")
+                elif ((COMP_CWORD == 1)); then
+                    mapfile -t COMPREPLY < <(compgen -W '\(firstWords.joined(separator: " "))' -- "$word")
+                else
+                    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+                fi
+            }
+            complete -F _outlet outlet
+
+            """
+    }
+
+    /// For zsh, to be put in a directory of `$fpath` as `_outlet`.
+    static var zsh: String {
+        var lines: [String] = []
+        for option in OptionTable.all {
+            let names = ["--\(option.long)"] + (option.short.map { ["-\($0)"] } ?? [])
+            let exclusion = option.repeats ? "'*'" : "'(\(names.joined(separator: " ")))'"
+            let form = names.count > 1 ? "{\(names.joined(separator: ","))}" : names[0]
+            lines.append("    \(exclusion)\(form)\(zshDescription(of: option))")
+        }
+        return """
+            #compdef outlet
+            # Completions of outlet for zsh; made by 'outlet --generate zsh'.
+            _arguments -s -S \\
+            \(lines.joined(separator: " \\\n")) \\
+                '1: :(\(firstWords.joined(separator: " ")))' \\
+                '*: :_files'
+
+            """
+    }
+
+    /// For fish, to be put in `fish/vendor_completions.d/outlet.fish`.
+    static var fish: String {
+        var text = "# Completions of outlet for fish; made by 'outlet --generate fish'.\n"
+        text +=
+            "complete -c outlet -n __fish_is_first_token -a '\(firstWords.joined(separator: " "))'\n"
+        text +=
+            "complete -c outlet -n '__fish_seen_subcommand_from plugins' -a '\(second("plugins"))'\n"
+        for option in OptionTable.all {
+            text += "complete -c outlet -l \(option.long)"
+            if let short = option.short { text += " -s \(short)" }
+            if option.value != nil { text += " -r" }
+            if !option.choices.isEmpty {
+                text += " -f -a '\(option.choices.joined(separator: " "))'"
+            }
+            text += " -d '\(quoted(option.summary))'\n"
+        }
+        return text
+    }
+
+    private static func zshDescription(of option: Option) -> String {
+        let summary = option.summary.filter { !"[]:".contains($0) }
+        var text = "[\(summary)]"
+        if let value = option.value {
+            let name = value.filter { !":".contains($0) }
+            let action =
+                option.choices.isEmpty ? "_files" : "(\(option.choices.joined(separator: " ")))"
+            text += ":\(name):\(action)"
+        }
+        return "'\(quoted(text))'"
+    }
+
+    /// A text inside single quotes of a shell.
+    private static func quoted(_ text: String) -> String { text.replacing("'", with: "'\\''") }
+
+    private static var firstWords: [String] {
+        var seen: Set<String> = []
+        return Verb.allCases.compactMap(\.words.first).filter { seen.insert($0).inserted }
+    }
+
+    private static func second(_ first: String) -> String {
+        Verb.allCases.filter { $0.words.first == first }
+            .compactMap { $0.words.dropFirst().first }.joined(separator: " ")
+    }
+}

@@ -1,0 +1,70 @@
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// The real program on the ways to a server: proxies, sockets, TLS.
+@Suite struct NetworkTests {
+    @Test func `the environment's proxy is used and shown, its password is not`() async throws {
+        let proxy = try ScriptedServer.start(.request, .respond(body: "by proxy"), .again)
+        let result = try await outlet(
+            "-v", "http://example.invalid/x",
+            environment: ["http_proxy": "http://me:geheim@127.0.0.1:\(proxy.port)"])
+        #expect(result.exitCode == 0)
+        #expect(result.output.contains("by proxy"))
+        #expect(!result.output.contains("geheim"))
+        #expect(result.output.contains("proxy       http://127.0.0.1:\(proxy.port)"))
+        let head = try await proxy.requests.values(1)[0].head
+        #expect(head.hasPrefix("GET http://example.invalid/x HTTP/1.1\r\n"))
+    }
+
+    @Test func `a proxy of the command line wins over the environment's`() async throws {
+        let proxy = try ScriptedServer.start(.request, .respond(body: "by proxy"), .again)
+        let result = try await outlet(
+            "--proxy", "127.0.0.1:\(proxy.port)", "http://example.invalid/",
+            environment: ["http_proxy": "http://127.0.0.1:1"])
+        #expect(result.output == "by proxy")
+        let direct = try ScriptedServer.start(.request, .respond(body: "direct"), .again)
+        let none = try await outlet(
+            "--proxy=none", direct.baseURL, environment: ["http_proxy": "http://127.0.0.1:1"])
+        #expect(none.output == "direct")
+    }
+
+    @Test func `a Unix socket takes the place of the network`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path("socket")
+        let server = try ScriptedServer.start(
+            at: .unix(path: path), .request, .respond(body: "by socket"), .again)
+        let result = try await outlet("--unix-socket", path, "http://docker/version")
+        #expect(result.output == "by socket")
+        let head = try await server.requests.values(1)[0].head
+        #expect(head.contains("Host: docker\r\n"))
+    }
+
+    @Test func `a certificate is checked, against a bundle of one's own if asked`() async throws {
+        let nginx = try await Nginx.shared()
+        let url = "https://localhost:\(nginx.port(.tls))/small.txt"
+        let refused = try await outlet(url)
+        #expect(refused.exitCode == 1)
+        #expect(refused.errorOutput.split(separator: "\n").count == 1)
+
+        let bundle = nginx.authority.certificatePath
+        for options in [["--cacert", bundle], ["--verify", bundle], ["--verify=no"]] {
+            let result = try await Program.run(Products.path("outlet"), options + ["-v", url])
+            #expect(result.exitCode == 0, "\(result.errorOutput)")
+            #expect(result.output.contains("TLS         TLSv1."))
+            let authority = options == ["--verify=no"] ? "not verified" : bundle
+            #expect(result.output.contains("CA          \(authority)"))
+        }
+    }
+
+    @Test func `the wire is logged where the environment asks for it, secrets left out`()
+        async throws
+    {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
+        let result = try await outlet(
+            "-a", "u:geheim", server.baseURL, environment: ["OUTLET_DEBUG": "1"])
+        #expect(result.output == "x")
+        #expect(result.errorOutput.contains("GET / HTTP/1.1"))
+        #expect(!result.errorOutput.contains("dTpnZWhlaW0="))
+    }
+}
