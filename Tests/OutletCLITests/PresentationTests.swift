@@ -105,6 +105,16 @@ import Testing
         #expect(output.contains("\r\u{1B}[K{"))
     }
 
+    @Test func `a terminal sees how far a long download has come`() async throws {
+        let slow = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n"),
+            .trickle(Array(repeating: 0x78, count: 4096), size: 256, interval: .milliseconds(100)))
+        let output = try await terminal(
+            ["TERM": "xterm", "NO_COLOR": "1"], "-b", slow.baseURL)
+        #expect(output.contains(" of 4.00 KiB  "))
+        #expect(output.contains("/s  "))
+    }
+
     private func terminal(
         _ environment: [String: String], _ arguments: String...
     ) async throws -> String {

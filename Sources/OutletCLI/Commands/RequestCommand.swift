@@ -32,14 +32,14 @@ struct RequestCommand: Sendable {
     }
 
     func run() async -> ExitCode {
+        let progress = ProgressReporter(console: console)
         let service: RequestService
         do {
-            service = try makeService()
+            service = try makeService(progress)
         } catch {
             console.report(error)
             return error.exitCode
         }
-        let progress = ProgressReporter(console: console)
         var exchange =
             if let deadline {
                 await deadline.send(request, with: service.sender)
@@ -56,14 +56,15 @@ struct RequestCommand: Sendable {
         return exitCode
     }
 
-    private func makeService() throws(CommandError) -> RequestService {
+    private func makeService(_ progress: ProgressReporter) throws(CommandError) -> RequestService {
         let redirects: Redirector = followsRedirects ? .follow : .doNotFollow
         guard !loading.places.isEmpty else {
-            return RequestService(configuration, redirects: redirects)
+            return RequestService(configuration, redirects: redirects, progress: progress)
         }
         let watcher = PluginWatcher(console: console, isVerbose: isVerbose)
         let host = try loading.loadUsable(observer: watcher, console: console)
-        return RequestService(configuration, redirects: redirects, host: host, watcher: watcher)
+        return RequestService(
+            configuration, redirects: redirects, host: host, watcher: watcher, progress: progress)
     }
 
     /// The body from stdin, if there is one and the items leave room for it.

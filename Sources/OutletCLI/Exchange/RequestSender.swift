@@ -10,6 +10,8 @@ struct RequestSender: Sendable {
     let session: Session
     /// Plugins, and what watches them; `nil` when none takes part.
     let plugins: Plugins?
+    /// Shows people how far a request has come; `nil` for nobody.
+    let progress: ProgressReporter?
 
     /// The provider's side of plugins.
     struct Plugins: Sendable {
@@ -32,6 +34,7 @@ struct RequestSender: Sendable {
 
     private func sendPlain(_ request: HTTPRequest) async -> Exchange {
         let sent = session.request(request)
+        progress?.watch(sent)
         let response = await sent.serializingUnserialized().response
         var exchange = Exchange(request: sent.performedRequests.last ?? request)
         exchange.response = response.response
@@ -117,11 +120,17 @@ struct CommandTarget: TargetType {
     var validationType: ValidationType { .successAndRedirectCodes }
 }
 
-/// Remembers the session's last request.
+/// Remembers the session's last request, and has its progress shown.
 final class RequestWitness: EventMonitor {
     private let last = Mutex<Request?>(nil)
+    private let progress: ProgressReporter?
 
-    func requestDidResume(_ request: Request) { last.withLock { $0 = request } }
+    init(progress: ProgressReporter?) { self.progress = progress }
+
+    func requestDidResume(_ request: Request) {
+        last.withLock { $0 = request }
+        progress?.watch(request)
+    }
 
     /// The last request that was started, once.
     func take() -> Request? {

@@ -6,19 +6,21 @@ struct RequestService: Sendable {
     private let host: PluginHost?
 
     /// A session that no plugin takes part in.
-    init(_ configuration: SessionConfiguration, redirects: Redirector) {
+    init(
+        _ configuration: SessionConfiguration, redirects: Redirector, progress: ProgressReporter?
+    ) {
         host = nil
         sender = RequestSender(
             session: Session(configuration: configuration, redirectHandler: redirects),
-            plugins: nil)
+            plugins: nil, progress: progress)
     }
 
     /// A session with plugins on every step.
     init(
         _ configuration: SessionConfiguration, redirects: Redirector, host: PluginHost,
-        watcher: PluginWatcher
+        watcher: PluginWatcher, progress: ProgressReporter? = nil
     ) {
-        let witness = RequestWitness()
+        let witness = RequestWitness(progress: progress)
         self.host = host
         let session = Session(
             transport: host.transport(over: CurlTransport(configuration: configuration)),
@@ -27,7 +29,8 @@ struct RequestService: Sendable {
         sender = RequestSender(
             session: session,
             plugins: RequestSender.Plugins(
-                hooks: host.providerPlugins, watcher: watcher, witness: witness))
+                hooks: host.providerPlugins, watcher: watcher, witness: witness),
+            progress: progress)
     }
 
     /// Ends the plugins, and says which of them did not.

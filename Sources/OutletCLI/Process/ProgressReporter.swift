@@ -1,4 +1,5 @@
 import Dispatch
+import Outlet
 import Synchronization
 
 /// Draws a progress line on stderr, ten times a second, once a second has passed.
@@ -21,11 +22,17 @@ final class ProgressReporter: Sendable {
         if console.canAnimate { draw(after: .seconds(1)) }
     }
 
-    /// Notes how far the transfer has come; bytes, -1 for an unknown total.
-    func update(done: Int64, total: Int64) {
+    /// Shows how far a request's bodies have come; nothing is counted where nothing is drawn.
+    func watch(_ request: Request) {
+        guard console.canAnimate else { return }
+        request.uploadProgress { [weak self] in self?.update($0) }
+        request.downloadProgress { [weak self] in self?.update($0) }
+    }
+
+    private func update(_ progress: TransferProgress) {
         state.withLock { state in
-            state.done = done
-            state.total = total
+            state.done = progress.completedUnitCount
+            state.total = progress.totalUnitCount
         }
     }
 
