@@ -1,6 +1,6 @@
 public import FoundationEssentials
 import Glibc
-public import OutletHTTP
+import OutletHTTP
 
 extension MultipartFormData {
     /// The whole body in memory.
