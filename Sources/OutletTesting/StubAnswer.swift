@@ -16,6 +16,8 @@ public struct StubAnswer: Sendable {
     public var error: TransferError?
     /// How many bytes of the body come before ``error``.
     public var failureOffset: Int
+    /// Whether, in place of failing there, nothing more comes until a cancel.
+    public var stallsAtFailure: Bool
     /// When the answer begins, in seconds after the request; `nil` for never, until a cancel.
     public var delay: TimeInterval?
 
@@ -31,6 +33,7 @@ public struct StubAnswer: Sendable {
         self.delay = delay
         self.error = nil
         self.failureOffset = 0
+        self.stallsAtFailure = false
     }
 
     /// An answer with a text as body.

@@ -10,11 +10,11 @@ final class StubTask: TransferTask {
 
     let identifier = StubTask.identifiers.wrappingAdd(1, ordering: .relaxed).newValue
     private let queue: DispatchQueue
-    private let delivery: BodyDelivery
 
     private struct State {
         /// Dropped at the end: nothing is told twice.
         var handler: (any TransferHandler)?
+        var delivery: BodyDelivery
         var onFinish: (@Sendable () -> Void)?
         var result = TransferResult()
         /// What is left to be handed over.
@@ -30,8 +30,9 @@ final class StubTask: TransferTask {
 
     init(queue: DispatchQueue, handler: any TransferHandler, job: TransferJob) {
         self.queue = queue
-        delivery = job.delivery
-        state = Mutex(State(handler: handler, reportsProgress: job.reportsProgress))
+        state = Mutex(
+            State(
+                handler: handler, delivery: job.delivery, reportsProgress: job.reportsProgress))
     }
 
     func cancel() { queue.async { self.finish(.cancelled) } }
@@ -127,7 +128,7 @@ final class StubTask: TransferTask {
 
     private func playBody() {
         while let chunk = nextChunk() {
-            guard case .chunks = delivery else {
+            guard case .chunks = state.withLock({ $0.delivery }) else {
                 state.withLock { $0.result.body = ($0.result.body ?? Data()) + chunk }
                 report()
                 continue
@@ -142,7 +143,7 @@ final class StubTask: TransferTask {
             report()
         }
         let isDone = state.withLock { state in
-            state.isPlaying && !state.isSuspended
+            state.isPlaying && !state.isSuspended && state.answer?.stallsAtFailure != true
                 && (state.rest.isEmpty || state.delivered >= (state.answer?.limit ?? 0))
         }
         if isDone { finish(state.withLock { $0.answer?.error }) }
@@ -167,6 +168,7 @@ final class StubTask: TransferTask {
     private func follow(_ decision: TransferDecision) {
         switch decision {
         case .proceed: break
+        case .deliver(let delivery): state.withLock { $0.delivery = delivery }
         case .pause: state.withLock { $0.isSuspended = true }
         case .cancel: finish(.cancelled)
         }
@@ -187,9 +189,10 @@ final class StubTask: TransferTask {
         result.error = error
         result.metrics.requestBodyBytes = ended.counts.sent
         result.metrics.responseBodyBytes = ended.counts.received
-        if case .chunks = delivery { result.body = nil }
-        if case .file(let path, let offset) = delivery, let body = result.body, error == nil {
-            result.error = Self.write(body, to: path, at: offset)
+        if case .chunks = ended.delivery { result.body = nil }
+        if case .file(let path, let offset) = ended.delivery, result.response != nil {
+            let failure = Self.write(result.body ?? Data(), to: path, at: offset)
+            result.error = error ?? failure
             result.body = nil
         }
         ended.onFinish?()
@@ -213,7 +216,9 @@ final class StubTask: TransferTask {
 
 extension StubAnswer {
     /// How many bytes of the body are handed over at most.
-    fileprivate var limit: Int { error == nil ? body.count : min(failureOffset, body.count) }
+    fileprivate var limit: Int {
+        error == nil && !stallsAtFailure ? body.count : min(failureOffset, body.count)
+    }
 }
 
 extension HTTPBody {

@@ -27,7 +27,7 @@ extension EventLoop {
                 reason: "the server closed the connection inside the head of its answer")
             return
         }
-        guard case .file = transfer.job.delivery else { return }
+        guard case .file = transfer.delivery else { return }
         do throws(TransferError) {
             _ = try transfer.openFile()
         } catch {
@@ -39,7 +39,7 @@ extension EventLoop {
     private func retire(_ transfer: CurlTransfer, _ easy: EasyHandle, _ error: TransferError?) {
         var result = TransferResult(
             response: transfer.response, error: error, metrics: TransferMetrics(transfer, easy))
-        if case .collect = transfer.job.delivery, easy.body.count > 0 {
+        if case .collect = transfer.delivery, easy.body.count > 0 {
             result.body = easy.body.takeData()
         }
         result.trailers = easy.head.trailers

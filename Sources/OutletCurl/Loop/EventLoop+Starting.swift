@@ -105,7 +105,7 @@ extension EventLoop {
         try check(transfer.job.request, transfer.body, facts, address)
         easy.applyBody(transfer.job.request.method, transfer.body)
         easy.applyBuffers(isBulk: transfer.job.isBulk)
-        easy.applyProgress(transfer.job.reportsProgress)
+        easy.applyProgress(transfer.reportsProgress)
         guard let refusal = easy.refusal else { return }
         throw TransferError(
             code: .badRequest, host: address.host,

@@ -46,6 +46,12 @@ extension EventLoop {
         }
     }
 
+    /// Counts a transfer's bytes for its handler from now on.
+    func reportProgress(of transfer: CurlTransfer) {
+        transfer.reportsProgress = true
+        transfer.easy?.applyProgress(true)
+    }
+
     // MARK: Time limits
 
     /// Sees to it that an active transfer ends when it makes no progress.

@@ -162,6 +162,7 @@ final class EventLoop: @unchecked Sendable {
         case .cancel(let transfer): end(transfer, .cancelled)
         case .suspend(let transfer): suspend(transfer)
         case .resume(let transfer): resume(transfer)
+        case .reportProgress(let transfer): reportProgress(of: transfer)
         case .drain: isDraining = true
         case .shutDown: shutDown()
         }

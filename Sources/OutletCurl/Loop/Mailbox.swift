@@ -6,6 +6,7 @@ enum LoopMessage {
     case cancel(CurlTransfer)
     case suspend(CurlTransfer)
     case resume(CurlTransfer)
+    case reportProgress(CurlTransfer)
     /// No more will come; the loop ends when it has nothing left to do.
     case drain
     /// All transfers end now, then the loop does.

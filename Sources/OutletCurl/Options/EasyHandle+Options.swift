@@ -194,7 +194,7 @@ extension EasyHandle {
         set(CURLOPT_POSTFIELDS, pointer: bytes)
     }
 
-    /// Reports of progress.
+    /// Reports of progress; may be set while the transfer is under way.
     func applyProgress(_ isWanted: Bool) {
         guard isWanted else { return }
         isMarked = true

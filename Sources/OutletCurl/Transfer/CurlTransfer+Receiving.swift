@@ -99,7 +99,7 @@ extension CurlTransfer {
         }
         if received == 0 { expected = announcedLength(easy) }
         received += Int64(bytes.count)
-        switch job.delivery {
+        switch delivery {
         case .collect:
             guard received <= loop.settings.configuration.maximumResponseSize else {
                 return fail(tooLarge(loop.settings.configuration.maximumResponseSize))
@@ -125,7 +125,7 @@ extension CurlTransfer {
                 return fail(error)
             }
         }
-        if job.reportsProgress { reportProgress(loop) }
+        if reportsProgress { reportProgress(loop) }
         return bytes.count
     }
 
@@ -144,7 +144,7 @@ extension CurlTransfer {
     /// Only a 206 is the rest of what lies there already; any other answer is a whole.
     func openFile() throws(TransferError) -> FileSink {
         if let file { return file }
-        guard case .file(let path, let offset) = job.delivery else {
+        guard case .file(let path, let offset) = delivery else {
             throw TransferError(code: .unknown, reason: "the transfer has no file")
         }
         let sink = try FileSink(path: path, offset: response?.statusCode == 206 ? offset : 0)
@@ -162,6 +162,9 @@ extension CurlTransfer {
     private func follow(_ decision: TransferDecision, _ loop: EventLoop) -> Bool {
         switch decision {
         case .proceed: return true
+        case .deliver(let other):
+            delivery = other
+            return true
         case .pause:
             loop.pause(self, CURLPAUSE_RECV)
             return true

@@ -33,6 +33,9 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var phase = Phase.posted
     /// Suspended by the user or paused by the handler.
     var isPaused = false
+    /// Where the body goes, once the handler has seen the head.
+    var delivery: BodyDelivery
+    var reportsProgress: Bool
     /// libcurl has been told of the pause.
     var isPauseApplied = false
     var easy: EasyHandle?
@@ -80,6 +83,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     init(_ job: TransferJob, handler: any TransferHandler, loop: EventLoop?, patience: Int64?) {
         identifier = Self.identifiers.add(1, ordering: .relaxed).newValue
         self.job = job
+        delivery = job.delivery
+        reportsProgress = job.reportsProgress
         self.handler = handler
         self.loop = loop
         self.patience = patience
@@ -90,6 +95,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     func suspend() { loop?.post(.suspend(self)) }
 
     func resume() { loop?.post(.resume(self)) }
+
+    func reportProgress() { loop?.post(.reportProgress(self)) }
 
     /// Tells the handler that it is over, and lets go of it.
     func finish(_ result: TransferResult, turn: TransportTurn) {

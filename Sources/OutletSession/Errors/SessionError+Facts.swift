@@ -124,6 +124,9 @@ extension SessionError {
         return underlyingError?.asSessionError?.transferError
     }
 
+    /// What a download that broke off can be gone on with.
+    public var downloadResumeData: Data? { transferError?.downloadResumeData }
+
     /// The content types a validator would have taken.
     public var acceptableContentTypes: [String]? {
         guard case .responseValidationFailed(let reason) = self else { return nil }

@@ -166,4 +166,43 @@ public final class CompositeEventMonitor: EventMonitor {
     public func request(_ request: UploadRequest, didProvideInputStream stream: any BodyStream) {
         perform { $0.request(request, didProvideInputStream: stream) }
     }
+
+    /// Passes the event on.
+    public func request(
+        _ request: DownloadRequest, didFinishDownloadingUsing task: any TransferTask,
+        with result: Result<URL, SessionError>
+    ) {
+        perform { $0.request(request, didFinishDownloadingUsing: task, with: result) }
+    }
+
+    /// Passes the event on.
+    public func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) {
+        perform { $0.request(request, didCreateDestinationURL: url) }
+    }
+
+    /// Passes the event on.
+    public func request(
+        _ request: DownloadRequest, didValidateRequest urlRequest: HTTPRequest?,
+        response: HTTPResponse, fileURL: URL?, withResult result: Request.ValidationResult
+    ) {
+        perform {
+            $0.request(
+                request, didValidateRequest: urlRequest, response: response, fileURL: fileURL,
+                withResult: result)
+        }
+    }
+
+    /// Passes the event on.
+    public func request(
+        _ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, SessionError>
+    ) {
+        perform { $0.request(request, didParseResponse: response) }
+    }
+
+    /// Passes the event on.
+    public func request<Value: Sendable>(
+        _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, SessionError>
+    ) {
+        perform { $0.request(request, didParseResponse: response) }
+    }
 }

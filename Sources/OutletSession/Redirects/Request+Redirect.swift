@@ -122,19 +122,24 @@ extension Request {
                 mayRetry: false)
             return
         }
+        mutable.withLock { $0.redirects += 1 }
+        core.monitors?.request(self, willRedirectTo: next, after: response)
+        proceed(to: next, attempt: attempt)
+    }
+
+    /// Begins the next transfer of an attempt, unless the request was cancelled.
+    func proceed(to next: HTTPRequest, attempt: Int) {
         let mayGoOn = mutable.withLock { mutable in
             guard mutable.machine.isCurrent(attempt, in: .transferring),
                 mutable.machine.state != .cancelled
             else { return false }
             mutable.prepared = next
-            mutable.redirects += 1
             return true
         }
         guard mayGoOn else {
             fail(with: .explicitlyCancelled, attempt: attempt, mayRetry: false)
             return
         }
-        core.monitors?.request(self, willRedirectTo: next, after: response)
         continueTransfer()
     }
 

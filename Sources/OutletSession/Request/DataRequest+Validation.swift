@@ -7,10 +7,7 @@ extension DataRequest {
         validate(statusCode: 200..<300)
         return add(
             Validator(isQuick: true) { request, response, data in
-                guard let accept = request?.headers.value(for: "Accept") else {
-                    return .success(())
-                }
-                let types = accept.split(separator: ",").map(String.init)
+                guard let types = request?.acceptedContentTypes else { return .success(()) }
                 return MediaType.validate(types, response, isEmpty: data?.isEmpty != false)
             })
     }
@@ -22,11 +19,7 @@ extension DataRequest {
     ) -> Self where Codes.Element == Int {
         add(
             Validator(isQuick: true) { _, response, _ in
-                acceptableStatusCodes.contains(response.statusCode)
-                    ? .success(())
-                    : .failure(
-                        SessionError.responseValidationFailed(
-                            reason: .unacceptableStatusCode(code: response.statusCode)))
+                response.validate(statusCode: acceptableStatusCodes)
             })
     }
 

@@ -48,12 +48,7 @@ public class DataRequest: Request, @unchecked Sendable {
         facts.0.forEach { validator in
             guard error == nil else { return }
             let result = validator.validation(facts.1, response, facts.3)
-            if case .failure(let error) = result {
-                let refused = error.asSessionError {
-                    .responseValidationFailed(reason: .customValidationFailed(error: $0))
-                }
-                mutable.withLock { $0.error = $0.error ?? refused }
-            }
+            refuse(result)
             core.monitors?.request(
                 self, didValidateRequest: facts.1, response: response, data: facts.3,
                 withResult: result)
@@ -133,6 +128,23 @@ public class DataRequest: Request, @unchecked Sendable {
     ///   - completionHandler: Called exactly once.
     @discardableResult
     public func response<Serializer: DataResponseSerializerProtocol>(
+        queue: DispatchQueue? = nil,
+        responseSerializer: Serializer,
+        completionHandler:
+            @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
+    ) -> Self {
+        append(
+            .queue(queue), responseSerializer, completionHandler: completionHandler)
+    }
+
+    /// Serializes the response, and hands over the value.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - responseSerializer: Makes the value.
+    ///   - completionHandler: Called exactly once.
+    @discardableResult
+    public func response<Serializer: ResponseSerializer>(
         queue: DispatchQueue? = nil,
         responseSerializer: Serializer,
         completionHandler:

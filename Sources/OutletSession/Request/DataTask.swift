@@ -136,6 +136,18 @@ extension DataRequest {
         DataTask(self, serializer: serializer, automaticallyCancelling: shouldAutomaticallyCancel)
     }
 
+    /// Serializes the response, for a task to await; starts the request.
+    ///
+    /// - Parameters:
+    ///   - serializer: Makes the value.
+    ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the request.
+    public func serializingResponse<Serializer: ResponseSerializer>(
+        using serializer: Serializer,
+        automaticallyCancelling shouldAutomaticallyCancel: Bool = true
+    ) -> DataTask<Serializer.SerializedObject> {
+        DataTask(self, serializer: serializer, automaticallyCancelling: shouldAutomaticallyCancel)
+    }
+
     /// Takes the response as it is, for a task to await; starts the request.
     ///
     /// - Parameter shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the

@@ -7,6 +7,10 @@ extension Request: TransferHandler {
     public func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
+        if let next = nextHop(after: result) {
+            let attempt = mutable.withLock { $0.machine.attempt }
+            return proceed(to: next, attempt: attempt)
+        }
         if result.error == nil, let response = result.response, response.isRedirect,
             redirect(task, response, result)
         {
@@ -100,7 +104,7 @@ extension Request: TransferHandler {
     private func finishingQueue(inTransport: Bool) -> DispatchQueue? {
         mutable.withLock { mutable -> DispatchQueue? in
             if core.deliversInline, inTransport { return nil }
-            if let queue = core.explicitSerializationQueue { return queue }
+            if let queue = core.explicitSerializationQueue ?? ownFinishingQueue { return queue }
             guard let handler = mutable.responseHandlers.first else { return core.callbackQueue }
             guard case .anywhere = handler.destination else {
                 if case .queue(let queue?) = handler.destination { return queue }
@@ -120,6 +124,7 @@ extension Request: TransferHandler {
     // MARK: Validate and retry
 
     fileprivate func evaluate(_ task: any TransferTask, attempt: Int, at place: FinishingPlace) {
+        didTransfer(task)
         runValidators()
         core.monitors?.request(self, didCompleteTask: task, with: error)
         retryOrFinish(attempt: attempt, at: place)

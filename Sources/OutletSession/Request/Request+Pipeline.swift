@@ -38,7 +38,7 @@ extension Request {
             fail(with: error, attempt: attempt, mayRetry: false)
             return
         }
-        let adapters = core.adapters(for: interceptor)
+        let adapters = usesAdapters ? core.adapters(for: interceptor) : []
         if adapters.isEmpty, isMadeOfValues {
             // Values only: no code of the user's runs, no thread is needed.
             make(attempt: attempt, adapters: [])
@@ -164,12 +164,13 @@ extension Request {
         }
         guard let job else { return nil }
         let task = core.transport.start(job, handler: self)
-        // Whoever cancelled or suspended meanwhile found no task to tell.
-        let state = mutable.withLock { mutable in
+        // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
+        let (state, wantsProgress) = mutable.withLock { mutable in
             record(&mutable, task)
             mutable.tasks.orderLast { $0.identifier < $1.identifier }
-            return mutable.machine.state
+            return (mutable.machine.state, mutable.observers?.wantsProgress == true)
         }
+        if wantsProgress, !job.reportsProgress { task.reportProgress() }
         switch state {
         case .cancelled: task.cancel()
         case .suspended: task.suspend()

@@ -62,7 +62,11 @@ extension Request {
         guard watchesHeads, head.isFinal else { return .proceed }
         let fate = redirectFate(of: head)
         mutable.withLock { $0.observers?.isPassingBy = fate != .response }
-        return fate == .response ? accept(head, from: task) : .proceed
+        switch fate {
+        case .response: return accept(head, from: task)
+        case .redirect: return .deliver(.chunks)
+        case .undecided: return .deliver(.collect)
+        }
     }
 
     /// Asks the user whether the body of a final head is wanted; the transfer waits meanwhile.

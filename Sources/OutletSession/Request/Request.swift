@@ -1,3 +1,4 @@
+import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
 import Synchronization
@@ -224,6 +225,20 @@ public class Request: @unchecked Sendable {
     func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
         core.wireRequest(from: request)
     }
+
+    /// Whether adapters see the request.
+    var usesAdapters: Bool { true }
+
+    /// Where the request is finished, if not where its first completion is wanted.
+    var ownFinishingQueue: DispatchQueue? { nil }
+
+    /// Another request that has to be sent before the result counts.
+    func nextHop(after result: TransferResult) -> HTTPRequest? { nil }
+
+    /// Does what has to be done with the attempt's result before it is judged.
+    ///
+    /// Thread: where the request is being finished.
+    func didTransfer(_ task: any TransferTask) {}
 
     /// A stream was taken back to its start, to be sent again.
     func didRewind(_ stream: any BodyStream) {}

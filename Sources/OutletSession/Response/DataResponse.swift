@@ -84,39 +84,22 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
         guard let request else { return "[Request]: None\n[Result]: \(result)" }
         var lines = [
             "[Request]: \(request.method) \(request.url?.absoluteString ?? "None")",
-            section("Headers", request.headers),
-            "[Body]: \(printable(request.httpBody, type: request.headers["Content-Type"]))",
+            DebugSections.headers(request.headers),
+            "[Body]: \(DebugSections.body(request.httpBody, type: request.headers["Content-Type"]))",
         ]
         if let response {
             lines += [
                 "[Response]:", "[Status Code]: \(response.statusCode)",
-                section("Headers", response.headers),
-                "[Body]: \(printable(data, type: response.mimeType))",
+                DebugSections.headers(response.headers),
+                "[Body]: \(DebugSections.body(data, type: response.mimeType))",
             ]
         } else {
             lines.append("[Response]: None")
         }
-        let network = metrics.map { "\(Double($0.total) / 1_000_000)s" } ?? "None"
         lines += [
-            "[Network Duration]: \(network)",
-            "[Serialization Duration]: \(serializationDuration)s",
+            DebugSections.durations(metrics, serializationDuration),
             "[Result]: \(result)",
         ]
         return lines.joined(separator: "\n")
-    }
-
-    private func section(_ title: String, _ headers: HTTPHeaders) -> String {
-        headers.isEmpty
-            ? "[\(title)]: None"
-            : "[\(title)]:\n"
-                + headers.sorted().map { "    \($0)" }
-                .joined(separator: "\n")
-    }
-
-    private func printable(_ data: Data?, type: String?) -> String {
-        guard let data, !data.isEmpty else { return "None" }
-        let isText = ["json", "xml", "text"].contains { type?.contains($0) == true }
-        guard isText, data.count <= 100_000 else { return "\(data.count) bytes" }
-        return "\n" + String(decoding: data, as: UTF8.self)
     }
 }

@@ -65,7 +65,9 @@ extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
 }
 
 /// A serializer that prepares the body, and knows when an empty one is all right.
-public protocol ResponseSerializer<SerializedObject>: DataResponseSerializerProtocol {
+public protocol ResponseSerializer<SerializedObject>:
+    DataResponseSerializerProtocol, DownloadResponseSerializerProtocol
+{
     /// Changes the body first.
     var dataPreprocessor: any DataPreprocessor { get }
     /// Methods whose responses may be empty; `HEAD` by default.

@@ -71,7 +71,7 @@ public final class DecodableResponseSerializer<T: Decodable & Sendable>: Respons
     }
 }
 
-extension DataResponseSerializerProtocol where Self == DataResponseSerializer {
+extension ResponseSerializer where Self == DataResponseSerializer {
     /// Hands the body over as it is.
     public static var data: DataResponseSerializer { DataResponseSerializer() }
 
@@ -87,7 +87,7 @@ extension DataResponseSerializerProtocol where Self == DataResponseSerializer {
     }
 }
 
-extension DataResponseSerializerProtocol where Self == StringResponseSerializer {
+extension ResponseSerializer where Self == StringResponseSerializer {
     /// Makes text of the body.
     public static var string: StringResponseSerializer { StringResponseSerializer() }
 
@@ -104,7 +104,7 @@ extension DataResponseSerializerProtocol where Self == StringResponseSerializer 
     }
 }
 
-extension DataResponseSerializerProtocol {
+extension ResponseSerializer {
     /// Makes a value of the body with a decoder.
     public static func decodable<T: Decodable & Sendable>(
         of type: T.Type,

@@ -189,6 +189,49 @@ open class Session: @unchecked Sendable {
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
+    // MARK: Download
+
+    /// Makes a request whose response goes into a file.
+    ///
+    /// - Parameters:
+    ///   - convertible: The request; asked again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
+    open func download(
+        _ convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil,
+        shouldAutomaticallyResume: Bool? = nil,
+        to destination: DownloadRequest.Destination? = nil
+    ) -> DownloadRequest {
+        DownloadRequest(
+            core: core, downloadable: .request(convertible), interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume, destination: destination)
+    }
+
+    /// Goes on with a download that broke off.
+    ///
+    /// Only what is missing is asked for; if the content has changed meanwhile, or the temporary file
+    /// is gone, the whole. Adapters are not asked.
+    ///
+    /// - Parameters:
+    ///   - data: What ``DownloadRequest/resumeData`` was.
+    ///   - interceptor: Retries this request, after the session's.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
+    open func download(
+        resumingWith data: Data,
+        interceptor: (any RequestInterceptor)? = nil,
+        shouldAutomaticallyResume: Bool? = nil,
+        to destination: DownloadRequest.Destination? = nil
+    ) -> DownloadRequest {
+        DownloadRequest(
+            core: core, downloadable: .resumeData(data), interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume, destination: destination)
+    }
+
     // MARK: Upload
 
     /// Makes a request from what makes both the request and its body.

@@ -68,6 +68,9 @@ final class SessionCore: Sendable {
     /// Whether values for tasks may be made on the transport's thread.
     var serializationIsQuick: Bool { explicitSerializationQueue == nil }
 
+    /// Where downloads are finished: moving and reading files may take long.
+    static let fileQueue = DispatchQueue(label: "outlet.session.files", attributes: .concurrent)
+
     // MARK: Requests under way
 
     /// Takes a request in; returns why it must not run.

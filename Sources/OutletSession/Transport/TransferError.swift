@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// Why a transfer failed: a stable code, the stage, the host, and what a person can do about it.
 public struct TransferError: Error, Sendable, Equatable {
     /// What went wrong, spelt as in URL loading elsewhere.
@@ -90,6 +92,8 @@ public struct TransferError: Error, Sendable, Equatable {
     public var advice: String
     /// libcurl's code, where there is one (`CURLcode`).
     public var underlyingCode: Int32?
+    /// What a download can be gone on with; set by the session, not by transports.
+    public var downloadResumeData: Data?
 
     /// Makes an error.
     public init(

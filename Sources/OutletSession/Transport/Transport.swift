@@ -179,6 +179,10 @@ extension TransferHandler {
 public enum TransferDecision: Sendable {
     /// Go on.
     case proceed
+    /// Go on, with the body to go there in place of where the job says; an answer to a head only.
+    ///
+    /// To a file only if the job's delivery was one. A handler that takes no chunks drops them.
+    case deliver(BodyDelivery)
     /// Wait for ``TransferTask/resume()``.
     case pause
     /// End the transfer as cancelled.

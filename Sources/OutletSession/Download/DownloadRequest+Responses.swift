@@ -1,0 +1,209 @@
+public import Dispatch
+public import FoundationEssentials
+public import OutletHTTP
+
+extension DownloadRequest {
+    /// Hands over the response as it is.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - completionHandler: Called exactly once.
+    @discardableResult
+    public func response(
+        queue: DispatchQueue? = nil,
+        completionHandler: @escaping @Sendable (DownloadResponse<URL?, SessionError>) -> Void
+    ) -> Self {
+        append(.queue(queue)) { request in
+            let response = request.outcome { _, _, fileURL, error in
+                if let error { throw error }
+                return fileURL
+            }
+            request.core.monitors?.request(request, didParseResponse: response)
+            // Retriers were asked about this error when the transfer ended.
+            return ResponseHandler.Serialized(failure: nil) { _ in completionHandler(response) }
+        }
+    }
+
+    /// Serializes the response, and hands over the value.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - responseSerializer: Makes the value.
+    ///   - completionHandler: Called exactly once.
+    @discardableResult
+    public func response<Serializer: DownloadResponseSerializerProtocol>(
+        queue: DispatchQueue? = nil,
+        responseSerializer: Serializer,
+        completionHandler:
+            @escaping @Sendable (DownloadResponse<Serializer.SerializedObject, SessionError>) ->
+            Void
+    ) -> Self {
+        append(.queue(queue), responseSerializer, completionHandler: completionHandler)
+    }
+
+    /// Serializes the response, and hands over the value.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - responseSerializer: Makes the value.
+    ///   - completionHandler: Called exactly once.
+    @discardableResult
+    public func response<Serializer: ResponseSerializer>(
+        queue: DispatchQueue? = nil,
+        responseSerializer: Serializer,
+        completionHandler:
+            @escaping @Sendable (DownloadResponse<Serializer.SerializedObject, SessionError>) ->
+            Void
+    ) -> Self {
+        append(.queue(queue), responseSerializer, completionHandler: completionHandler)
+    }
+
+    /// Hands over where the file is.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - completionHandler: Called exactly once.
+    @discardableResult
+    public func responseURL(
+        queue: DispatchQueue? = nil,
+        completionHandler: @escaping @Sendable (DownloadResponse<URL, SessionError>) -> Void
+    ) -> Self {
+        response(
+            queue: queue, responseSerializer: URLResponseSerializer(),
+            completionHandler: completionHandler)
+    }
+
+    /// Hands over the file's content, read into memory.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - dataPreprocessor: Changes the content first.
+    ///   - emptyResponseCodes: Status codes whose responses may be empty.
+    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - completionHandler: Called exactly once.
+    @discardableResult
+    public func responseData(
+        queue: DispatchQueue? = nil,
+        dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
+        emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods,
+        completionHandler: @escaping @Sendable (DownloadResponse<Data, SessionError>) -> Void
+    ) -> Self {
+        response(
+            queue: queue,
+            responseSerializer: DataResponseSerializer(
+                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods),
+            completionHandler: completionHandler)
+    }
+
+    /// Hands over the file's content as text, read into memory.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - dataPreprocessor: Changes the content first.
+    ///   - encoding: The charset; the response's own if `nil`, ISO 8859-1 if it names none.
+    ///   - emptyResponseCodes: Status codes whose responses may be empty.
+    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - completionHandler: Called exactly once.
+    @discardableResult
+    public func responseString(
+        queue: DispatchQueue? = nil,
+        dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
+        encoding: String.Encoding? = nil,
+        emptyResponseCodes: Set<Int> = StringResponseSerializer.defaultEmptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = StringResponseSerializer.defaultEmptyRequestMethods,
+        completionHandler: @escaping @Sendable (DownloadResponse<String, SessionError>) -> Void
+    ) -> Self {
+        response(
+            queue: queue,
+            responseSerializer: StringResponseSerializer(
+                dataPreprocessor: dataPreprocessor, encoding: encoding,
+                emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods),
+            completionHandler: completionHandler)
+    }
+
+    /// Hands over the file's content as a decoded value; it is read into memory.
+    ///
+    /// - Parameters:
+    ///   - type: What to decode.
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - dataPreprocessor: Changes the content first.
+    ///   - decoder: Makes the value.
+    ///   - emptyResponseCodes: Status codes whose responses may be empty.
+    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - completionHandler: Called exactly once.
+    @discardableResult
+    public func responseDecodable<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self,
+        queue: DispatchQueue? = nil,
+        dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        decoder: any DataDecoder = JSONDecoder(),
+        emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods,
+        completionHandler: @escaping @Sendable (DownloadResponse<Value, SessionError>) -> Void
+    ) -> Self {
+        response(
+            queue: queue,
+            responseSerializer: DecodableResponseSerializer<Value>(
+                dataPreprocessor: dataPreprocessor, decoder: decoder,
+                emptyResponseCodes: emptyResponseCodes, emptyRequestMethods: emptyRequestMethods),
+            completionHandler: completionHandler)
+    }
+
+    // MARK: Handlers
+
+    @discardableResult
+    func append<Serializer: DownloadResponseSerializerProtocol>(
+        _ destination: ResponseHandler.Destination, _ serializer: Serializer,
+        completionHandler:
+            @escaping @Sendable (DownloadResponse<Serializer.SerializedObject, SessionError>) ->
+            Void
+    ) -> Self {
+        append(destination) { request in
+            let response = request.outcome { request, response, fileURL, error in
+                try serializer.serializeDownload(
+                    request: request, response: response, fileURL: fileURL, error: error)
+            }
+            request.core.monitors?.request(request, didParseResponse: response)
+            return ResponseHandler.Serialized(failure: response.error) { replacement in
+                completionHandler(replacement.map { response.with(.failure($0)) } ?? response)
+            }
+        }
+    }
+
+    private func append(
+        _ destination: ResponseHandler.Destination,
+        serialize: @escaping @Sendable (DownloadRequest) -> ResponseHandler.Serialized
+    ) -> Self {
+        append(
+            ResponseHandler(destination: destination, isQuick: false) { request in
+                guard let request = request as? DownloadRequest else {
+                    return ResponseHandler.Serialized(failure: nil) { _ in }
+                }
+                return serialize(request)
+            })
+        return self
+    }
+
+    /// What is handed over of a finished download.
+    private func outcome<Value>(
+        _ serialize: (HTTPRequest?, HTTPResponse?, URL?, SessionError?) throws -> Value
+    ) -> DownloadResponse<Value, SessionError> {
+        let (request, response, metrics, error) = mutable.withLock { mutable in
+            (mutable.requests.last, mutable.response, mutable.metrics.last, mutable.error)
+        }
+        let (fileURL, resumeData) = download.withLock { ($0.fileURL, $0.resumeData) }
+        let start = ContinuousClock.now
+        let result = Result { try serialize(request, response, fileURL, error) }
+            .mapError { error in
+                error.asSessionError {
+                    .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
+                }
+            }
+        return DownloadResponse(
+            request: request, response: response, fileURL: fileURL, resumeData: resumeData,
+            metrics: metrics,
+            serializationDuration: (ContinuousClock.now - start) / .seconds(1), result: result)
+    }
+}

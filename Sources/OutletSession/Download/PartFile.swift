@@ -1,0 +1,73 @@
+import FoundationEssentials
+import Glibc
+
+/// The file that a download is written to before it goes where it is wanted.
+///
+/// Locked while this lives, so that two downloads never write to one file; readable by nobody else,
+/// because it lies in a directory that all users share.
+final class PartFile: Sendable {
+    let url: URL
+    private let descriptor: Int32
+
+    /// Makes an empty file with a name of its own.
+    init(in directory: URL = FileManager.default.temporaryDirectory) throws(TransferError) {
+        url = directory.appending(path: "Outlet_\(UUID().uuidString).part")
+        descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw TransferError(
+                code: errno == EMFILE || errno == ENFILE ? .tooManyOpenFiles : .cannotCreateFile,
+                reason: "\(url.path): cannot be made: \(String(cString: strerror(errno)))",
+                advice: "set TMPDIR to a directory that can be written to")
+        }
+        _ = flock(descriptor, LOCK_EX | LOCK_NB)
+    }
+
+    /// Takes over a file that an earlier download has left.
+    ///
+    /// - Returns: `nil` when it is gone, is no plain file of this user's, or somebody writes to it.
+    init?(takingOver path: String) {
+        url = URL(filePath: path)
+        descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            status.st_uid == geteuid(), flock(descriptor, LOCK_EX | LOCK_NB) == 0
+        else { return nil }
+    }
+
+    deinit {
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    var path: String { url.path }
+
+    /// The length in bytes; 0 when it cannot be told.
+    var size: Int64 {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
+    }
+
+    /// The length of any file in bytes; `nil` when it cannot be told.
+    static func size(at url: URL) -> Int64? {
+        var status = stat()
+        return stat(url.path, &status) == 0 ? Int64(status.st_size) : nil
+    }
+
+    /// Gives the file the permissions that a new file of this process has.
+    func publish() {
+        _ = fchmod(descriptor, 0o666 & ~Self.umask)
+    }
+
+    func remove() {
+        _ = unlink(url.path)
+    }
+
+    /// Asking the system for it would change it for a moment.
+    private static var umask: mode_t {
+        let lines = (try? String(contentsOf: URL(filePath: "/proc/self/status"), encoding: .utf8))?
+            .split(separator: "\n")
+        let line = lines?.first { $0.hasPrefix("Umask:") }
+        let digits = line?.dropFirst("Umask:".count).drop { $0 == "\t" || $0 == " " }
+        return digits.flatMap { mode_t($0, radix: 8) } ?? 0o022
+    }
+}

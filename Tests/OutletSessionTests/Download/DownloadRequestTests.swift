@@ -1,0 +1,231 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+/// Writes down what is told of a download.
+private struct DownloadMonitor: EventMonitor {
+    let seen = Events<String>()
+
+    func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) {
+        seen.append("destination")
+    }
+
+    func request(
+        _ request: DownloadRequest, didFinishDownloadingUsing task: any TransferTask,
+        with result: Result<URL, SessionError>
+    ) {
+        seen.append((try? result.get()) == nil ? "failed" : "finished")
+    }
+
+    func request(
+        _ request: DownloadRequest, didValidateRequest urlRequest: HTTPRequest?,
+        response: HTTPResponse, fileURL: URL?, withResult result: Request.ValidationResult
+    ) { seen.append("validated") }
+
+    func request(_ request: Request, didCompleteTask task: any TransferTask, with: SessionError?) {
+        seen.append("completed")
+    }
+
+    func request<Value: Sendable>(
+        _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, SessionError>
+    ) { seen.append("parsed") }
+}
+
+@Suite struct DownloadRequestTests {
+    let address = "http://example.test/dir/file.txt"
+    let directory: TestDirectory
+
+    init() throws { directory = try TestDirectory() }
+
+    private func place(
+        _ name: String, _ options: DownloadRequest.Options = []
+    ) -> DownloadRequest.Destination {
+        { [url = directory.url] _, _ in (url.appending(path: name), options) }
+    }
+
+    private func content(of url: URL?) -> String? {
+        url.flatMap { try? Data(contentsOf: $0) }.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test func `the body lies in the file when the completion is called`() async throws {
+        let transport = Content("hello, file").transport
+        let session = Session(transport: transport)
+        let response = await session.download(address, to: place("a.txt"))
+            .serializingDownloadedFileURL().response
+        #expect(response.value == directory.url.appending(path: "a.txt"))
+        #expect(response.fileURL == response.value)
+        #expect(directory.text("a.txt") == "hello, file")
+        #expect(transport.requests.first?.headers["Accept-Encoding"] == "identity")
+        guard case .file? = transport.jobs.first?.delivery else {
+            Issue.record("\(transport.jobs)")
+            return
+        }
+    }
+
+    @Test func `without a destination the file is kept under a name of its own`() async throws {
+        let session = Session(transport: Content("x").transport)
+        let url = try await session.download(address).serializingDownloadedFileURL().value
+        defer { try? FileManager.default.removeItem(at: url) }
+        #expect(content(of: url) == "x")
+        #expect(url.lastPathComponent.hasPrefix("Outlet_"))
+        #expect(url.pathExtension == "")
+        let attributes = try FileManager.default.attributesOfItem(atPath: url.path)
+        #expect("\(attributes[.posixPermissions] ?? 0)" == "\(0o600)")
+    }
+
+    @Test func `an empty body is an empty file`() async throws {
+        let session = Session(transport: StubTransport(answers: [.status(200)]))
+        let url = try await session.download(address, to: place("empty"))
+            .serializingDownloadedFileURL().value
+        #expect(content(of: url) == "")
+    }
+
+    @Test func `the content can be had as bytes, text and values`() async throws {
+        let session = Session(transport: StubTransport(answers: [.json("[1, 2]")]))
+        let request = session.download(address, to: place("a.json"))
+        #expect(try await request.serializingData().value == Data("[1, 2]".utf8))
+        #expect(try await request.serializingString().value == "[1, 2]")
+        #expect(try await request.serializingDecodable([Int].self).value == [1, 2])
+        #expect(try await request.serializingDownload(using: .string).value == "[1, 2]")
+        #expect(directory.names == ["a.json"])
+    }
+
+    @Test func `the events come in order`() async throws {
+        let monitor = DownloadMonitor()
+        let session = Session(transport: Content("x").transport, eventMonitors: [monitor])
+        _ = await session.download(address, to: place("a")).validate(statusCode: 200..<300)
+            .serializingDownloadedFileURL().response
+        #expect(
+            try await monitor.seen.wait(for: 5)
+                == ["destination", "finished", "validated", "completed", "parsed"])
+    }
+
+    // MARK: Moving
+
+    @Test func `a missing directory is an error that names both ends, and keeps the file`()
+        async throws
+    {
+        let session = Session(transport: Content("kept").transport)
+        let response = await session.download(address, to: place("none/a"))
+            .serializingDownloadedFileURL().response
+        #expect(response.error?.isDownloadedFileMoveError == true)
+        #expect((response.error?.underlyingError as? CocoaError)?.code == .fileNoSuchFile)
+        #expect(response.error?.destinationURL == directory.url.appending(path: "none/a"))
+        #expect(content(of: response.error?.sourceURL) == "kept")
+        if let source = response.error?.sourceURL { try FileManager.default.removeItem(at: source) }
+    }
+
+    @Test func `a missing directory is made if so wished`() async throws {
+        let session = Session(transport: Content("x").transport)
+        _ = try await session.download(
+            address, to: place("one/two/a", .createIntermediateDirectories)
+        ).serializingDownloadedFileURL().value
+        #expect(directory.text("one/two/a") == "x")
+    }
+
+    @Test func `a file that is there already stays, unless it may be replaced`() async throws {
+        try directory.write("old", to: "a")
+        let session = Session(transport: Content("new").transport)
+        let refused = await session.download(address, to: place("a"))
+            .serializingDownloadedFileURL().response
+        #expect((refused.error?.underlyingError as? CocoaError)?.code == .fileWriteFileExists)
+        #expect(directory.text("a") == "old")
+        if let source = refused.error?.sourceURL { try FileManager.default.removeItem(at: source) }
+        _ = try await session.download(address, to: place("a", .removePreviousFile))
+            .serializingDownloadedFileURL().value
+        #expect(directory.text("a") == "new")
+        #expect(directory.names == ["a"])
+    }
+
+    @Test func `a directory in the file's place is not cleared away`() async throws {
+        try FileManager.default.createDirectory(
+            at: directory.url.appending(path: "a/b"), withIntermediateDirectories: true)
+        let session = Session(transport: Content("new").transport)
+        let response = await session.download(address, to: place("a", .removePreviousFile))
+            .serializingDownloadedFileURL().response
+        #expect(response.error?.isDownloadedFileMoveError == true)
+        #expect(directory.names == ["a"])
+        if let source = response.error?.sourceURL { try FileManager.default.removeItem(at: source) }
+    }
+
+    @Test func `the name that the server suggests does not lead out of the directory`() async throws
+    {
+        let answer = StubAnswer(
+            headers: ["Content-Disposition": #"attachment; filename="../../evil.txt""#],
+            body: Data("x".utf8))
+        let session = Session(transport: StubTransport(answers: [answer]))
+        let destination = DownloadRequest.suggestedDownloadDestination(in: directory.url)
+        let url = try await session.download(address, to: destination)
+            .serializingDownloadedFileURL().value
+        #expect(url == directory.url.appending(path: "evil.txt"))
+        #expect(directory.names == ["evil.txt"])
+    }
+
+    // MARK: Redirects and validation
+
+    @Test func `a redirect's body never reaches the file`() async throws {
+        let redirect = StubAnswer(
+            statusCode: 302, headers: ["Location": "/to"], body: Data("not this".utf8))
+        for handler in [Redirector.follow, .modify { _, request, _ in request }] {
+            let session = Session(transport: StubTransport(answers: [redirect, .text("x")]))
+            _ = try await session.download(address, to: place("a", .removePreviousFile))
+                .redirect(using: handler).serializingDownloadedFileURL().value
+            #expect(directory.text("a") == "x")
+        }
+    }
+
+    @Test func `a redirect that nobody follows is the content`() async throws {
+        let redirect = StubAnswer(
+            statusCode: 302, headers: ["Location": "/to"], body: Data("this".utf8))
+        for handler in [Redirector.doNotFollow, .modify { _, _, _ in nil }] {
+            let session = Session(transport: StubTransport(answers: [redirect]))
+            _ = try await session.download(address, to: place("a", .removePreviousFile))
+                .redirect(using: handler).serializingDownloadedFileURL().value
+            #expect(directory.text("a") == "this")
+        }
+    }
+
+    @Test func `a refused response leaves its text in the file`() async throws {
+        let session = Session(
+            transport: StubTransport(answers: [.text("not found", statusCode: 404)]))
+        let response = await session.download(address, to: place("a")).validate()
+            .serializingDownloadedFileURL().response
+        #expect(response.error?.responseCode == 404)
+        #expect(directory.text("a") == "not found")
+        #expect(response.fileURL != nil)
+    }
+
+    @Test func `content types are checked unless the file is empty`() async throws {
+        let session = Session(transport: StubTransport(answers: [.text("x"), .status(200)]))
+        let refused = await session.download(address, to: place("a"))
+            .validate(contentType: ["application/json"]).serializingDownloadedFileURL().response
+        #expect(refused.error?.responseContentType == "text/plain")
+        let empty = await session.download(address, to: place("b"))
+            .validate(contentType: ["application/json"]).serializingDownloadedFileURL().response
+        #expect(empty.error == nil)
+    }
+
+    @Test func `a validator sees where the file is, and its error is wrapped`() async throws {
+        struct Refused: Error {}
+        let session = Session(transport: Content("x").transport)
+        let seen = Events<URL?>()
+        let response = await session.download(address, to: place("a")).validate { _, _, fileURL in
+            seen.append(fileURL)
+            return .failure(Refused())
+        }.serializingDownloadedFileURL().response
+        #expect(response.error?.isResponseValidationError == true)
+        #expect(response.error?.underlyingError is Refused)
+        #expect(seen.values == [response.fileURL])
+    }
+
+    @Test func `a retry after a refusal puts its file in the place of the first`() async throws {
+        let session = Session(
+            transport: StubTransport(answers: [.text("no", statusCode: 401), .text("yes")]),
+            interceptor: Retrier { _, _, _, completion in completion(.retry) })
+        _ = try await session.download(address, to: place("a")).validate()
+            .serializingDownloadedFileURL().value
+        #expect(directory.text("a") == "yes")
+    }
+}

@@ -1,0 +1,288 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+@Suite struct ResumeTests {
+    let address = "http://example.test/file"
+    let text = "0123456789abcdefghij"
+    let directory: TestDirectory
+
+    init() throws { directory = try TestDirectory() }
+
+    private var place: DownloadRequest.Destination {
+        { [url = directory.url] _, _ in (url.appending(path: "a"), .removePreviousFile) }
+    }
+
+    private func file(_ data: Data?) throws -> String {
+        struct File: Decodable { let file: String }
+        return try JSONDecoder().decode(File.self, from: #require(data)).file
+    }
+
+    private func removePart(_ data: Data?) {
+        if let path = try? file(data) { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    /// Breaks off after so many bytes.
+    private func broken(_ content: Content) async -> DownloadResponse<URL, SessionError> {
+        let session = Session(transport: content.transport)
+        return await session.download(address, headers: ["X-Own": "yes"], to: place)
+            .serializingDownloadedFileURL().response
+    }
+
+    @Test func `what broke off is gone on with, and the file is whole`() async throws {
+        let content = Content(text, breaks: [8])
+        let failed = await broken(content)
+        #expect(failed.error?.transferError?.code == .networkConnectionLost)
+        #expect(failed.resumeData != nil)
+        #expect(failed.error?.downloadResumeData == failed.resumeData)
+        #expect(directory.names.isEmpty)
+
+        let transport = content.transport
+        let adapted = Events<Int>()
+        let session = Session(
+            transport: transport,
+            interceptor: Adapter { request, _, completion in
+                adapted.append(1)
+                completion(.success(request))
+            })
+        let seen = Events<TransferProgress>()
+        let request = session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).downloadProgress { seen.append($0) }
+        let response = await request.validate().serializingDownloadedFileURL().response
+        #expect(response.error == nil)
+        #expect(response.response?.statusCode == 206)
+        #expect(directory.text("a") == text)
+        let sent = transport.requests.first
+        #expect(sent?.headers["Range"] == "bytes=8-")
+        #expect(sent?.headers["If-Range"] == "\"v1\"")
+        #expect(sent?.headers["X-Own"] == "yes")
+        #expect(sent?.headers["Accept-Encoding"] == "identity")
+        #expect(adapted.values.isEmpty)
+        let progress = try await seen.wait(for: 4)
+        #expect(progress.map(\.completedUnitCount) == [8, 12, 16, 20])
+        #expect(progress.allSatisfy { $0.totalUnitCount == 20 })
+    }
+
+    @Test func `content that has changed meanwhile is fetched whole`() async throws {
+        let content = Content(text, breaks: [8])
+        let failed = await broken(content)
+        content.change(to: "another", tag: "\"v2\"")
+        let session = Session(transport: content.transport)
+        let response = await session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).serializingDownloadedFileURL().response
+        #expect(response.response?.statusCode == 200)
+        #expect(directory.text("a") == "another")
+    }
+
+    @Test(arguments: [
+        ("\"v2\"", "bytes 8-19/20"), ("\"v1\"", "bytes 4-19/20"), ("\"v1\"", "nonsense"),
+    ])
+    func `a rest that does not fit is fetched whole`(tag: String, range: String) async throws {
+        let failed = await broken(Content(text, breaks: [8]))
+        let odd = StubAnswer(
+            statusCode: 206, headers: ["ETag": tag, "Content-Range": range],
+            body: Data("odd".utf8))
+        let transport = StubTransport(answers: [odd, .text("whole")])
+        let session = Session(transport: transport)
+        let response = await session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).serializingDownloadedFileURL().response
+        #expect(response.error == nil)
+        #expect(directory.text("a") == "whole")
+        #expect(transport.requests.map { $0.headers["Range"] } == ["bytes=8-", nil])
+        #expect(transport.requests.last?.headers["If-Range"] == nil)
+    }
+
+    @Test func `a file that is whole already is done`() async throws {
+        let content = Content(text, breaks: [text.utf8.count])
+        let failed = await broken(content)
+        let transport = content.transport
+        let session = Session(transport: transport)
+        let response = await session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).validate().serializingDownloadedFileURL().response
+        #expect(response.error == nil)
+        #expect(directory.text("a") == text)
+        #expect(transport.requests.first?.headers["Range"] == "bytes=20-")
+    }
+
+    @Test func `a range beyond a content that has shrunk is fetched whole`() async throws {
+        let content = Content(text, breaks: [8])
+        let failed = await broken(content)
+        content.change(to: "short", tag: "\"v1\"")
+        let session = Session(transport: content.transport)
+        let response = await session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).serializingDownloadedFileURL().response
+        #expect(response.error == nil)
+        #expect(directory.text("a") == "short")
+    }
+
+    @Test func `an error in between destroys nothing`() async throws {
+        let content = Content(text, breaks: [8])
+        let failed = await broken(content)
+        let busy = Session(
+            transport: StubTransport(answers: [.text("busy", statusCode: 503)]))
+        let second = await busy.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).validate().serializingDownloadedFileURL().response
+        #expect(second.error?.responseCode == 503)
+        #expect(directory.text("a") == "busy")
+        let session = Session(transport: content.transport)
+        let third = await session.download(
+            resumingWith: try #require(second.resumeData), to: place
+        ).serializingDownloadedFileURL().response
+        #expect(third.response?.statusCode == 206)
+        #expect(directory.text("a") == text)
+    }
+
+    @Test func `a refused connection in between destroys nothing`() async throws {
+        let content = Content(text, breaks: [8])
+        let failed = await broken(content)
+        let down = Session(transport: StubTransport(answers: [.failure(TransferErrors.lost)]))
+        let second = await down.download(resumingWith: try #require(failed.resumeData))
+            .serializingDownloadedFileURL().response
+        #expect(second.resumeData == failed.resumeData)
+        removePart(second.resumeData)
+    }
+
+    @Test func `without its file a download begins anew`() async throws {
+        let content = Content(text, breaks: [8])
+        let failed = await broken(content)
+        removePart(failed.resumeData)
+        let transport = content.transport
+        let session = Session(transport: transport)
+        _ = try await session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).serializingDownloadedFileURL().value
+        #expect(transport.requests.first?.headers["Range"] == nil)
+        #expect(directory.text("a") == text)
+    }
+
+    @Test func `two downloads never write to one file`() async throws {
+        let content = Content(text, breaks: [8])
+        let failed = await broken(content)
+        let data = try #require(failed.resumeData)
+        let held = Session(transport: StubTransport(answers: [.silence]))
+        let first = held.download(resumingWith: data)
+        async let firstResponse = first.serializingDownloadedFileURL().response
+        while first.performedRequests.isEmpty { await Task.yield() }
+        let transport = content.transport
+        let session = Session(transport: transport)
+        _ = try await session.download(resumingWith: data, to: place)
+            .serializingDownloadedFileURL().value
+        #expect(transport.requests.first?.headers["Range"] == nil)
+        #expect(directory.text("a") == text)
+        first.cancel()
+        _ = await firstResponse
+    }
+
+    @Test func `data that is no resume data is a named error`() async {
+        let transport = StubTransport(answers: [.text("x")])
+        let session = Session(transport: transport)
+        for text in ["", "{}", #"{"version": 2}"#] {
+            let response = await session.download(resumingWith: Data(text.utf8))
+                .serializingDownloadedFileURL().response
+            #expect(response.error?.underlyingError is ResumeDataError)
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test(arguments: [nil, "W/\"v1\""])
+    func `without a strong validator there is no resume data`(tag: String?) async {
+        let failed = await broken(Content(text, tag: tag, breaks: [8]))
+        #expect(failed.error != nil)
+        #expect(failed.resumeData == nil)
+    }
+
+    @Test func `a retry goes on where the attempt before broke off`() async throws {
+        let content = Content(text, breaks: [8, 4])
+        let transport = content.transport
+        let session = Session(
+            transport: transport,
+            interceptor: Retrier { _, _, _, completion in completion(.retry) })
+        let request = session.download(address, to: place)
+        _ = try await request.serializingDownloadedFileURL().value
+        #expect(directory.text("a") == text)
+        #expect(
+            transport.requests.map { $0.headers["Range"] } == [nil, "bytes=8-", "bytes=12-"])
+        #expect(request.resumeData == nil)
+    }
+
+    // MARK: Cancelling
+
+    /// A download that has got its first bytes, and waits.
+    private func halfway(_ session: Session) async throws -> DownloadRequest {
+        let seen = Events<Int64>()
+        let request = session.download(address, to: place)
+        request.downloadProgress { [weak request] in
+            request?.suspend()
+            seen.append($0.completedUnitCount)
+        }
+        request.resume()
+        try await seen.wait(for: 1)
+        return request
+    }
+
+    /// Sends some bytes, then nothing.
+    private var stalling: StubTransport {
+        var answer = Content(text).answer(HTTPRequest(url: nil))
+        answer.failureOffset = 8
+        answer.stallsAtFailure = true
+        return StubTransport(answers: [answer])
+    }
+
+    @Test func `a plain cancel leaves neither resume data nor a file`() async throws {
+        let transport = stalling
+        let session = Session(transport: transport)
+        let request = try await halfway(session)
+        guard case .file(let path, _)? = transport.jobs.first?.delivery else {
+            Issue.record("\(transport.jobs)")
+            return
+        }
+        #expect(FileManager.default.fileExists(atPath: path))
+        request.cancel()
+        let response = await request.serializingDownloadedFileURL().response
+        #expect(response.error?.isExplicitlyCancelledError == true)
+        #expect(response.resumeData == nil)
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func `a cancel can leave resume data`() async throws {
+        let stalled = Session(transport: stalling)
+        let request = try await halfway(stalled)
+        request.cancel(producingResumeData: true)
+        let response = await request.serializingDownloadedFileURL().response
+        #expect(response.error?.isExplicitlyCancelledError == true)
+        let data = try #require(response.resumeData)
+        #expect(request.resumeData == data)
+        let session = Session(transport: Content(text).transport)
+        let resumed = await session.download(resumingWith: data, to: place)
+            .serializingDownloadedFileURL().response
+        #expect(resumed.response?.statusCode == 206)
+        #expect(directory.text("a") == text)
+    }
+
+    @Test func `resume data is handed over exactly once`() async throws {
+        let session = Session(transport: stalling)
+        let request = try await halfway(session)
+        let seen = Events<Data?>()
+        request.cancel { seen.append($0) }
+        _ = await request.serializingDownloadedFileURL().response
+        request.cancel { seen.append($0) }
+        let values = try await seen.wait(for: 2)
+        #expect(values[0] != nil && values[0] == values[1])
+        removePart(values[0])
+    }
+
+    @Test func `a cancel before the start hands over nothing`() async throws {
+        let session = Session(transport: stalling, startRequestsImmediately: false)
+        let seen = Events<Data?>()
+        session.download(address).cancel { seen.append($0) }
+        #expect(try await seen.wait(for: 1) == [nil])
+    }
+}
