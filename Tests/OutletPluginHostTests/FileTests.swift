@@ -84,6 +84,21 @@ import Testing
         }
     }
 
+    @Test func `a needed library that is missing is named`() throws {
+        var bytes = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
+        let name = Array("libc.so.6".utf8)
+        let place = try #require(
+            bytes.indices.first { bytes[$0...].starts(with: name) })
+        bytes[place + 3] = UInt8(ascii: "q")
+        let folder = try PluginFolder()
+        chmod(try folder.directory.write(bytes, to: "x.so"), 0o755)
+        #expect(
+            try failures(in: folder) == [
+                "cannot be loaded: libq.so.6: cannot open shared object file: No such file or "
+                    + "directory; install the package that holds libq.so.6"
+            ])
+    }
+
     @Test func `directories, FIFOs and links named like plugins are errors`() throws {
         let folder = try PluginFolder()
         mkdir(folder.directory.path("a.so"), 0o755)

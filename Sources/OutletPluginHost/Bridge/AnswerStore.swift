@@ -9,8 +9,18 @@ import OutletSession
 final class AnswerStore: Sendable {
     static let attribute = "outlet.answer"
 
+    /// How long an answer is kept for a request that may have been cancelled meanwhile, in
+    /// nanoseconds; adapters have far less time to send it on.
+    static let lifetime: UInt64 = 600 * 1_000_000_000
+
+    private struct Kept {
+        let answer: RequestHandle.Answer
+        let time: UInt64
+    }
+
     private struct State {
-        var answers: [UInt64: RequestHandle.Answer] = [:]
+        var answers: [UInt64: Kept] = [:]
+        var oldest: UInt64 = 1
         var last: UInt64 = 0
         var isServed = false
     }
@@ -26,9 +36,17 @@ final class AnswerStore: Sendable {
     /// Notes an answer in its request.
     func attach(_ answer: RequestHandle.Answer?, to request: HTTPRequest) -> HTTPRequest {
         guard let answer else { return request }
+        let now = Stopwatch.now
         let number = state.withLock { state in
             state.last += 1
-            state.answers[state.last] = answer
+            state.answers[state.last] = Kept(answer: answer, time: now)
+            while state.oldest < state.last {
+                if let kept = state.answers[state.oldest] {
+                    guard now - kept.time > AnswerStore.lifetime else { break }
+                    state.answers[state.oldest] = nil
+                }
+                state.oldest += 1
+            }
             return state.last
         }
         var request = request
@@ -40,6 +58,6 @@ final class AnswerStore: Sendable {
     /// The answer of a request, once.
     func take(_ number: String) -> RequestHandle.Answer? {
         guard let number = UInt64(number) else { return nil }
-        return state.withLock { $0.answers.removeValue(forKey: number) }
+        return state.withLock { $0.answers.removeValue(forKey: number)?.answer }
     }
 }

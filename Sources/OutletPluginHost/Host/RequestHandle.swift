@@ -125,7 +125,7 @@ final class RequestHandle: Sendable {
     }
 
     func set(attribute key: String, value: String) -> outlet_status {
-        guard !key.hasPrefix("target."), !key.hasPrefix("request.") else {
+        for reserved in ["target.", "request.", "outlet."] where key.hasPrefix(reserved) {
             return OUTLET_E_DENIED
         }
         return change { request in

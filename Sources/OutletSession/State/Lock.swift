@@ -29,17 +29,17 @@
         }
     }
 #else
-    import Synchronization
+    public import Synchronization
 
     /// The one kind of lock here: decide under it, act after it.
-    package struct Lock<State>: ~Copyable, Sendable {
-        private let mutex: Mutex<State>
+    @usableFromInline package struct Lock<State>: ~Copyable, Sendable {
+        @usableFromInline let mutex: Mutex<State>
 
-        package init(_ state: sending State) {
+        @inlinable package init(_ state: sending State) {
             mutex = Mutex(state)
         }
 
-        package borrowing func withLock<Result, Failure: Error>(
+        @inlinable package borrowing func withLock<Result, Failure: Error>(
             _ body: (inout sending State) throws(Failure) -> sending Result
         ) throws(Failure) -> sending Result {
             try mutex.withLock(body)

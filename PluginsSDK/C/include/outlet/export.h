@@ -12,6 +12,7 @@
  *
  *   outlet_status f(outlet_instance *, outlet_call, outlet_view, outlet_sink)
  *
+ * A view as a result must stay valid for good, as static text does; use an 'o' for made text.
  * With an 'o' the result must be 'e', and what was written is what the caller gets, as text.
  * At most 8 arguments, at most one 'c' and one 'o'. Nothing checks the text against the code:
  * a wrong one is undefined behaviour. */

@@ -91,10 +91,11 @@ typedef struct outlet_host {
     /* Sets the body; an empty view leaves a body of no bytes. */
     outlet_status (*request_set_body)(outlet_request request, outlet_view body);
     /* Leaves a fact for later hooks and other plugins, never sent; OUTLET_E_DENIED for keys that
-     * begin with "target." or "request.". */
+     * begin with "target.", "request." or "outlet.". */
     outlet_status (*request_set_attr)(outlet_request request, outlet_view key, outlet_view value);
     /* Answers the request in place of the network. Later hooks run as for any response.
-     * OUTLET_E_ARGUMENT for a status outside 200...599 or a header HTTP cannot carry. */
+     * OUTLET_E_ARGUMENT for a status outside 200...599 or a header HTTP cannot carry,
+     * OUTLET_E_UNSUPPORTED where the host would not play the answer. */
     outlet_status (*request_answer)(outlet_request request, int32_t status,
                                     const outlet_field *OUTLET_OPTIONAL fields, uint64_t count,
                                     outlet_view body);
