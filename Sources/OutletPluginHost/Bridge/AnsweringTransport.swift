@@ -42,6 +42,8 @@ private final class AnsweredTask: TransferTask {
     private struct State {
         var step = Step.head
         var isSuspended = true
+        /// Where the body goes; the handler may say otherwise once it has the head.
+        var delivery: BodyDelivery
         /// Dropped at the end: nothing is told twice.
         var handler: (any TransferHandler)?
     }
@@ -50,7 +52,7 @@ private final class AnsweredTask: TransferTask {
     init(_ answer: RequestHandle.Answer, job: TransferJob, handler: any TransferHandler) {
         self.answer = answer
         self.job = job
-        state = Lock(State(handler: handler))
+        state = Lock(State(delivery: job.delivery, handler: handler))
     }
 
     func cancel() { queue.async { self.finish(.cancelled) } }
@@ -73,7 +75,7 @@ private final class AnsweredTask: TransferTask {
             switch step {
             case .head: decision = handler.transfer(self, didReceive: head, turn: turn)
             case .body:
-                if case .chunks = job.delivery {
+                if case .chunks = state.withLock({ $0.delivery }) {
                     decision = answer.body.withUnsafeBytes {
                         handler.transfer(self, didReceive: $0, turn: turn)
                     }
@@ -83,6 +85,7 @@ private final class AnsweredTask: TransferTask {
             turn.end()
             switch decision {
             case .proceed: break
+            case .deliver(let delivery): state.withLock { $0.delivery = delivery }
             case .pause: suspend()
             case .cancel: finish(.cancelled)
             }
@@ -100,13 +103,13 @@ private final class AnsweredTask: TransferTask {
     }
 
     private func finish(_ error: TransferError?) {
-        let handler = state.withLock { state -> (any TransferHandler)? in
+        let (handler, delivery) = state.withLock { state in
             defer { state.handler = nil }
-            return state.handler
+            return (state.handler, state.delivery)
         }
         guard let handler else { return }
         var result = TransferResult(response: head, error: error)
-        switch job.delivery {
+        switch delivery {
         case .collect where !answer.body.isEmpty: result.body = Data(answer.body)
         case .file(let path, let offset) where error == nil:
             result.error = write(to: path, at: offset)
