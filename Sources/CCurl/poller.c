@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -49,6 +48,12 @@ void ccurl_prepare_thread(const char *name) {
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     pthread_setname_np(pthread_self(), name);
 }
+
+static _Thread_local const ccurl_poller *current;
+
+void ccurl_poller_enter(ccurl_poller *poller) { current = poller; }
+
+bool ccurl_poller_is_current(const ccurl_poller *poller) { return current == poller; }
 
 ccurl_poller *ccurl_poller_create(int *error) {
     ccurl_poller *poller = calloc(1, sizeof *poller);
@@ -229,11 +234,12 @@ void ccurl_poller_dispatch(ccurl_poller *poller) {
     poller->ready = 0;
 }
 
-void ccurl_poller_fire_timer(ccurl_poller *poller, int64_t now_us) {
+bool ccurl_poller_fire_timer(ccurl_poller *poller, int64_t now_us) {
     int running;
-    if (poller->timer_us < 0 || poller->timer_us > now_us) return;
+    if (poller->timer_us < 0 || poller->timer_us > now_us) return false;
     poller->timer_us = -1;
     curl_multi_socket_action(poller->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    return true;
 }
 
 int64_t ccurl_poller_timer(const ccurl_poller *poller) { return poller->timer_us; }

@@ -44,6 +44,22 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
+    /// Calls `body` with each field in order until it answers false.
+    ///
+    /// For the wire: unlike iteration, it copies no strings of fields that are values already.
+    package func forEachField(_ body: (_ name: String, _ value: String) -> Bool) {
+        switch storage {
+        case .fields(let fields):
+            fields.withUnsafeBufferPointer { fields in
+                for index in fields.indices {
+                    guard body(fields[index].name, fields[index].value) else { return }
+                }
+            }
+        case .received:
+            for header in self { guard body(header.name, header.value) else { return } }
+        }
+    }
+
     private mutating func mutate(_ body: (inout [HTTPHeader]) -> Void) {
         var fields = self.fields
         storage = .fields([])

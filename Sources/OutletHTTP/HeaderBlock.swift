@@ -57,18 +57,18 @@ public struct HeaderBlock: Sendable {
     }
 
     private static func index(_ block: UnsafeBufferPointer<UInt8>) -> [Field] {
+        guard let base = block.baseAddress else { return [] }
         var fields: [Field] = []
         fields.reserveCapacity(16)
         var start = 0
         let limit = min(block.count, Int(UInt32.max))
         while start < limit {
-            var end = start
-            while end < limit, block[end] != UInt8(ascii: "\n") { end += 1 }
+            var end = find(0x0A, base, from: start, to: limit)
             let next = end + 1
-            if end > start, block[end - 1] == UInt8(ascii: "\r") { end -= 1 }
+            if end > start, base[end - 1] == UInt8(ascii: "\r") { end -= 1 }
             defer { start = next }
             guard end > start else { continue }
-            if isBlank(block[start]) {
+            if isBlank(base[start]) {
                 guard let last = fields.popLast() else { continue }
                 fields.append(
                     Field(
@@ -77,11 +77,10 @@ public struct HeaderBlock: Sendable {
                         valueEnd: UInt32(trimmedEnd(block, from: start, to: end))))
                 continue
             }
-            var colon = start
-            while colon < end, block[colon] != UInt8(ascii: ":") { colon += 1 }
+            let colon = find(UInt8(ascii: ":"), base, from: start, to: end)
             guard colon < end, !isStatusLine(block, start, colon) else { continue }
             var valueStart = colon + 1
-            while valueStart < end, isBlank(block[valueStart]) { valueStart += 1 }
+            while valueStart < end, isBlank(base[valueStart]) { valueStart += 1 }
             fields.append(
                 Field(
                     nameStart: UInt32(start), nameEnd: UInt32(colon),
@@ -89,6 +88,27 @@ public struct HeaderBlock: Sendable {
                     valueEnd: UInt32(trimmedEnd(block, from: valueStart, to: end))))
         }
         return fields
+    }
+
+    /// Where a byte lies first; `end` when it does not.
+    ///
+    /// Eight bytes at a time, because every byte of every response passes here twice: a byte that
+    /// is zero after the exclusive or is one that was looked for.
+    private static func find(
+        _ byte: UInt8, _ base: UnsafePointer<UInt8>, from start: Int, to end: Int
+    ) -> Int {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let wanted = ones &* UInt64(byte)
+        var index = start
+        while index &+ 8 <= end {
+            let word = UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self).littleEndian
+            let difference = word ^ wanted
+            let zeros = (difference &- ones) & ~difference & (ones &* 0x80)
+            if zeros != 0 { return index &+ zeros.trailingZeroBitCount / 8 }
+            index &+= 8
+        }
+        while index < end, base[index] != byte { index &+= 1 }
+        return index
     }
 
     /// A status line may hold a colon in its reason phrase; a field name never holds a blank.

@@ -5,6 +5,7 @@
 /// request on the same connection asks for the same events again. It is taken out when an event
 /// arrives that nobody wants, and forgotten when it is closed.
 #include <curl/curl.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct ccurl_poller ccurl_poller;
@@ -26,8 +27,8 @@ void ccurl_poller_adopt(ccurl_poller *_Nonnull poller, CURL *_Nonnull easy);
 int ccurl_poller_wait(ccurl_poller *_Nonnull poller, int timeout_ms);
 /// Lets libcurl work on the sockets that the last wait found ready.
 void ccurl_poller_dispatch(ccurl_poller *_Nonnull poller);
-/// Lets libcurl work on its timer if that is due.
-void ccurl_poller_fire_timer(ccurl_poller *_Nonnull poller, int64_t now_us);
+/// Lets libcurl work on its timer if that is due, and tells whether it was.
+bool ccurl_poller_fire_timer(ccurl_poller *_Nonnull poller, int64_t now_us);
 /// When libcurl's timer is due, µs of the monotonic clock; -1 when it is not set.
 int64_t ccurl_poller_timer(const ccurl_poller *_Nonnull poller);
 /// Ends a wait. Any thread.
@@ -38,6 +39,10 @@ int ccurl_poller_take_socket_error(ccurl_poller *_Nonnull poller);
 
 /// Names the calling thread and blocks all signals in it: they are for the program's own threads.
 void ccurl_prepare_thread(const char *_Nonnull name);
+/// Makes the calling thread the one that runs `poller`, or, given NULL, that runs none.
+void ccurl_poller_enter(ccurl_poller *_Nullable poller);
+/// Whether the calling thread is the one that runs `poller`.
+bool ccurl_poller_is_current(const ccurl_poller *_Nonnull poller);
 
 /// The monotonic clock, µs.
 int64_t ccurl_now_us(void);

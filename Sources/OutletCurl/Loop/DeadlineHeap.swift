@@ -11,23 +11,35 @@ protocol DeadlineEntry: AnyObject {
 /// Most requests of a session have the same time limit, so a new entry usually stays where it is
 /// put, at the end.
 struct DeadlineHeap<Entry: DeadlineEntry> {
-    private var entries: [Entry] = []
+    /// The deadline beside its entry, so that comparing does not touch the object.
+    private struct Slot {
+        let deadline: Int64
+        let entry: Entry
+    }
+
+    private var slots: [Slot] = []
 
     /// The entry that is due first.
-    var first: Entry? { entries.first }
+    var first: Entry? { slots.first?.entry }
+    /// When that is.
+    var firstDeadline: Int64? { slots.first?.deadline }
 
     /// Puts an entry in, or moves it to its new deadline.
     mutating func set(_ entry: Entry, to deadline: Int64) {
         let old = entry.deadline
         entry.deadline = deadline
+        let slot = Slot(deadline: deadline, entry: entry)
         if entry.deadlineIndex < 0 {
-            entry.deadlineIndex = entries.count
-            entries.append(entry)
-            rise(from: entry.deadlineIndex)
-        } else if deadline < old {
+            entry.deadlineIndex = slots.count
+            slots.append(slot)
             rise(from: entry.deadlineIndex)
         } else {
-            sink(from: entry.deadlineIndex)
+            slots[entry.deadlineIndex] = slot
+            if deadline < old {
+                rise(from: entry.deadlineIndex)
+            } else {
+                sink(from: entry.deadlineIndex)
+            }
         }
     }
 
@@ -36,44 +48,45 @@ struct DeadlineHeap<Entry: DeadlineEntry> {
         let index = entry.deadlineIndex
         guard index >= 0 else { return }
         entry.deadlineIndex = -1
-        let last = entries.removeLast()
-        guard index < entries.count else { return }
-        entries[index] = last
-        last.deadlineIndex = index
+        let last = slots.removeLast()
+        guard index < slots.count else { return }
+        place(last, at: index)
         rise(from: index)
-        sink(from: last.deadlineIndex)
+        sink(from: last.entry.deadlineIndex)
     }
 
     private mutating func rise(from start: Int) {
+        guard start > 0, slots[start].deadline < slots[(start - 1) / 2].deadline else { return }
         var index = start
-        let entry = entries[index]
+        let slot = slots[index]
         while index > 0 {
             let parent = (index - 1) / 2
-            guard entry.deadline < entries[parent].deadline else { break }
-            place(entries[parent], at: index)
+            guard slot.deadline < slots[parent].deadline else { break }
+            place(slots[parent], at: index)
             index = parent
         }
-        place(entry, at: index)
+        place(slot, at: index)
     }
 
     private mutating func sink(from start: Int) {
         var index = start
-        let entry = entries[index]
+        guard index * 2 + 1 < slots.count else { return }
+        let slot = slots[index]
         while true {
             var child = index * 2 + 1
-            guard child < entries.count else { break }
-            if child + 1 < entries.count, entries[child + 1].deadline < entries[child].deadline {
+            guard child < slots.count else { break }
+            if child + 1 < slots.count, slots[child + 1].deadline < slots[child].deadline {
                 child += 1
             }
-            guard entries[child].deadline < entry.deadline else { break }
-            place(entries[child], at: index)
+            guard slots[child].deadline < slot.deadline else { break }
+            place(slots[child], at: index)
             index = child
         }
-        place(entry, at: index)
+        place(slot, at: index)
     }
 
-    private mutating func place(_ entry: Entry, at index: Int) {
-        entries[index] = entry
-        entry.deadlineIndex = index
+    private mutating func place(_ slot: Slot, at index: Int) {
+        slots[index] = slot
+        slot.entry.deadlineIndex = index
     }
 }

@@ -21,7 +21,7 @@ extension EventLoop {
             transfer.heldHead = nil
             guard transfer.accept(head, self) else { return }
         }
-        guard transfer.response != nil else {
+        guard transfer.hasResponse else {
             transfer.failure = TransferError(
                 code: .networkConnectionLost, stage: .receiving, host: transfer.address?.host,
                 reason: "the server closed the connection inside the head of its answer")
@@ -36,13 +36,13 @@ extension EventLoop {
     }
 
     /// Takes a transfer out of libcurl and tells its handler how it ended.
+    ///
+    /// Only collected bodies are in the handle's buffer; the others have gone where they belong.
     private func retire(_ transfer: CurlTransfer, _ easy: EasyHandle, _ error: TransferError?) {
-        var result = TransferResult(
-            response: transfer.response, error: error, metrics: TransferMetrics(transfer, easy))
-        if case .collect = transfer.delivery, easy.body.count > 0 {
-            result.body = easy.body.takeData()
-        }
-        result.trailers = easy.head.trailers
+        let result = TransferResult(
+            response: transfer.response.take(),
+            body: easy.body.count > 0 ? easy.body.takeData() : nil,
+            trailers: easy.head.trailers, error: error, metrics: TransferMetrics(transfer, easy))
         curl_multi_remove_handle(multi, easy.raw)
         deadlines.remove(transfer)
         transfer.easy = nil
@@ -87,7 +87,7 @@ extension EventLoop {
 
     /// Ends everything; those that wait for a place are reached through the places that fall free.
     func shutDown() {
-        ending = .transportClosed
+        isShutDown = true
         while let transfer = active.last { end(transfer, .transportClosed) }
         for transfer in held.values { end(transfer, .transportClosed) }
     }

@@ -6,7 +6,7 @@ import OutletSession
 extension EventLoop {
     /// A transfer has come to the loop.
     func arrive(_ transfer: CurlTransfer) {
-        if let ending { return fail(transfer, ending) }
+        guard !isShutDown else { return fail(transfer, .transportClosed) }
         transfer.arrived = now
         do throws(TransferError) {
             guard let url = transfer.job.request.url else {
@@ -49,8 +49,8 @@ extension EventLoop {
     ///   cannot start, which its handler has been told.
     private func begin(_ transfer: CurlTransfer) -> Bool {
         guard transfer.phase == .queued, let address = transfer.address else { return false }
-        if let ending {
-            fail(transfer, ending)
+        if isShutDown {
+            fail(transfer, .transportClosed)
             return false
         }
         if transfer.isPaused {
@@ -98,11 +98,16 @@ extension EventLoop {
         easy.applyLimit(remaining)
         easy.applyMultiplexing(settings, address)
         easy.applyCredential(transfer.job.credential)
-        guard let facts = easy.applyHeaders(transfer.job.request.headers) else {
-            throw malformed(transfer.job.request, address)
+        if transfer.job.request.mayHaveBody {
+            transfer.body = try RequestBody(transfer.job.request.body)
         }
-        transfer.body = try RequestBody(transfer.job.request.body)
-        try check(transfer.job.request, transfer.body, facts, address)
+        guard
+            let facts = easy.applyHeaders(
+                transfer.job.request.headers, hasBody: transfer.job.request.mayHaveBody)
+        else { throw malformed(transfer.job.request, address) }
+        if transfer.job.request.mayHaveBody || facts.contentLength != nil {
+            try check(transfer.job.request, transfer.body, facts, address)
+        }
         easy.applyBody(transfer.job.request.method, transfer.body)
         easy.applyBuffers(isBulk: transfer.job.isBulk)
         easy.applyProgress(transfer.reportsProgress)
@@ -127,7 +132,6 @@ extension EventLoop {
     private func check(
         _ request: HTTPRequest, _ body: RequestBody, _ facts: HeaderList.Facts, _ address: Address
     ) throws(TransferError) {
-        if request.method == .get, request.body.isNone { return }
         guard HTTPRequest.isMethod(request.method.rawValue) else {
             throw malformed(request, address)
         }
@@ -147,6 +151,9 @@ extension EventLoop {
 }
 
 extension HTTPRequest {
+    /// Whether the request is anything but the plainest kind.
+    fileprivate var mayHaveBody: Bool { method != .get || !body.isNone }
+
     /// Whether a method is a token (RFC 9110 §5.6.2).
     fileprivate static func isMethod(_ method: String) -> Bool {
         !method.isEmpty && method.utf8.allSatisfy(isTokenByte)

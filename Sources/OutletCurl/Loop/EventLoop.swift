@@ -21,6 +21,10 @@ final class EventLoop: @unchecked Sendable {
     let shared: SharedState
 
     private var messages: [LoopMessage] = []
+    /// Messages from handlers, which run on the loop's thread.
+    private var own: [LoopMessage] = []
+    /// Whether the last turn had messages of other threads: then more of them are likely.
+    private var isBusy = false
     var pool: HandlePool
     var addresses = AddressCache()
     var admission: AdmissionQueue<CurlTransfer>
@@ -30,8 +34,8 @@ final class EventLoop: @unchecked Sendable {
     /// Transfers that were suspended before they had a place, by identifier.
     var held: [UInt64: CurlTransfer] = [:]
     var isDraining = false
-    /// Why no more transfers start, once they do not.
-    var ending: TransferError?
+    /// No more transfers start.
+    var isShutDown = false
 
     init(_ settings: TransportSettings, shared: SharedState) throws(TransferError) {
         var error: Int32 = 0
@@ -94,6 +98,11 @@ final class EventLoop: @unchecked Sendable {
     /// - Returns: False when the loop has ended.
     @discardableResult
     func post(_ message: LoopMessage) -> Bool {
+        if ccurl_poller_is_current(poller) {
+            // From a handler: the loop is awake, and comes to it before it sleeps.
+            own.append(message)
+            return true
+        }
         switch mailbox.post(message) {
         case .accepted: return true
         case .wake:
@@ -107,6 +116,7 @@ final class EventLoop: @unchecked Sendable {
 
     private func run() {
         ccurl_prepare_thread("outlet-loop")
+        ccurl_poller_enter(poller)
         repeat {
             wait()
             step()
@@ -118,13 +128,16 @@ final class EventLoop: @unchecked Sendable {
     }
 
     private var isOver: Bool {
-        (isDraining || ending != nil) && active.isEmpty && held.isEmpty && mailbox.close()
+        (isDraining || isShutDown) && active.isEmpty && held.isEmpty && own.isEmpty
+            && mailbox.close()
     }
 
     private func wait() {
-        var ready = ccurl_poller_wait(poller, 0)
-        if ready == 0, !isTimerDue, mailbox.fallAsleep() {
-            ready = ccurl_poller_wait(poller, sleepTime)
+        let maySleep = own.isEmpty && !isTimerDue
+        // A look without sleeping spares a busy sender the wake, which costs it a system call.
+        var ready: Int32 = maySleep && !isBusy ? 0 : ccurl_poller_wait(poller, 0)
+        if maySleep, ready == 0 {
+            ready = ccurl_poller_wait(poller, mailbox.fallAsleep() ? sleepTime : 0)
         }
         now = ccurl_now_us()
         if ready > 0 { ccurl_poller_dispatch(poller) }
@@ -134,10 +147,18 @@ final class EventLoop: @unchecked Sendable {
     private func step() {
         collect()
         mailbox.take(into: &messages)
-        for message in messages { handle(message) }
-        messages.removeAll(keepingCapacity: messages.capacity <= 4096)
-        ccurl_poller_fire_timer(poller, now)
-        collect()
+        isBusy = !messages.isEmpty
+        handleMessages()
+        // A transfer that libcurl has just been given, or has just sent, wants to be looked at
+        // again at once; that needs no system call. Bounded, so that sockets have their turn.
+        var rounds = 0
+        repeat {
+            swap(&messages, &own)
+            handleMessages()
+            guard ccurl_poller_fire_timer(poller, now) else { break }
+            collect()
+            rounds += 1
+        } while rounds < 8
         expire()
         turn.end()
     }
@@ -150,10 +171,15 @@ final class EventLoop: @unchecked Sendable {
     /// Until the next timer, in whole milliseconds, rounded up so that it is due after the wait.
     private var sleepTime: Int32 {
         let timer = ccurl_poller_timer(poller)
-        let deadline = deadlines.first?.deadline ?? -1
+        let deadline = deadlines.firstDeadline ?? -1
         let next = timer < 0 ? deadline : deadline < 0 ? timer : min(timer, deadline)
         guard next >= 0 else { return -1 }
         return Int32(clamping: max(0, (next - ccurl_now_us() + 999) / 1000))
+    }
+
+    private func handleMessages() {
+        for message in messages { handle(message) }
+        messages.removeAll(keepingCapacity: messages.capacity <= 4096)
     }
 
     private func handle(_ message: LoopMessage) {

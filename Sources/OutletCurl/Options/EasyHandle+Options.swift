@@ -27,8 +27,12 @@ extension EasyHandle {
         set(CURLOPT_ERRORBUFFER, pointer: errorText)
         set(CURLOPT_PRIVATE, pointer: client)
         ccurl_poller_adopt(poller, raw)
-        note(CURLOPT_HEADERFUNCTION, ccurl_set_write(raw, CURLOPT_HEADERFUNCTION, receiveHeader))
-        set(CURLOPT_HEADERDATA, pointer: client)
+        head.lines.pointee.client = UnsafeMutableRawPointer(mutating: client)
+        head.lines.pointee.completed = receiveHead
+        note(
+            CURLOPT_HEADERFUNCTION,
+            ccurl_set_write(raw, CURLOPT_HEADERFUNCTION, ccurl_collect_header))
+        set(CURLOPT_HEADERDATA, pointer: head.lines)
         note(CURLOPT_WRITEFUNCTION, ccurl_set_write(raw, CURLOPT_WRITEFUNCTION, receiveBody))
         set(CURLOPT_WRITEDATA, pointer: client)
         note(CURLOPT_PREREQFUNCTION, ccurl_set_prereq(raw, willSendRequest))
@@ -134,8 +138,8 @@ extension EasyHandle {
     /// The fields, and the codings that libcurl undoes because a field asks for them.
     ///
     /// - Returns: False when the fields cannot go on the wire.
-    func applyHeaders(_ fields: HTTPHeaders) -> HeaderList.Facts? {
-        guard let (list, facts) = headers.build(fields) else { return nil }
+    func applyHeaders(_ fields: HTTPHeaders, hasBody: Bool) -> HeaderList.Facts? {
+        guard let (list, facts) = headers.build(fields, hasBody: hasBody) else { return nil }
         set(CURLOPT_HTTPHEADER, pointer: list)
         // The field in the list is what goes on the wire; this only switches the decoders on.
         if facts.acceptsCodings != decodes {

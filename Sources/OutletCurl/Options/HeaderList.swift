@@ -9,15 +9,14 @@ struct HeaderList: ~Copyable {
     private var textCapacity = 0
     private var nodes: UnsafeMutablePointer<curl_slist>?
     private var nodeCapacity = 0
+    /// Bytes of `texts` and elements of `nodes` in use.
+    private var used = 0
+    private var count = 0
 
     deinit {
         free(texts)
         free(nodes)
     }
-
-    /// Fields that libcurl would invent, and their names' lengths; a name without a value
-    /// suppresses them.
-    private static let suppressed = ["Accept:", "Expect:", "Content-Type:"]
 
     /// What the fields say about things that libcurl does itself.
     struct Facts {
@@ -25,100 +24,127 @@ struct HeaderList: ~Copyable {
         var acceptsCodings = false
         /// The field `Content-Length`, as written.
         var contentLength: String?
+        /// Fields that libcurl would invent if they were not there.
+        fileprivate var has: Invented = []
+    }
+
+    /// Fields that libcurl invents.
+    fileprivate struct Invented: OptionSet {
+        let rawValue: UInt8
+        static let accept = Invented(rawValue: 1)
+        static let expect = Invented(rawValue: 2)
+        static let contentType = Invented(rawValue: 4)
     }
 
     /// Lays out the fields in their order.
     ///
+    /// - Parameter hasBody: Whether libcurl might invent fields about a body.
     /// - Returns: The list's head, valid until the next call, and what was found in the fields;
     ///   `nil` when a name or a value cannot go on the wire, or memory is short.
-    mutating func build(_ headers: HTTPHeaders) -> (UnsafeMutablePointer<curl_slist>, Facts)? {
+    mutating func build(
+        _ headers: HTTPHeaders, hasBody: Bool
+    ) -> (UnsafeMutablePointer<curl_slist>, Facts)? {
         var facts = Facts()
-        var suppress = (accept: true, expect: true, contentType: true)
-        var used = 0
-        var count = 0
-        guard reserveNodes(headers.count + Self.suppressed.count) else { return nil }
-        for field in headers {
-            var name = field.name
-            var value = field.value
-            let size = name.utf8.count + value.utf8.count + 3
-            guard reserveTexts(used + size), let texts, let nodes else { return nil }
-            let start = texts + used
-            let isFine = name.withUTF8 { name in
-                value.withUTF8 { value in Self.write(name, value, to: start) }
-            }
-            guard isFine else { return nil }
-            // The texts may still move: offsets first, pointers when all are there.
-            nodes[count].data = UnsafeMutablePointer(bitPattern: used + 1)
-            count += 1
-            used += size
-            switch name.utf8.count {
-            case 6:
-                if name.isASCIICaseInsensitively("accept") { suppress.accept = false }
-                if name.isASCIICaseInsensitively("expect") { suppress.expect = false }
-            case 12:
-                if name.isASCIICaseInsensitively("content-type") { suppress.contentType = false }
-            case 14:
-                if name.isASCIICaseInsensitively("content-length") { facts.contentLength = value }
-            case 15:
-                if name.isASCIICaseInsensitively("accept-encoding") {
-                    facts.acceptsCodings =
-                        !value.isEmpty && !value.isASCIICaseInsensitively("identity")
-                }
-            default: break
-            }
+        used = 0
+        count = 0
+        guard reserveNodes(headers.count + 3) else { return nil }
+        var isFine = true
+        headers.forEachField { name, value in
+            isFine = add(name, value)
+            Self.look(name, value, &facts)
+            return isFine
         }
-        for (index, text) in Self.suppressed.enumerated() {
-            let wanted =
-                index == 0 ? suppress.accept : index == 1 ? suppress.expect : suppress.contentType
-            guard wanted else { continue }
-            let size = text.utf8.count + 1
-            guard reserveTexts(used + size), let texts, let nodes else { return nil }
-            text.withCString { _ = memcpy(texts + used, $0, size) }
-            nodes[count].data = UnsafeMutablePointer(bitPattern: used + 1)
-            count += 1
-            used += size
+        guard isFine else { return nil }
+        // A name without a value keeps libcurl from inventing the field.
+        if !facts.has.contains(.accept), !addLine("Accept:") { return nil }
+        if hasBody {
+            if !facts.has.contains(.expect), !addLine("Expect:") { return nil }
+            if !facts.has.contains(.contentType), !addLine("Content-Type:") { return nil }
         }
-        return link(count).map { ($0, facts) }
+        return link().map { ($0, facts) }
     }
 
-    private func link(_ count: Int) -> UnsafeMutablePointer<curl_slist>? {
+    /// Notes what a field says about things that libcurl does itself.
+    private static func look(_ name: String, _ value: String, _ facts: inout Facts) {
+        guard let first = name.utf8.first.map({ $0 | 0x20 }),
+            first == UInt8(ascii: "a") || first == UInt8(ascii: "c") || first == UInt8(ascii: "e")
+        else { return }
+        switch name.utf8.count {
+        case 6:
+            if name.isASCII("accept") { facts.has.insert(.accept) }
+            if name.isASCII("expect") { facts.has.insert(.expect) }
+        case 12:
+            if name.isASCII("content-type") { facts.has.insert(.contentType) }
+        case 14:
+            if name.isASCII("content-length") { facts.contentLength = value }
+        case 15:
+            if name.isASCII("accept-encoding") {
+                facts.acceptsCodings = !value.isEmpty && !value.isASCII("identity")
+            }
+        default: break
+        }
+    }
+
+    /// Adds `Name: value`, or `Name;` for a field without a value, which libcurl sends as `Name:`.
+    ///
+    /// - Returns: False for what would break the line (RFC 9110 §5.5, §5.6.2).
+    private mutating func add(_ name: String, _ value: String) -> Bool {
+        name.utf8.withContiguousStorageIfAvailable { name in
+            value.utf8.withContiguousStorageIfAvailable { value in
+                guard !name.isEmpty, reserveTexts(used + name.count + value.count + 3),
+                    let texts
+                else { return false }
+                let start = texts + used
+                for index in 0..<name.count {
+                    guard isTokenByte(name[index]) else { return false }
+                    start[index] = CChar(bitPattern: name[index])
+                }
+                var target = start + name.count
+                if value.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) {
+                    target[0] = CChar(UInt8(ascii: ";"))
+                    target += 1
+                } else if let text = value.baseAddress {
+                    guard memchr(text, 0x0D, value.count) == nil,
+                        memchr(text, 0x0A, value.count) == nil,
+                        memchr(text, 0, value.count) == nil
+                    else { return false }
+                    target[0] = CChar(UInt8(ascii: ":"))
+                    target[1] = CChar(UInt8(ascii: " "))
+                    memcpy(target + 2, text, value.count)
+                    target += 2 + value.count
+                }
+                target.pointee = 0
+                finishLine(target)
+                return true
+            } ?? false
+        } ?? false
+    }
+
+    /// Adds a line as it is.
+    private mutating func addLine(_ line: StaticString) -> Bool {
+        guard reserveTexts(used + line.utf8CodeUnitCount + 1), let texts else { return false }
+        memcpy(texts + used, line.utf8Start, line.utf8CodeUnitCount)
+        let end = texts + used + line.utf8CodeUnitCount
+        end.pointee = 0
+        finishLine(end)
+        return true
+    }
+
+    private mutating func finishLine(_ end: UnsafeMutablePointer<CChar>) {
+        guard let texts, let nodes else { return }
+        // The texts may still move: offsets first, pointers when all are there.
+        nodes[count].data = UnsafeMutablePointer(bitPattern: used + 1)
+        count += 1
+        used = end - texts + 1
+    }
+
+    private func link() -> UnsafeMutablePointer<curl_slist>? {
         guard let nodes, let texts, count > 0 else { return nil }
         for index in 0..<count {
             nodes[index].data = texts + (Int(bitPattern: nodes[index].data) - 1)
             nodes[index].next = index + 1 < count ? nodes + index + 1 : nil
         }
         return nodes
-    }
-
-    /// Writes `Name: value`, or `Name;` for a field without a value, which libcurl sends as `Name:`.
-    ///
-    /// - Returns: False for what would break the line (RFC 9110 §5.5, §5.6.2).
-    private static func write(
-        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>,
-        to start: UnsafeMutablePointer<CChar>
-    ) -> Bool {
-        guard !name.isEmpty else { return false }
-        var target = start
-        for byte in name {
-            guard isTokenByte(byte) else { return false }
-            target.pointee = CChar(bitPattern: byte)
-            target += 1
-        }
-        var isBlank = true
-        for byte in value where byte != 0x20 && byte != 0x09 {
-            isBlank = false
-            guard byte != 0x0D, byte != 0x0A, byte != 0 else { return false }
-        }
-        if isBlank {
-            target[0] = CChar(UInt8(ascii: ";"))
-            target[1] = 0
-            return true
-        }
-        target[0] = CChar(UInt8(ascii: ":"))
-        target[1] = CChar(UInt8(ascii: " "))
-        if let text = value.baseAddress { memcpy(target + 2, text, value.count) }
-        target[2 + value.count] = 0
-        return true
     }
 
     private mutating func reserveTexts(_ size: Int) -> Bool {
@@ -149,10 +175,13 @@ func isTokenByte(_ byte: UInt8) -> Bool {
 }
 
 extension String {
-    /// Compares with a lower-case ASCII text of the same length.
-    fileprivate func isASCIICaseInsensitively(_ lowercase: String) -> Bool {
-        utf8.elementsEqual(lowercase.utf8) { a, b in
-            (a >= 0x41 && a <= 0x5A ? a | 0x20 : a) == b
-        }
+    /// Whether the text is `lowercase` (ASCII), case ignored.
+    fileprivate func isASCII(_ lowercase: StaticString) -> Bool {
+        utf8.withContiguousStorageIfAvailable { text in
+            guard text.count == lowercase.utf8CodeUnitCount, let bytes = text.baseAddress else {
+                return false
+            }
+            return strncasecmp(bytes, lowercase.utf8Start, text.count) == 0
+        } ?? false
     }
 }

@@ -27,7 +27,7 @@ extension TransferError.Stage {
     /// How far a transfer has come.
     init(_ transfer: CurlTransfer, _ easy: EasyHandle) {
         let raw = easy.raw
-        if transfer.response != nil || transfer.heldHead != nil || easy.head.isInsideHead {
+        if transfer.hasResponse || transfer.heldHead != nil || easy.head.isInsideHead {
             self = .receiving
         } else if transfer.sends > 0 {
             let whole = transfer.body.length ?? .max
@@ -210,7 +210,7 @@ private struct Meaning {
     }
 
     private static func received(_ transfer: CurlTransfer) -> String {
-        transfer.response == nil
+        !transfer.hasResponse
             ? "the connection broke: "
             : "the connection broke after \(transfer.received) bytes of the body: "
     }

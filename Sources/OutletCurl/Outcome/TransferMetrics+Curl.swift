@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 import OutletSession
 
 extension TransferMetrics {
@@ -36,8 +37,31 @@ extension TransferMetrics {
         _ raw: UnsafeMutableRawPointer, _ ip: CURLINFO, _ port: CURLINFO
     ) -> String {
         guard let text = ccurl_get_string(raw, ip), text.pointee != 0 else { return "" }
-        let host = String(cString: text)
-        return host.utf8.contains(UInt8(ascii: ":"))
-            ? "[\(host)]:\(ccurl_get_long(raw, port))" : "\(host):\(ccurl_get_long(raw, port))"
+        let number = ccurl_get_long(raw, port)
+        // An interpolation would cost as much as all the other figures together.
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { buffer in
+            let isV6 = strchr(text, Int32(UInt8(ascii: ":"))) != nil
+            var count = 0
+            func add(_ byte: UInt8) {
+                guard count < buffer.count else { return }
+                buffer[count] = byte
+                count += 1
+            }
+            if isV6 { add(UInt8(ascii: "[")) }
+            var next = text
+            while next.pointee != 0 {
+                add(UInt8(bitPattern: next.pointee))
+                next += 1
+            }
+            if isV6 { add(UInt8(ascii: "]")) }
+            add(UInt8(ascii: ":"))
+            var unit = 10_000
+            while unit > 1, number < unit { unit /= 10 }
+            while unit > 0 {
+                add(UInt8(truncatingIfNeeded: 0x30 + number / unit % 10))
+                unit /= 10
+            }
+            return String(decoding: buffer[..<count], as: UTF8.self)
+        }
     }
 }

@@ -5,13 +5,9 @@ import OutletTLS
 // libcurl's callbacks: each finds its handle and calls one method. All run on the loop's thread,
 // and only while the handle is in the multi handle, when its loop holds it and its transfer.
 
-func receiveHeader(
-    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
-    _ client: UnsafeMutableRawPointer?
-) -> Int {
-    guard let client else { return 0 }
-    return EasyHandle.from(client)
-        .receive(headerLine: UnsafeRawBufferPointer(start: bytes, count: size * count))
+func receiveHead(_ client: UnsafeMutableRawPointer?, _ isWhole: Bool) -> Bool {
+    guard let client, let transfer = EasyHandle.from(client).transfer else { return false }
+    return isWhole ? transfer.receiveHead() : transfer.refuseHead()
 }
 
 func receiveBody(

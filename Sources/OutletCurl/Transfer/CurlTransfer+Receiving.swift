@@ -6,19 +6,6 @@ import OutletSession
 /// What libcurl takes for "stop here" from a write callback; any number but the count given.
 private let refused = 0
 
-extension EasyHandle {
-    /// A header line has come.
-    ///
-    /// - Returns: What the callback has to return.
-    func receive(headerLine line: UnsafeRawBufferPointer) -> Int {
-        switch head.append(line) {
-        case .none: line.count
-        case .complete: transfer?.receiveHead() == true ? line.count : refused
-        case .tooLarge: transfer?.refuseHead() ?? refused
-        }
-    }
-}
-
 extension CurlTransfer {
     /// The lines of a head are all there.
     ///
@@ -37,11 +24,13 @@ extension CurlTransfer {
     }
 
     /// The lines of a head are too many.
-    func refuseHead() -> Int {
-        fail(
-            TransferError(
-                code: .badServerResponse, stage: .receiving, host: address?.host,
-                reason: "the answer's header fields are larger than \(HeadCollector.limit) bytes"))
+    ///
+    /// - Returns: False: the transfer does not go on.
+    func refuseHead() -> Bool {
+        failure = TransferError(
+            code: .badServerResponse, stage: .receiving, host: address?.host,
+            reason: "the answer's header fields are larger than \(HeadCollector.limit) bytes")
+        return false
     }
 
     private func receive(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
@@ -72,6 +61,7 @@ extension CurlTransfer {
     /// - Returns: Whether the transfer goes on.
     func accept(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
         response = head
+        hasResponse = true
         return tell(head, loop)
     }
 

@@ -62,6 +62,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var failure: TransferError?
     /// The final head.
     var response: HTTPResponse?
+    /// Whether the final head has come.
+    var hasResponse = false
     /// A final head that may turn out to be one of an authentication round.
     var heldHead: HTTPResponse?
     /// The request has been given to a connection so often.

@@ -12,7 +12,7 @@ final class EasyHandle {
     /// The transfer that runs on the handle; held by its loop as long as it does.
     unowned(unsafe) var transfer: CurlTransfer?
     var headers = HeaderList()
-    var head = HeadCollector()
+    let head = HeadCollector()
     var body = ByteBuffer()
     /// A small request body, kept in one place while libcurl sends it.
     var requestBody = ByteBuffer()

@@ -1,0 +1,23 @@
+#pragma once
+/// Header lines put together as they come, one call into Swift for each head instead of one a line.
+#include <stdbool.h>
+#include <stddef.h>
+
+/// The lines of a head or of trailers; zero it before use, free `bytes` after it.
+typedef struct ccurl_head {
+    char *_Nullable bytes;
+    size_t count;
+    size_t capacity;
+    /// More bytes than this are refused.
+    size_t limit;
+    /// The final head is complete: what comes now is a trailer, or the status line of another head.
+    bool is_behind;
+    void *_Nullable client;
+    /// Called when the empty line behind a head has come, or, with `is_whole` false, when the limit
+    /// is passed. Returns whether the transfer goes on.
+    bool (*_Nullable completed)(void *_Nullable client, bool is_whole);
+} ccurl_head;
+
+/// For `CURLOPT_HEADERFUNCTION`, with a `ccurl_head` for `CURLOPT_HEADERDATA`.
+size_t ccurl_collect_header(
+    char *_Nullable line, size_t size, size_t count, void *_Nullable head);
