@@ -243,7 +243,7 @@ extension Request: TransferHandler {
     private enum Rest {
         /// A handler was added since the last look.
         case serialize
-        case deliver(InlineFirst<Delivery>)
+        case deliver(InlineFirst<Delivery>, tellsCURL: Bool)
         /// The request is being tried again.
         case nothing
     }
@@ -254,12 +254,14 @@ extension Request: TransferHandler {
             guard mutable.responseHandlers[mutable.nextHandler] == nil else { return .serialize }
             defer { mutable.deliveries = InlineFirst() }
             mutable.machine.didFinish()
-            return .deliver(mutable.deliveries)
+            return .deliver(
+                mutable.deliveries, tellsCURL: mutable.observers?.curl != nil)
         }
         switch rest {
         case .nothing: return
         case .serialize: serializeNext(at: place)
-        case .deliver(let deliveries):
+        case .deliver(let deliveries, let tellsCURL):
+            if tellsCURL { tellCURL() }
             core.unregister(self)
             cleanUp()
             core.monitors?.requestDidFinish(self)

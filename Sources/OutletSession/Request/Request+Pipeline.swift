@@ -55,6 +55,7 @@ extension Request {
         } catch {
             let error = error.asSessionError { .createURLRequestFailed(error: $0) }
             core.monitors?.request(self, didFailToCreateURLRequestWithError: error)
+            tellCURL()
             fail(with: error, attempt: attempt, mayRetry: true)
             return
         }
@@ -87,6 +88,7 @@ extension Request {
         } catch {
             let error = SessionError.requestAdaptationFailed(error: error)
             core.monitors?.request(self, didFailToAdaptURLRequest: initial, withError: error)
+            tellCURL()
             fail(with: error, attempt: attempt, mayRetry: true)
         }
     }
@@ -101,13 +103,12 @@ extension Request {
             return
         }
         core.monitors?.request(self, didCreateURLRequest: request)
-        let (action, observer) = mutable.withLock { mutable in
+        let (action, observers) = mutable.withLock { mutable in
             mutable.prepared = prepared
-            return (
-                mutable.machine.didSetUp(attempt: attempt), mutable.observers?.urlRequest
-            )
+            return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
         }
-        if let observer { core.tell(observer, request) }
+        if let observer = observers?.urlRequest { core.tell(observer, request) }
+        if let observer = observers?.curl { core.tell(observer, self) }
         perform(action)
     }
 

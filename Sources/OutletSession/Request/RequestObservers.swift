@@ -24,6 +24,8 @@ final class RequestObservers: @unchecked Sendable {
     var urlRequest: Observer<HTTPRequest>?
     var task: Observer<any TransferTask>?
     var response: Judge?
+    /// Told once that the request is made, or will not be.
+    var curl: Observer<Request>?
 
     var uploadProgress: Observer<TransferProgress>?
     var downloadProgress: Observer<TransferProgress>?
@@ -43,6 +45,12 @@ final class RequestObservers: @unchecked Sendable {
             if let (observer, progress) = upload { core.tell(observer, progress) }
             if let (observer, progress) = download { core.tell(observer, progress) }
         }
+    }
+
+    /// Who is to be told that the request was made; the cURL command is told once.
+    func takeMade() -> (urlRequest: Observer<HTTPRequest>?, curl: Observer<Request>?) {
+        defer { curl = nil }
+        return (urlRequest, curl)
     }
 
     /// Takes what the transport has counted; says whom to tell.

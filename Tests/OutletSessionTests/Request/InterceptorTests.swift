@@ -152,4 +152,31 @@ private struct Refused: Error {}
         #expect(await request.serializingString().response.value == "x")
         #expect(transport.requests.map { $0.headers["X-Attempt"] } == ["1", "2"])
     }
+
+    @Test func `those added to a request come after the session's and the call's`() async {
+        let order = Events<String>()
+        func named(_ name: String) -> Interceptor {
+            Interceptor(
+                adaptHandler: { request, _, completion in
+                    order.append("adapt \(name)")
+                    completion(.success(request))
+                },
+                retryHandler: { _, _, _, completion in
+                    order.append("retry \(name)")
+                    completion(.doNotRetry)
+                })
+        }
+        let session = Session(
+            transport: StubTransport { _ in .status(500) }, interceptor: named("session"))
+        let request = session.request(address, interceptor: named("call")).validate()
+            .interceptor(named("added"))
+            .adapt(using: named("adapter"))
+            .retry(using: named("retrier"))
+        _ = await request.serializingUnserialized().response
+        #expect(
+            order.values == [
+                "adapt session", "adapt call", "adapt added", "adapt adapter",
+                "retry session", "retry call", "retry added", "retry retrier",
+            ])
+    }
 }

@@ -1,0 +1,29 @@
+extension Request {
+    /// Adds an interceptor behind the session's and the request's own; before the start.
+    @discardableResult
+    public func interceptor(_ interceptor: any RequestInterceptor) -> Self {
+        add(adapters: [interceptor], retriers: [interceptor])
+    }
+
+    /// Adds an adapter behind the session's and the request's own; before the start.
+    @discardableResult
+    public func adapt(using adapter: any RequestAdapter) -> Self {
+        add(adapters: [adapter], retriers: [])
+    }
+
+    /// Adds a retrier behind the session's and the request's own; before the start.
+    @discardableResult
+    public func retry(using retrier: any RequestRetrier) -> Self {
+        add(adapters: [], retriers: [retrier])
+    }
+
+    private func add(adapters: [any RequestAdapter], retriers: [any RequestRetrier]) -> Self {
+        mutable.withLock { mutable in
+            let own = mutable.interceptor
+            mutable.interceptor = Interceptor(
+                adapters: (own.map { [$0] } ?? []) + adapters,
+                retriers: (own.map { [$0] } ?? []) + retriers)
+        }
+        return self
+    }
+}
