@@ -42,6 +42,7 @@ private final class AnsweredTask: TransferTask {
     private struct State {
         var step = Step.head
         var isSuspended = true
+        var delivery: BodyDelivery
         /// Dropped at the end: nothing is told twice.
         var handler: (any TransferHandler)?
     }
@@ -50,7 +51,7 @@ private final class AnsweredTask: TransferTask {
     init(_ answer: RequestHandle.Answer, job: TransferJob, handler: any TransferHandler) {
         self.answer = answer
         self.job = job
-        state = Lock(State(handler: handler))
+        state = Lock(State(delivery: job.delivery, handler: handler))
     }
 
     func cancel() { queue.async { self.finish(.cancelled) } }
@@ -73,7 +74,7 @@ private final class AnsweredTask: TransferTask {
             switch step {
             case .head: decision = handler.transfer(self, didReceive: head, turn: turn)
             case .body:
-                if case .chunks = job.delivery {
+                if case .chunks = state.withLock({ $0.delivery }) {
                     decision = answer.body.withUnsafeBytes {
                         handler.transfer(self, didReceive: $0, turn: turn)
                     }
@@ -83,6 +84,7 @@ private final class AnsweredTask: TransferTask {
             turn.end()
             switch decision {
             case .proceed: break
+            case .deliver(let delivery): state.withLock { $0.delivery = delivery }
             case .pause: suspend()
             case .cancel: finish(.cancelled)
             }
@@ -106,7 +108,7 @@ private final class AnsweredTask: TransferTask {
         }
         guard let handler else { return }
         var result = TransferResult(response: head, error: error)
-        switch job.delivery {
+        switch state.withLock({ $0.delivery }) {
         case .collect where !answer.body.isEmpty: result.body = Data(answer.body)
         case .file(let path, let offset) where error == nil:
             result.error = write(to: path, at: offset)
@@ -119,9 +121,12 @@ private final class AnsweredTask: TransferTask {
 
     private func write(to path: String, at offset: Int64) -> TransferError? {
         do {
-            var content = offset > 0 ? try Data(contentsOf: URL(filePath: path)) : Data()
-            content = content.prefix(Int(clamping: offset)) + answer.body
-            try content.write(to: URL(filePath: path))
+            var content = Data()
+            // Only a part is added to what is there.
+            if answer.status == 206, offset > 0 {
+                content = try Data(contentsOf: URL(filePath: path)).prefix(Int(clamping: offset))
+            }
+            try (content + answer.body).write(to: URL(filePath: path))
             return nil
         } catch {
             return TransferError(
