@@ -134,6 +134,7 @@ import Testing
         #expect(
             host.failures.map(\.path) == ["\(folder.path)/z-second-swift.so"])
         #expect(try host.call("dev.outlet.pacer.delay_ms", [2]) == .int(400))
+        #expect(host.plugins.map(\.straySymbols.count) == [0, 0])
     }
 
     @Test func `what a plugin says of itself can be read`() throws {

@@ -42,7 +42,6 @@ private final class AnsweredTask: TransferTask {
     private struct State {
         var step = Step.head
         var isSuspended = true
-        /// Where the body goes; the handler may say otherwise once it has the head.
         var delivery: BodyDelivery
         /// Dropped at the end: nothing is told twice.
         var handler: (any TransferHandler)?
@@ -103,13 +102,13 @@ private final class AnsweredTask: TransferTask {
     }
 
     private func finish(_ error: TransferError?) {
-        let (handler, delivery) = state.withLock { state in
+        let handler = state.withLock { state -> (any TransferHandler)? in
             defer { state.handler = nil }
-            return (state.handler, state.delivery)
+            return state.handler
         }
         guard let handler else { return }
         var result = TransferResult(response: head, error: error)
-        switch delivery {
+        switch state.withLock({ $0.delivery }) {
         case .collect where !answer.body.isEmpty: result.body = Data(answer.body)
         case .file(let path, let offset) where error == nil:
             result.error = write(to: path, at: offset)
@@ -122,9 +121,12 @@ private final class AnsweredTask: TransferTask {
 
     private func write(to path: String, at offset: Int64) -> TransferError? {
         do {
-            var content = offset > 0 ? try Data(contentsOf: URL(filePath: path)) : Data()
-            content = content.prefix(Int(clamping: offset)) + answer.body
-            try content.write(to: URL(filePath: path))
+            var content = Data()
+            // Only a part is added to what is there.
+            if answer.status == 206, offset > 0 {
+                content = try Data(contentsOf: URL(filePath: path)).prefix(Int(clamping: offset))
+            }
+            try (content + answer.body).write(to: URL(filePath: path))
             return nil
         } catch {
             return TransferError(

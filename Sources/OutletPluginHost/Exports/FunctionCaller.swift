@@ -17,15 +17,14 @@ final class FunctionCaller: Sendable {
         _ export: PluginExport, _ values: [PluginValue]
     ) throws(PluginCallError) -> PluginValue {
         let parameters = export.signature.parameters
-        let declaration = declaration(export)
         guard values.count == parameters.count else {
-            throw .wrongCount(declaration: declaration, given: values.count)
+            throw .wrongCount(declaration: declaration(export), given: values.count)
         }
         var converted: [PluginValue] = []
         for (index, (value, kind)) in zip(values, parameters).enumerated() {
             guard let fitting = value.converted(to: kind) else {
                 throw .wrongType(
-                    declaration: declaration, position: index + 1, wanted: kind.name,
+                    declaration: declaration(export), position: index + 1, wanted: kind.name,
                     given: "it is \(value.kind), \(String(reflecting: value.description))")
             }
             converted.append(fitting)
@@ -38,15 +37,14 @@ final class FunctionCaller: Sendable {
         _ export: PluginExport, parsing texts: [String]
     ) throws(PluginCallError) -> PluginValue {
         let parameters = export.signature.parameters
-        let declaration = declaration(export)
         guard texts.count == parameters.count else {
-            throw .wrongCount(declaration: declaration, given: texts.count)
+            throw .wrongCount(declaration: declaration(export), given: texts.count)
         }
         var values: [PluginValue] = []
         for (index, (text, kind)) in zip(texts, parameters).enumerated() {
             guard let value = PluginValue(parsing: text, as: kind) else {
                 throw .wrongType(
-                    declaration: declaration, position: index + 1, wanted: kind.name,
+                    declaration: declaration(export), position: index + 1, wanted: kind.name,
                     given: String(reflecting: text))
             }
             values.append(value)

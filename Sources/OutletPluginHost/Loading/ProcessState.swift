@@ -3,7 +3,8 @@ import Glibc
 /// What a library should leave alone when it is loaded, and what some runtimes change.
 ///
 /// Taken before a plugin's code runs for the first time and compared after it; what differs is put
-/// back. One library is loaded at a time; what other threads change meanwhile is blamed on it.
+/// back. One library is loaded at a time. The handler of a signal counts only if it lies in a file
+/// that was not mapped before: other threads of the host may set theirs meanwhile.
 struct ProcessState {
     private static let names: [Int32: String] = [
         SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL",
@@ -13,6 +14,7 @@ struct ProcessState {
     ]
 
     private let dispositions: [Int32: Disposition]
+    private let mappedFiles: Set<String>
     private let directory: String
     private let locale: String
     private let umask: String
@@ -22,6 +24,7 @@ struct ProcessState {
         var dispositions: [Int32: Disposition] = [:]
         for signal in Int32(1)...64 { dispositions[signal] = Disposition(of: signal) }
         self.dispositions = dispositions
+        mappedFiles = Set(MappedFile.all().map(\.path))
         directory = ProcessState.currentDirectory
         locale = ProcessState.currentLocale
         umask = ProcessState.currentUmask
@@ -32,8 +35,13 @@ struct ProcessState {
     /// - Returns: What did, one fact each.
     func restore() -> [String] {
         var changes: [String] = []
-        for (signal, before) in dispositions.sorted(by: { $0.key < $1.key })
-        where Disposition(of: signal) != before {
+        let changed = dispositions.sorted { $0.key < $1.key }.compactMap { signal, before in
+            Disposition(of: signal).flatMap { $0 == before ? nil : (signal, before, $0) }
+        }
+        let newFiles =
+            changed.isEmpty ? [] : MappedFile.all().filter { !mappedFiles.contains($0.path) }
+        for (signal, before, after) in changed
+        where newFiles.contains(where: { $0.range.contains(after.handler) }) {
             before.restore(signal)
             changes.append("the handler of \(ProcessState.names[signal] ?? "signal \(signal)")")
         }
@@ -64,16 +72,8 @@ struct ProcessState {
 
     /// The umask in octal, read without setting it, which other threads would notice.
     private static var currentUmask: String {
-        guard let file = fopen("/proc/self/status", "re") else { return "" }
-        defer { fclose(file) }
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { buffer in
-            while let line = fgets(buffer.baseAddress, 512, file) {
-                let text = String(cString: line)
-                guard text.hasPrefix("Umask:") else { continue }
-                return String(text.dropFirst(6).filter { "01234567".contains($0) })
-            }
-            return ""
-        }
+        let line = linesOfFile("/proc/self/status").first { $0.hasPrefix("Umask:") }
+        return line.map { $0.filter { "01234567".contains($0) } } ?? ""
     }
 }
 
@@ -93,16 +93,55 @@ private struct Disposition: Equatable {
         sigaction(signal, &action, nil)
     }
 
+    /// The handler's address; 0 and 1 for the default and for ignoring.
+    var handler: UInt { withUnsafeBytes(of: action) { $0.loadUnaligned(as: UInt.self) } }
+
     /// Handler, flags and the kernel's 64 signals; the rest of the mask is never written.
     private var facts: [UInt64] {
         withUnsafeBytes(of: action) { bytes in
             let mask = MemoryLayout<sigaction>.offset(of: \.sa_mask) ?? 0
             return [
-                bytes.loadUnaligned(as: UInt64.self), UInt64(UInt32(bitPattern: action.sa_flags)),
+                UInt64(handler), UInt64(UInt32(bitPattern: action.sa_flags)),
                 bytes.loadUnaligned(fromByteOffset: mask, as: UInt64.self),
             ]
         }
     }
 
     static func == (a: Disposition, b: Disposition) -> Bool { a.facts == b.facts }
+}
+
+/// A part of a file in this process's memory (proc(5), `/proc/pid/maps`).
+private struct MappedFile {
+    let range: Range<UInt>
+    let path: String
+
+    static func all() -> [MappedFile] {
+        linesOfFile("/proc/self/maps").compactMap { line in
+            guard let slash = line.firstIndex(of: "/"), let dash = line.firstIndex(of: "-"),
+                let start = UInt(line[..<dash], radix: 16),
+                let end = UInt(line[line.index(after: dash)...].prefix { $0 != " " }, radix: 16),
+                start < end
+            else { return nil }
+            return MappedFile(range: start..<end, path: String(line[slash...]))
+        }
+    }
+}
+
+/// The lines of a file that the kernel makes up while it is read; none when it cannot be read.
+private func linesOfFile(_ path: String) -> [Substring] {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return [] }
+    defer { close(file) }
+    var bytes: [UInt8] = []
+    var got = 0
+    repeat {
+        let part = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
+            repeat {
+                got = read(file, buffer.baseAddress, buffer.count)
+            } while got < 0 && errno == EINTR
+            count = max(got, 0)
+        }
+        bytes += part
+    } while got > 0
+    return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
 }
