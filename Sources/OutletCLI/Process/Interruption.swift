@@ -4,32 +4,44 @@ import Synchronization
 
 /// Turns the first SIGINT or SIGTERM into a cancellation, and a second one into an end at once.
 final class Interruption: Sendable {
-    private let received = Mutex<Int32?>(nil)
+    private struct State {
+        var received: Int32?
+        var cancel: (@Sendable () -> Void)?
+    }
+    private let state = Mutex(State())
 
     /// Runs work that a signal may cancel.
     ///
     /// - Returns: What the work answers, or the code of the signal that came meanwhile.
     static func run(_ work: @escaping @Sendable () async -> ExitCode) async -> ExitCode {
         let interruption = Interruption()
+        // Before the work begins: a signal that comes with its first output is not lost.
+        let source = SignalPipe.open([SIGINT, SIGTERM]) { interruption.receive($0) }
         let task = Task(operation: work)
-        let source = SignalPipe.open([SIGINT, SIGTERM]) { number in
-            if interruption.receive(number) {
-                task.cancel()
-            } else {
-                _exit(ExitCode(signal: number).rawValue)
-            }
-        }
+        interruption.onSignal { task.cancel() }
         let code = await task.value
         source?.cancel()
-        return interruption.received.withLock { $0 }.map(ExitCode.init(signal:)) ?? code
+        return interruption.state.withLock { $0.received }.map(ExitCode.init(signal:)) ?? code
     }
 
-    /// Notes a signal; whether it is the first.
-    private func receive(_ number: Int32) -> Bool {
-        received.withLock { received in
-            defer { received = received ?? number }
-            return received == nil
+    /// Cancels at the first signal, ends the process at the second.
+    private func receive(_ number: Int32) {
+        let (isFirst, cancel) = state.withLock { state in
+            let isFirst = state.received == nil
+            if isFirst { state.received = number }
+            return (isFirst, state.cancel)
         }
+        guard isFirst else { _exit(ExitCode(signal: number).rawValue) }
+        cancel?()
+    }
+
+    /// What to do at the first signal; done at once if it came already.
+    private func onSignal(_ cancel: @escaping @Sendable () -> Void) {
+        let isLate = state.withLock { state in
+            state.cancel = cancel
+            return state.received != nil
+        }
+        if isLate { cancel() }
     }
 }
 
