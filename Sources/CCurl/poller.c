@@ -51,7 +51,11 @@ void ccurl_prepare_thread(const char *name) {
 
 static _Thread_local const ccurl_poller *current;
 
-void ccurl_poller_enter(ccurl_poller *poller) { current = poller; }
+const ccurl_poller *ccurl_poller_enter(const ccurl_poller *poller) {
+    const ccurl_poller *before = current;
+    current = poller;
+    return before;
+}
 
 bool ccurl_poller_is_current(const ccurl_poller *poller) { return current == poller; }
 
@@ -142,7 +146,9 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
     ccurl_poller *poller = client;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     if (fd < 0) {
-        poller->socket_error = errno;
+        // Only what is short is worth telling: a machine without IPv6 fails here all day.
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            poller->socket_error = errno;
         return CURL_SOCKET_BAD;
     }
     struct slot *slot = slot_of(poller, fd);

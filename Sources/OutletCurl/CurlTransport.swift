@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 public import OutletSession
 
@@ -27,10 +28,9 @@ public final class CurlTransport: Transport {
     }
 
     deinit {
-        loops.withLock { loops in
-            loops.data?.post(.drain)
-            loops.bulk?.post(.drain)
-        }
+        let (data, bulk) = loops.withLock { ($0.data, $0.bulk) }
+        data?.close(.drain)
+        bulk?.close(.drain)
     }
 
     /// Begins one transfer and returns at once.
@@ -38,11 +38,33 @@ public final class CurlTransport: Transport {
     /// A transfer that cannot begin at all (the transport is shut down, no thread can be started)
     /// finishes before this returns, on the caller's thread.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        let patience = settings.patience(of: job.request)
+        begin(job, handler) { loop, transfer in loop.post(.start(transfer)) }
+    }
+
+    /// Carries one transfer and returns when it is over; for scripts and programs that do one thing.
+    ///
+    /// As long as the transport has no thread of its own, the transfer runs on this one, and none is
+    /// started.
+    ///
+    /// Thread: any but the transport's own, that is, not from a handler.
+    @available(*, noasync, message: "this blocks its thread; use a session, or start(_:handler:)")
+    public func perform(_ job: TransferJob) -> TransferResult {
+        let waiter = Waiter()
+        _ = begin(job, waiter) { loop, transfer in
+            loop.post(.start(transfer), drivingUntilEndOf: transfer)
+        }
+        return waiter.wait()
+    }
+
+    private func begin(
+        _ job: TransferJob, _ handler: any TransferHandler,
+        post: (EventLoop, CurlTransfer) -> Bool
+    ) -> CurlTransfer {
         do throws(TransferError) {
             let loop = try loop(isBulk: job.isBulk)
-            let transfer = CurlTransfer(job, handler: handler, loop: loop, patience: patience)
-            if !loop.post(.start(transfer)) { Self.refuse(transfer, .transportClosed) }
+            let transfer = CurlTransfer(
+                job, handler: handler, loop: loop, patience: settings.patience(of: job.request))
+            if !post(loop, transfer) { Self.refuse(transfer, .transportClosed) }
             return transfer
         } catch {
             let transfer = CurlTransfer(job, handler: handler, loop: nil, patience: nil)
@@ -69,19 +91,46 @@ public final class CurlTransport: Transport {
                 loops.shared = shared
             }
             let loop = try EventLoop(settings, shared: shared)
-            try loop.start()
             if isBulk { loops.bulk = loop } else { loops.data = loop }
             return loop
         }
     }
 
+    /// Runs tasks on the transport's own thread: `withTaskExecutorPreference(transport.taskExecutor)`.
+    ///
+    /// A task that awaits one transfer after another then changes threads no more, which halves its
+    /// latency. Such tasks must not block: all transfers wait for them.
+    public var taskExecutor: (any TaskExecutor)? {
+        do throws(TransferError) {
+            return try loop(isBulk: false).executor
+        } catch {
+            return nil
+        }
+    }
+
     /// Cancels all transfers and frees what the transport holds; it starts no more.
     public func shutDown() {
-        let ended = loops.withLock { loops in
+        let (data, bulk) = loops.withLock { loops in
             defer { loops = Loops(isClosed: true) }
             return (loops.data, loops.bulk)
         }
-        ended.0?.post(.shutDown)
-        ended.1?.post(.shutDown)
+        data?.close(.shutDown)
+        bulk?.close(.shutDown)
+    }
+}
+
+/// Waits for the end of one transfer.
+private final class Waiter: TransferHandler {
+    private let end = DispatchSemaphore(value: 0)
+    private let result = Lock<TransferResult?>(nil)
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        self.result.withLock { $0 = result }
+        end.signal()
+    }
+
+    func wait() -> TransferResult {
+        end.wait()
+        return result.withLock { $0.take() } ?? TransferResult(error: .transportClosed)
     }
 }

@@ -48,7 +48,7 @@ import Testing
             .request, .send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"), .respond(body: "x"))
         let probe = Probe()
         let job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL)))
-        let result = try await CurlTransport.test().perform(job, probe: probe)
+        let result = try await CurlTransport.test().carry(job, probe: probe)
         #expect(probe.heads.map(\.statusCode) == [103, 200])
         #expect(probe.heads[0].headers["link"] == "</a>")
         #expect(result.response?.statusCode == 200)
@@ -89,7 +89,7 @@ import Testing
             delivery: .chunks)
         job.reportsProgress = true
         let probe = Probe()
-        let result = try await CurlTransport.test().perform(job, probe: probe)
+        let result = try await CurlTransport.test().carry(job, probe: probe)
         #expect(result.error == nil)
         #expect(result.body == nil)
         #expect(probe.received(LoopbackServer.bytes(100_000)))
@@ -104,7 +104,7 @@ import Testing
         let job = TransferJob(
             request: HTTPRequest(url: URL(string: "\(server.baseURL)/bytes/20")),
             delivery: .file(path: directory.path("out"), offset: 0))
-        let result = try await CurlTransport.test().perform(job)
+        let result = try await CurlTransport.test().carry(job)
         #expect(result.error == nil)
         #expect(try directory.read("out") == LoopbackServer.bytes(20))
     }
@@ -118,9 +118,9 @@ import Testing
         let job = TransferJob(
             request: HTTPRequest(url: URL(string: server.baseURL)),
             delivery: .file(path: directory.path("out"), offset: 4))
-        _ = try await CurlTransport.test().perform(job)
+        _ = try await CurlTransport.test().carry(job)
         #expect(try directory.read("out") == Array("0123new".utf8))
-        _ = try await CurlTransport.test().perform(job)
+        _ = try await CurlTransport.test().carry(job)
         #expect(try directory.read("out") == Array("new".utf8))
     }
 
@@ -130,7 +130,7 @@ import Testing
         let job = TransferJob(
             request: HTTPRequest(url: URL(string: server.baseURL)),
             delivery: .file(path: directory.path("out"), offset: 0))
-        #expect(try await CurlTransport.test().perform(job).error == nil)
+        #expect(try await CurlTransport.test().carry(job).error == nil)
         #expect(try directory.read("out").isEmpty)
     }
 
@@ -143,7 +143,7 @@ import Testing
             let job = TransferJob(
                 request: HTTPRequest(url: URL(string: server.baseURL)),
                 delivery: .file(path: path, offset: 0))
-            let error = try await CurlTransport.test().perform(job).error
+            let error = try await CurlTransport.test().carry(job).error
             #expect(error?.code == code)
             #expect(error?.reason.contains(path) == true)
         }

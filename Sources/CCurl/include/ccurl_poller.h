@@ -34,13 +34,16 @@ int64_t ccurl_poller_timer(const ccurl_poller *_Nonnull poller);
 /// Ends a wait. Any thread.
 void ccurl_poller_wake(ccurl_poller *_Nonnull poller);
 
-/// errno of the last socket that could not be opened, and forgets it; 0 when none failed.
+/// errno of the last socket that could not be opened for want of descriptors or memory, and
+/// forgets it; 0 when none failed.
 int ccurl_poller_take_socket_error(ccurl_poller *_Nonnull poller);
 
 /// Names the calling thread and blocks all signals in it: they are for the program's own threads.
 void ccurl_prepare_thread(const char *_Nonnull name);
 /// Makes the calling thread the one that runs `poller`, or, given NULL, that runs none.
-void ccurl_poller_enter(ccurl_poller *_Nullable poller);
+///
+/// Returns what it ran before, to be entered again afterwards.
+const ccurl_poller *_Nullable ccurl_poller_enter(const ccurl_poller *_Nullable poller);
 /// Whether the calling thread is the one that runs `poller`.
 bool ccurl_poller_is_current(const ccurl_poller *_Nonnull poller);
 

@@ -2,13 +2,13 @@ import CCurl
 import Glibc
 import OutletSession
 
-/// One thread, one multi handle, and all transfers that run on them.
+/// One multi handle, the thread that drives it, and all transfers that run on them.
 ///
 /// A turn of the loop: take the messages, let libcurl work on its timer, hand over what finished,
 /// give the handlers' work to their queues, wait.
 final class EventLoop: @unchecked Sendable {
-    // because all but the mailbox, the poller's wake and the constants is touched by the loop's
-    // thread alone, from `run()` on; before that by whoever makes the loop.
+    // because all but the mailbox, the poller's wake and the constants is touched by one thread at
+    // a time: the driver, and the mailbox says who that is.
 
     let settings: TransportSettings
     let turn = TransportTurn()
@@ -16,6 +16,8 @@ final class EventLoop: @unchecked Sendable {
     private(set) var now: Int64
 
     private let mailbox = Mailbox()
+    /// Runs Swift tasks on the loop's thread.
+    let executor = LoopExecutor()
     let poller: OpaquePointer
     let multi: UnsafeMutableRawPointer
     let shared: SharedState
@@ -34,6 +36,7 @@ final class EventLoop: @unchecked Sendable {
     /// Transfers that were suspended before they had a place, by identifier.
     var held: [UInt64: CurlTransfer] = [:]
     var isDraining = false
+    private var isCleanedUp = false
     /// No more transfers start.
     var isShutDown = false
 
@@ -59,6 +62,7 @@ final class EventLoop: @unchecked Sendable {
         admission = AdmissionQueue(
             limitPerOrigin: settings.configuration.httpMaximumConnectionsPerHost,
             limit: settings.configuration.maximumConnections)
+        executor.belongs(to: self)
         ccurl_poller_attach(poller, multi)
         // Unset, libcurl keeps four idle connections for each handle in use, and so closes most of
         // them as soon as a burst is over.
@@ -67,33 +71,17 @@ final class EventLoop: @unchecked Sendable {
     }
 
     deinit {
+        if !isCleanedUp {
+            pool.drain()
+            curl_multi_cleanup(multi)
+        }
         // A sender may still have been about to wake the loop, so the poller goes last.
         ccurl_poller_destroy(poller)
     }
 
     // MARK: Any thread
 
-    /// Starts the loop's thread, which keeps the loop alive until it ends.
-    func start() throws(TransferError) {
-        var thread = pthread_t()
-        let box = Unmanaged.passRetained(self)
-        let code = pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument else { return nil }
-                Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            }, box.toOpaque())
-        guard code == 0 else {
-            box.release()
-            throw TransferError(
-                code: .unknown,
-                reason: "the transport's thread cannot start: \(String(cString: strerror(code)))")
-        }
-        pthread_detach(thread)
-    }
-
-    /// Leaves a message for the loop.
+    /// Leaves a message for the loop, and starts its thread if nobody drives it.
     ///
     /// - Returns: False when the loop has ended.
     @discardableResult
@@ -108,23 +96,102 @@ final class EventLoop: @unchecked Sendable {
         case .wake:
             ccurl_poller_wake(poller)
             return true
+        case .drive:
+            startThread()
+            return true
         case .closed: return false
         }
     }
 
-    // MARK: The loop's thread
+    /// Leaves a message, and drives the loop on this thread until the transfer is over, unless
+    /// somebody drives it already.
+    ///
+    /// - Returns: False when the loop has ended.
+    func post(_ message: LoopMessage, drivingUntilEndOf transfer: CurlTransfer) -> Bool {
+        guard !ccurl_poller_is_current(poller) else { return post(message) }
+        switch mailbox.post(message) {
+        case .accepted: return true
+        case .wake:
+            ccurl_poller_wake(poller)
+            return true
+        case .drive:
+            drive { transfer.phase == .finished }
+            return true
+        case .closed: return false
+        }
+    }
 
-    private func run() {
-        ccurl_prepare_thread("outlet-loop")
-        ccurl_poller_enter(poller)
+    /// Ends a loop that has nothing to do; on this thread if nobody drives it.
+    func close(_ message: LoopMessage) {
+        switch mailbox.post(message) {
+        case .accepted, .closed: return
+        case .wake: ccurl_poller_wake(poller)
+        case .drive: drive { false }
+        }
+    }
+
+    private func startThread() {
+        var thread = pthread_t()
+        // The thread keeps the loop alive until it ends.
+        let box = Unmanaged.passRetained(self)
+        let code = pthread_create(
+            &thread, nil,
+            { argument in
+                guard let argument else { return nil }
+                ccurl_prepare_thread("outlet-loop")
+                Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue().drive { false }
+                return nil
+            }, box.toOpaque())
+        guard code != 0 else {
+            pthread_detach(thread)
+            return
+        }
+        box.release()
+        abandon(
+            TransferError(
+                code: .unknown,
+                reason: "the transport's thread cannot start: \(String(cString: strerror(code)))"))
+    }
+
+    // MARK: The driver's thread
+
+    /// Runs the loop until it is over, or until `isEnough` and somebody else can go on.
+    private func drive(until isEnough: () -> Bool) {
+        let before = ccurl_poller_enter(poller)
+        defer { _ = ccurl_poller_enter(before) }
         repeat {
             wait()
             step()
+            if isEnough() { return handOver() }
         } while !isOver
         // The handles first: the multi handle closes the connections they used.
         pool.drain()
         addresses = AddressCache()
         curl_multi_cleanup(multi)
+        isCleanedUp = true
+    }
+
+    /// Leaves the loop to itself when it has nothing to do, else to a thread of its own.
+    private func handOver() {
+        let isIdle = active.isEmpty && held.isEmpty && own.isEmpty
+        if !isIdle || !mailbox.park() { startThread() }
+    }
+
+    /// Fails what has come to a loop that cannot be driven.
+    private func abandon(_ error: TransferError) {
+        repeat {
+            mailbox.take(into: &messages)
+            for message in messages {
+                switch message {
+                case .start(let transfer): fail(transfer, error)
+                case .run(let job): LoopExecutor.runElsewhere(job)
+                default: break
+                }
+            }
+            messages = []
+            while let transfer = active.last { end(transfer, error) }
+        } while !mailbox.park()
+        turn.end()
     }
 
     private var isOver: Bool {
@@ -152,13 +219,14 @@ final class EventLoop: @unchecked Sendable {
         // A transfer that libcurl has just been given, or has just sent, wants to be looked at
         // again at once; that needs no system call. Bounded, so that sockets have their turn.
         var rounds = 0
+        var isTimer = false
         repeat {
             swap(&messages, &own)
             handleMessages()
-            guard ccurl_poller_fire_timer(poller, now) else { break }
-            collect()
+            isTimer = ccurl_poller_fire_timer(poller, now)
+            if isTimer { collect() }
             rounds += 1
-        } while rounds < 8
+        } while rounds < 8 && (isTimer || !own.isEmpty)
         expire()
         turn.end()
     }
@@ -189,6 +257,7 @@ final class EventLoop: @unchecked Sendable {
         case .suspend(let transfer): suspend(transfer)
         case .resume(let transfer): resume(transfer)
         case .reportProgress(let transfer): reportProgress(of: transfer)
+        case .run(let job): job.runSynchronously(on: executor.asUnownedTaskExecutor())
         case .drain: isDraining = true
         case .shutDown: shutDown()
         }

@@ -7,29 +7,37 @@ enum LoopMessage {
     case suspend(CurlTransfer)
     case resume(CurlTransfer)
     case reportProgress(CurlTransfer)
+    /// A piece of a Swift task wants to run on the loop's thread.
+    case run(UnownedJob)
     /// No more will come; the loop ends when it has nothing left to do.
     case drain
     /// All transfers end now, then the loop does.
     case shutDown
 }
 
-/// The way into a loop: messages from any thread, taken in batches by the loop's own.
+/// The way into a loop: messages from any thread, taken in batches by the one that drives it.
 ///
-/// The sender of a message wakes the loop only when it sleeps, so that a burst of a thousand
-/// requests costs one wake.
+/// The sender of a message wakes the driver only when it sleeps, so that a burst of a thousand
+/// requests costs one wake. A loop that nobody drives is parked; whoever sends it a message sees
+/// to it that somebody does.
 final class Mailbox: Sendable {
+    private enum Driver {
+        case none, awake, asleep, over
+    }
+
     private struct State {
         var messages: [LoopMessage] = []
-        var isAsleep = false
-        var isClosed = false
+        var driver = Driver.none
     }
 
     /// What became of a message.
     enum Reply {
-        /// Taken; the loop sees it by itself.
+        /// Taken; the driver sees it by itself.
         case accepted
-        /// Taken, and the loop has to be woken.
+        /// Taken, and the driver has to be woken.
         case wake
+        /// Taken, and the sender has to find the loop a driver: it is the sender's until then.
+        case drive
         /// Refused: the loop has ended.
         case closed
     }
@@ -39,37 +47,57 @@ final class Mailbox: Sendable {
     /// Adds a message.
     func post(_ message: LoopMessage) -> Reply {
         state.withLock { state in
-            guard !state.isClosed else { return .closed }
-            state.messages.append(message)
-            guard state.isAsleep else { return .accepted }
-            state.isAsleep = false
-            return .wake
+            switch state.driver {
+            case .over: return .closed
+            case .awake:
+                state.messages.append(message)
+                return .accepted
+            case .asleep:
+                state.messages.append(message)
+                state.driver = .awake
+                return .wake
+            case .none:
+                state.messages.append(message)
+                state.driver = .awake
+                return .drive
+            }
         }
     }
 
     /// Takes all messages in exchange for an empty array, whose capacity is used again.
     func take(into messages: inout [LoopMessage]) {
         state.withLock { state in
-            state.isAsleep = false
+            state.driver = .awake
             swap(&state.messages, &messages)
         }
     }
 
-    /// Says that the loop is about to sleep.
+    /// Says that the driver is about to sleep.
     ///
     /// - Returns: Whether it may; not when a message has come in between.
     func fallAsleep() -> Bool {
-        state.withLock { state in
-            state.isAsleep = state.messages.isEmpty
-            return state.isAsleep
-        }
+        leave(.asleep)
     }
 
-    /// Refuses messages from here on, if none is waiting.
+    /// Says that the driver stops driving.
+    ///
+    /// - Returns: Whether it may; not when a message has come in between.
+    func park() -> Bool {
+        leave(.none)
+    }
+
+    /// Refuses messages from here on.
+    ///
+    /// - Returns: False, and nothing changes, when a message has come in between.
     func close() -> Bool {
+        leave(.over)
+    }
+
+    private func leave(_ driver: Driver) -> Bool {
         state.withLock { state in
-            state.isClosed = state.messages.isEmpty
-            return state.isClosed
+            guard state.messages.isEmpty else { return false }
+            state.driver = driver
+            return true
         }
     }
 }

@@ -71,11 +71,11 @@ final class Probe: TransferHandler {
 extension CurlTransport {
     /// Carries one request and waits for its end.
     func perform(_ request: HTTPRequest) async throws -> TransferResult {
-        try await perform(TransferJob(request: request))
+        try await carry(TransferJob(request: request))
     }
 
     /// Carries one job and waits for its end.
-    func perform(_ job: TransferJob, probe: Probe = Probe()) async throws -> TransferResult {
+    func carry(_ job: TransferJob, probe: Probe = Probe()) async throws -> TransferResult {
         _ = start(job, handler: probe)
         return try await probe.end.value()
     }

@@ -1,0 +1,112 @@
+import FoundationEssentials
+import Glibc
+import OutletCurl
+import OutletHTTP
+import OutletSession
+import OutletTestServer
+import OutletTestSupport
+import Synchronization
+import Testing
+
+@Suite struct `A blocking transfer` {
+    private func perform(_ transport: CurlTransport, _ job: TransferJob) -> TransferResult {
+        transport.perform(job)
+    }
+
+    private func job(_ url: String, _ method: HTTPMethod = .get) -> TransferJob {
+        TransferJob(request: HTTPRequest(url: URL(string: url), method: method))
+    }
+
+    @Test func `brings the result`() throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        for _ in 0..<3 {
+            let result = perform(transport, job("\(server.baseURL)/bytes/100"))
+            #expect(result.error == nil)
+            #expect(result.body.map { Array($0) } == LoopbackServer.bytes(100))
+        }
+    }
+
+    @Test func `uses connections again`() throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        #expect(!perform(transport, job("\(server.baseURL)/get")).metrics.isReusedConnection)
+        #expect(perform(transport, job("\(server.baseURL)/get")).metrics.isReusedConnection)
+    }
+
+    @Test func `fails as others do`() throws {
+        let transport = CurlTransport.test()
+        let error = perform(transport, job("http://127.0.0.1:\(try freePort())/")).error
+        #expect(error?.code == .cannotConnectToHost)
+        transport.shutDown()
+        #expect(perform(transport, job("http://127.0.0.1/")).error?.code == .transportClosed)
+    }
+
+    @Test func `gets along with transfers that do not block`() async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "held"))
+        let quick = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let probe = Probe()
+        _ = transport.start(job(server.baseURL), handler: probe)
+        #expect(perform(transport, job("\(quick.baseURL)/get")).error == nil)
+        gate.open()
+        #expect(try await probe.end.value().text == "held")
+        #expect(perform(transport, job("\(quick.baseURL)/get")).error == nil)
+        // And the other way round: what begins while a thread is blocked is not left lying.
+        let results = await withTaskGroup(of: Bool.self) { group in
+            for index in 0..<40 {
+                group.addTask {
+                    let url = "\(quick.baseURL)/bytes/\(index)"
+                    if index % 2 == 0 { return perform(transport, job(url)).error == nil }
+                    return (try? await transport.get(url))?.error == nil
+                }
+            }
+            return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+        }
+        #expect(results == 40)
+    }
+
+    @Test func `closes its connections when its transport goes`() async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
+        #expect(perform(CurlTransport.test(), job(server.baseURL)).text == "x")
+        try await server.endings.values(1)
+    }
+}
+
+@Suite struct `The transport's thread as a task executor` {
+    @Test func `runs tasks where their transfers run`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let threads = Mutex<Set<UInt>>([])
+        let note: @Sendable () -> Void = {
+            threads.withLock { _ = $0.insert(UInt(pthread_self())) }
+        }
+        let executor = try #require(transport.taskExecutor)
+        try await withTaskExecutorPreference(executor) {
+            for _ in 0..<3 {
+                note()
+                let probe = Probe(onHead: { _ in
+                    note()
+                    return .proceed
+                })
+                let url = URL(string: "\(server.baseURL)/get")
+                let result = try await transport.carry(
+                    TransferJob(request: HTTPRequest(url: url)), probe: probe)
+                #expect(result.error == nil)
+            }
+        }
+        #expect(threads.withLock { $0.count } == 1)
+    }
+
+    @Test func `leaves no task lying when the transport has gone`() async throws {
+        var transport: CurlTransport? = CurlTransport.test()
+        let executor = try #require(transport?.taskExecutor)
+        transport = nil
+        let value = await withTaskExecutorPreference(executor) {
+            await Task.yield()
+            return 42
+        }
+        #expect(value == 42)
+    }
+}
