@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// The program `outlet` as a function.
 public enum CommandLineTool {
     /// Runs a command line to its end.
@@ -8,15 +6,15 @@ public enum CommandLineTool {
     /// - Returns: What the shell gets; ``ExitCode`` explains it.
     ///
     /// Thread: the main one, once per process: signals, limits and standard streams are set up.
-    public static func run(arguments: [String]) async -> Int32 {
+    public static func run(arguments: [String]) -> Int32 {
         ProcessSetup.prepare()
-        let environment = ProcessInfo.processInfo.environment
+        let environment = Environment.current
         var console = Console(color: .auto, environment: environment)
         do {
             let parsed = try ArgumentParser.parse(Array(arguments.dropFirst()))
             let color = parsed.value(.color).flatMap(ColorChoice.init) ?? .auto
             console = Console(color: color, environment: environment)
-            return try await run(parsed, console).rawValue
+            return try run(parsed, console).rawValue
         } catch let error as CommandError {
             console.report(error)
             return error.exitCode.rawValue
@@ -34,7 +32,7 @@ public enum CommandLineTool {
 
     private static func run(
         _ arguments: ParsedArguments, _ console: Console
-    ) async throws -> ExitCode {
+    ) throws -> ExitCode {
         if arguments.isOn(.version) { return try VersionCommand(console: console).run() }
         if let kind = arguments.value(.generate) {
             try console.output.write(generated(kind))
@@ -46,16 +44,16 @@ public enum CommandLineTool {
         switch arguments.verb {
         case .request:
             let command = try RequestCommand(arguments: arguments, console: console)
-            return await Interruption.run(command.run)
+            return Interruption.run(command.run)
         case .pluginsList:
-            return try await PluginsListCommand(arguments: arguments, console: console).run()
+            return try PluginsListCommand(arguments: arguments, console: console).run()
         case .pluginsInspect:
-            return try await PluginsInspectCommand(arguments: arguments, console: console).run()
+            return try PluginsInspectCommand(arguments: arguments, console: console).run()
         case .pluginsCall:
-            return try await PluginsCallCommand(arguments: arguments, console: console).run()
+            return try PluginsCallCommand(arguments: arguments, console: console).run()
         case .demo:
             let command = try DemoCommand(arguments: arguments, console: console)
-            return await Interruption.run(command.run)
+            return Interruption.run(command.run)
         case .help: return try HelpCommand(arguments: arguments, console: console).run()
         }
     }

@@ -24,7 +24,7 @@ struct PluginsCallCommand {
 
     private static let advice = "outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR"
 
-    func run() async throws -> ExitCode {
+    func run() throws -> ExitCode {
         let host = try loading.loadUsable(
             observer: PluginWatcher(console: console, isVerbose: false), console: console)
         do {
@@ -39,7 +39,7 @@ struct PluginsCallCommand {
         } catch let error as PluginCallError {
             throw CommandError(Self.exitCode(of: error), "\(error)")
         }
-        await host.shutDown()
+        host.shutDownAndWait()
         return .ok
     }
 

@@ -28,7 +28,7 @@ struct PluginsInspectCommand {
 
     private static let advice = "outlet plugins inspect FILE, or ID --plugins DIR"
 
-    func run() async throws -> ExitCode {
+    func run() throws -> ExitCode {
         let host = try loading.loadUsable(
             observer: PluginWatcher(console: console, isVerbose: false), console: console)
         let plugins = host.plugins.filter { $0.id == subject || isOfFile($0) }
@@ -45,7 +45,7 @@ struct PluginsInspectCommand {
                 : PluginText(style: console.outputStyle).page(plugin)
             try console.output.write(text)
         }
-        await host.shutDown()
+        host.shutDownAndWait()
         return .ok
     }
 

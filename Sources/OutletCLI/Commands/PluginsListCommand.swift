@@ -17,7 +17,7 @@ struct PluginsListCommand {
     }
 
     /// Prints all plugins; ``ExitCode/plugin`` when none can be used.
-    func run() async throws -> ExitCode {
+    func run() throws -> ExitCode {
         let host = try loading.load(
             observer: PluginWatcher(console: console, isVerbose: false))
         if isReport {
@@ -33,7 +33,7 @@ struct PluginsListCommand {
             console.report(
                 CommandError(.plugin, "\(place): no plugin: there is no .so file in it"))
         }
-        await host.shutDown()
+        host.shutDownAndWait()
         return host.plugins.isEmpty ? .plugin : .ok
     }
 }

@@ -2,26 +2,39 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Turns the first SIGINT or SIGTERM into a cancellation, and a second one into an end at once.
+/// Runs a command's asynchronous work; the first SIGINT or SIGTERM cancels it, a second one ends
+/// the process at once.
+///
+/// The main thread waits here instead of being given to the concurrency runtime: that would cost
+/// a millisecond and several threads before the first line of work, also for `--help`.
 final class Interruption: Sendable {
     private struct State {
         var received: Int32?
         var cancel: (@Sendable () -> Void)?
+        var code: ExitCode?
     }
     private let state = Mutex(State())
 
-    /// Runs work that a signal may cancel.
+    /// Runs work to its end, blocking the caller.
     ///
     /// - Returns: What the work answers, or the code of the signal that came meanwhile.
-    static func run(_ work: @escaping @Sendable () async -> ExitCode) async -> ExitCode {
+    ///
+    /// Thread: the main one; never one of the concurrency runtime's own.
+    static func run(_ work: @escaping @Sendable () async -> ExitCode) -> ExitCode {
         let interruption = Interruption()
+        let done = DispatchSemaphore(value: 0)
         // Before the work begins: a signal that comes with its first output is not lost.
         let source = SignalPipe.open([SIGINT, SIGTERM]) { interruption.receive($0) }
-        let task = Task(operation: work)
+        let task = Task {
+            let code = await work()
+            interruption.state.withLock { $0.code = code }
+            done.signal()
+        }
         interruption.onSignal { task.cancel() }
-        let code = await task.value
+        done.wait()
         source?.cancel()
-        return interruption.state.withLock { $0.received }.map(ExitCode.init(signal:)) ?? code
+        let state = interruption.state.withLock { $0 }
+        return state.received.map(ExitCode.init(signal:)) ?? state.code ?? .failure
     }
 
     /// Cancels at the first signal, ends the process at the second.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 public import OutletHTTP
 
 extension HTTPHeaders {
@@ -15,8 +16,9 @@ extension HTTPHeader {
 
     /// The languages of the environment (`LC_ALL`, `LC_MESSAGES`, `LANG`), English if none is set.
     public static let defaultAcceptLanguage: HTTPHeader = {
-        let environment = ProcessInfo.processInfo.environment
-        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }
+        // Three look-ups cost far less than the dictionary of all variables.
+        let names: [String] = ["LC_ALL", "LC_MESSAGES", "LANG"]
+        let locale = names.lazy.compactMap { name in getenv(name).map { String(cString: $0) } }
             .first { !$0.isEmpty }
         let name = locale?.prefix { $0 != "." && $0 != "@" }.replacing("_", with: "-") ?? ""
         return acceptLanguage(["", "C", "POSIX"].contains(name) ? "en;q=1.0" : "\(name);q=1.0")
