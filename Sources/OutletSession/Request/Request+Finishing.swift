@@ -243,7 +243,7 @@ extension Request: TransferHandler {
     private enum Rest {
         /// A handler was added since the last look.
         case serialize
-        case deliver(InlineFirst<Delivery>)
+        case deliver(InlineFirst<Delivery>, endStreams: [@Sendable () -> Void])
         /// The request is being tried again.
         case nothing
     }
@@ -254,14 +254,16 @@ extension Request: TransferHandler {
             guard mutable.responseHandlers[mutable.nextHandler] == nil else { return .serialize }
             defer { mutable.deliveries = InlineFirst() }
             mutable.machine.didFinish()
-            return .deliver(mutable.deliveries)
+            return .deliver(
+                mutable.deliveries, endStreams: mutable.observers?.endStreams() ?? [])
         }
         switch rest {
         case .nothing: return
         case .serialize: serializeNext(at: place)
-        case .deliver(let deliveries):
+        case .deliver(let deliveries, let endStreams):
             core.unregister(self)
             cleanUp()
+            for end in endStreams { end() }
             core.monitors?.requestDidFinish(self)
             deliveries.forEach { deliver($0, from: place) }
         }

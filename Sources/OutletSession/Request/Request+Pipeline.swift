@@ -101,13 +101,13 @@ extension Request {
             return
         }
         core.monitors?.request(self, didCreateURLRequest: request)
-        let (action, observer) = mutable.withLock { mutable in
+        let (action, channel) = mutable.withLock { mutable in
             mutable.prepared = prepared
             return (
                 mutable.machine.didSetUp(attempt: attempt), mutable.observers?.urlRequest
             )
         }
-        if let observer { core.tell(observer, request) }
+        if let channel { core.tell(channel, request) }
         perform(action)
     }
 
@@ -130,14 +130,14 @@ extension Request {
 
     /// Begins the transfer of the prepared request; the machine has said so.
     private func startTransfer() {
-        var observer: RequestObservers.Observer<any TransferTask>?
+        var channel: RequestObservers.Channel<any TransferTask>?
         let begun = transfer { mutable, task in
             mutable.tasks.append(task)
-            observer = mutable.observers?.task
+            channel = mutable.observers?.task
         }
         guard let task = begun else { return }
         core.monitors?.request(self, didCreateTask: task)
-        if let observer { core.tell(observer, task) }
+        if let channel { core.tell(channel, task) }
         core.monitors?.request(self, didResumeTask: task)
     }
 
