@@ -205,4 +205,22 @@ public final class CompositeEventMonitor: EventMonitor {
     ) {
         perform { $0.request(request, didParseResponse: response) }
     }
+
+    /// Passes the event on.
+    public func request(
+        _ request: DataStreamRequest, didValidateRequest urlRequest: HTTPRequest?,
+        response: HTTPResponse, withResult result: Request.ValidationResult
+    ) {
+        perform {
+            $0.request(
+                request, didValidateRequest: urlRequest, response: response, withResult: result)
+        }
+    }
+
+    /// Passes the event on.
+    public func request<Value: Sendable>(
+        _ request: DataStreamRequest, didParseStream result: Result<Value, SessionError>
+    ) {
+        perform { $0.request(request, didParseStream: result) }
+    }
 }

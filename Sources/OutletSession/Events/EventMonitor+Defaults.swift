@@ -99,4 +99,13 @@ extension EventMonitor {
     public func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, SessionError>
     ) {}
+    /// Takes no notice.
+    public func request(
+        _ request: DataStreamRequest, didValidateRequest urlRequest: HTTPRequest?,
+        response: HTTPResponse, withResult result: Request.ValidationResult
+    ) {}
+    /// Takes no notice.
+    public func request<Value: Sendable>(
+        _ request: DataStreamRequest, didParseStream result: Result<Value, SessionError>
+    ) {}
 }

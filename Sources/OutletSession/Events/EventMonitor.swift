@@ -64,6 +64,13 @@ public protocol EventMonitor: Sendable {
     /// A serializer has made a value, or failed.
     func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, SessionError>)
+    /// A validator has judged a stream's head.
+    func request(
+        _ request: DataStreamRequest, didValidateRequest urlRequest: HTTPRequest?,
+        response: HTTPResponse, withResult result: Request.ValidationResult)
+    /// A piece of a stream was serialized, or could not be.
+    func request<Value: Sendable>(
+        _ request: DataStreamRequest, didParseStream result: Result<Value, SessionError>)
     /// The body of an upload was made.
     func request(
         _ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)

@@ -55,44 +55,6 @@ public class DataRequest: Request, @unchecked Sendable {
         }
     }
 
-    // MARK: The head of the response
-
-    /// Asks a closure whether the body of a response is wanted, before any of it is read.
-    ///
-    /// - Parameters:
-    ///   - queue: Where `handler` runs; the session's callback queue if `nil`.
-    ///   - handler: Has to call its second argument; until then the transfer waits. Called for the
-    ///     response of every attempt; the last one set counts.
-    @_disfavoredOverload
-    @discardableResult
-    public func onHTTPResponse(
-        on queue: DispatchQueue? = nil,
-        perform handler:
-            @escaping @Sendable (
-                _ response: HTTPResponse,
-                _ completionHandler: @escaping @Sendable (ResponseDisposition) -> Void
-            ) -> Void
-    ) -> Self {
-        judgeResponses(.init(queue: queue, body: handler))
-        return self
-    }
-
-    /// Calls a closure with the head of a response before its body is read.
-    ///
-    /// - Parameters:
-    ///   - queue: Where `handler` runs; the session's callback queue if `nil`.
-    ///   - handler: Called for the response of every attempt; the last one set counts.
-    @discardableResult
-    public func onHTTPResponse(
-        on queue: DispatchQueue? = nil,
-        perform handler: @escaping @Sendable (_ response: HTTPResponse) -> Void
-    ) -> Self {
-        onHTTPResponse(on: queue) { response, completionHandler in
-            handler(response)
-            completionHandler(.allow)
-        }
-    }
-
     // MARK: Responses
 
     /// Hands over the response as it is.

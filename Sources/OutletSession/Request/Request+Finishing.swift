@@ -243,7 +243,8 @@ extension Request: TransferHandler {
     private enum Rest {
         /// A handler was added since the last look.
         case serialize
-        case deliver(InlineFirst<Delivery>, tellsCURL: Bool)
+        case deliver(
+            InlineFirst<Delivery>, tellsCURL: Bool, endStreams: [@Sendable () -> Void])
         /// The request is being tried again.
         case nothing
     }
@@ -255,15 +256,17 @@ extension Request: TransferHandler {
             defer { mutable.deliveries = InlineFirst() }
             mutable.machine.didFinish()
             return .deliver(
-                mutable.deliveries, tellsCURL: mutable.observers?.curl != nil)
+                mutable.deliveries, tellsCURL: mutable.observers?.curl != nil,
+                endStreams: mutable.observers?.endStreams() ?? [])
         }
         switch rest {
         case .nothing: return
         case .serialize: serializeNext(at: place)
-        case .deliver(let deliveries, let tellsCURL):
+        case .deliver(let deliveries, let tellsCURL, let endStreams):
             if tellsCURL { tellCURL() }
             core.unregister(self)
             cleanUp()
+            for end in endStreams { end() }
             core.monitors?.requestDidFinish(self)
             deliveries.forEach { deliver($0, from: place) }
         }

@@ -107,7 +107,7 @@ extension Request {
             mutable.prepared = prepared
             return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
         }
-        if let observer = observers?.urlRequest { core.tell(observer, request) }
+        if let channel = observers?.urlRequest { core.tell(channel, request) }
         if let observer = observers?.curl { core.tell(observer, self) }
         perform(action)
     }
@@ -131,14 +131,14 @@ extension Request {
 
     /// Begins the transfer of the prepared request; the machine has said so.
     private func startTransfer() {
-        var observer: RequestObservers.Observer<any TransferTask>?
+        var channel: RequestObservers.Channel<any TransferTask>?
         let begun = transfer { mutable, task in
             mutable.tasks.append(task)
-            observer = mutable.observers?.task
+            channel = mutable.observers?.task
         }
         guard let task = begun else { return }
         core.monitors?.request(self, didCreateTask: task)
-        if let observer { core.tell(observer, task) }
+        if let channel { core.tell(channel, task) }
         core.monitors?.request(self, didResumeTask: task)
     }
 

@@ -29,7 +29,7 @@ extension Request {
     public func uploadProgress(
         queue: DispatchQueue? = nil, closure: @escaping @Sendable (TransferProgress) -> Void
     ) -> Self {
-        watchProgress { $0.uploadProgress = .init(queue: queue, body: closure) }
+        watchProgress { $0.uploadProgress.observer = .init(queue: queue, body: closure) }
         return self
     }
 
@@ -43,7 +43,7 @@ extension Request {
     public func downloadProgress(
         queue: DispatchQueue? = nil, closure: @escaping @Sendable (TransferProgress) -> Void
     ) -> Self {
-        watchProgress { $0.downloadProgress = .init(queue: queue, body: closure) }
+        watchProgress { $0.downloadProgress.observer = .init(queue: queue, body: closure) }
         return self
     }
 

@@ -22,10 +22,10 @@ extension Request {
     ) -> Self {
         let observer = RequestObservers.Observer(queue: queue, body: handler)
         let made = mutable.withLock { mutable in
-            mutable.watched().urlRequest = observer
+            mutable.watched().urlRequest.observer = observer
             return mutable.machine.phase < .ready ? nil : mutable.requests.last
         }
-        if let made { core.tell(observer, made) }
+        if let made { core.tell(.init(observer: observer), made) }
         return self
     }
 
@@ -41,10 +41,10 @@ extension Request {
     ) -> Self {
         let observer = RequestObservers.Observer(queue: queue, body: handler)
         let begun = mutable.withLock { mutable in
-            mutable.watched().task = observer
+            mutable.watched().task.observer = observer
             return mutable.tasks.last
         }
-        if let begun { core.tell(observer, begun) }
+        if let begun { core.tell(.init(observer: observer), begun) }
         return self
     }
 
@@ -53,6 +53,13 @@ extension Request {
     func judgeResponses(_ judge: RequestObservers.Judge) {
         watchesHeads = true
         mutable.withLock { $0.watched().response = judge }
+    }
+
+    /// Takes the next bytes of the body, where they are wanted piece by piece.
+    public func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision {
+        consume(chunk, from: task)
     }
 
     /// Lets those who watch see the head, and say whether the body is wanted.
@@ -71,12 +78,13 @@ extension Request {
 
     /// Asks the user whether the body of a final head is wanted; the transfer waits meanwhile.
     func judge(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
-        let (judge, attempt) = mutable.withLock { mutable in
+        let (judge, streams, attempt) = mutable.withLock { mutable in
             mutable.response = head
             let judge = mutable.observers?.response
             if judge != nil { mutable.holds.insert(.judgement) }
-            return (judge, mutable.machine.attempt)
+            return (judge, mutable.observers?.responseStreams ?? [], mutable.machine.attempt)
         }
+        for stream in streams { stream.yield(head) }
         guard let judge else { return .proceed }
         ask(judge, head) { self.release(.judgement, of: task, attempt: attempt) }
         return .pause
@@ -84,7 +92,11 @@ extension Request {
 
     /// Asks about a head whose body has come already: a redirect that nobody wants to follow.
     func judgeLate(_ head: HTTPResponse, then goOn: @escaping @Sendable () -> Void) {
-        guard let judge = mutable.withLock({ $0.observers?.response }) else { return goOn() }
+        let (judge, streams) = mutable.withLock { mutable in
+            (mutable.observers?.response, mutable.observers?.responseStreams ?? [])
+        }
+        for stream in streams { stream.yield(head) }
+        guard let judge else { return goOn() }
         ask(judge, head, goOn)
     }
 

@@ -273,6 +273,13 @@ public class Request: @unchecked Sendable {
         judge(head, from: task)
     }
 
+    /// Takes the next bytes of the body.
+    ///
+    /// Thread: the transport's.
+    func consume(
+        _ chunk: UnsafeRawBufferPointer, from task: any TransferTask
+    ) -> TransferDecision { .proceed }
+
     /// How many bytes of the response's body were there before this transfer.
     var bodyOffset: Int64 { 0 }
 

@@ -21,14 +21,21 @@ final class RequestObservers: @unchecked Sendable {
                 Void
     }
 
-    var urlRequest: Observer<HTTPRequest>?
-    var task: Observer<any TransferTask>?
+    /// All who want to know of one kind of thing.
+    struct Channel<Value: Sendable>: Sendable {
+        var observer: Observer<Value>?
+        var streams: [StreamBuffer<Value>] = []
+    }
+
+    var urlRequest = Channel<HTTPRequest>()
+    var task = Channel<any TransferTask>()
     var response: Judge?
     /// Told once that the request is made, or will not be.
     var curl: Observer<Request>?
+    var responseStreams: [StreamBuffer<HTTPResponse>] = []
 
-    var uploadProgress: Observer<TransferProgress>?
-    var downloadProgress: Observer<TransferProgress>?
+    var uploadProgress = Channel<TransferProgress>()
+    var downloadProgress = Channel<TransferProgress>()
     /// Whether the transport has to count.
     var wantsProgress = false
     /// Whether the transfer under way only leads somewhere else: its body does not count.
@@ -38,17 +45,17 @@ final class RequestObservers: @unchecked Sendable {
 
     /// What is to be called once the lock is released.
     struct Calls: Sendable {
-        var upload: (Observer<TransferProgress>, TransferProgress)?
-        var download: (Observer<TransferProgress>, TransferProgress)?
+        var upload: (Channel<TransferProgress>, TransferProgress)?
+        var download: (Channel<TransferProgress>, TransferProgress)?
 
         func perform(_ core: SessionCore) {
-            if let (observer, progress) = upload { core.tell(observer, progress) }
-            if let (observer, progress) = download { core.tell(observer, progress) }
+            if let (channel, progress) = upload { core.tell(channel, progress) }
+            if let (channel, progress) = download { core.tell(channel, progress) }
         }
     }
 
     /// Who is to be told that the request was made; the cURL command is told once.
-    func takeMade() -> (urlRequest: Observer<HTTPRequest>?, curl: Observer<Request>?) {
+    func takeMade() -> (urlRequest: Channel<HTTPRequest>, curl: Observer<Request>?) {
         defer { curl = nil }
         return (urlRequest, curl)
     }
@@ -60,7 +67,7 @@ final class RequestObservers: @unchecked Sendable {
             completedUnitCount: counts.sent, totalUnitCount: counts.expectedToSend)
         if counts.sent > 0, up != uploaded {
             uploaded = up
-            calls.upload = uploadProgress.map { ($0, up) }
+            calls.upload = (uploadProgress, up)
         }
         guard !isPassingBy, counts.received > 0 else { return calls }
         let expected = counts.expectedToReceive
@@ -69,7 +76,7 @@ final class RequestObservers: @unchecked Sendable {
             totalUnitCount: expected < 0 ? -1 : offset + expected)
         if down != downloaded {
             downloaded = down
-            calls.download = downloadProgress.map { ($0, down) }
+            calls.download = (downloadProgress, down)
         }
         return calls
     }
@@ -88,7 +95,27 @@ final class RequestObservers: @unchecked Sendable {
     /// Sets the download off from where an earlier one had come to.
     func resume(at offset: Int64, of total: Int64) -> Calls {
         downloaded = TransferProgress(completedUnitCount: offset, totalUnitCount: total)
-        return Calls(download: downloadProgress.map { ($0, downloaded) })
+        return Calls(download: (downloadProgress, downloaded))
+    }
+
+    /// The request is over: loops end.
+    ///
+    /// - Returns: What is to be called once the lock is released.
+    func endStreams() -> [@Sendable () -> Void] {
+        defer {
+            urlRequest.streams = []
+            task.streams = []
+            responseStreams = []
+            uploadProgress.streams = []
+            downloadProgress.streams = []
+        }
+        return urlRequest.streams.map { $0.finish } + task.streams.map { $0.finish }
+            + responseStreams.map { $0.finish } + uploadProgress.streams.map { $0.finish }
+            + downloadProgress.streams.map { $0.finish }
+    }
+
+    deinit {
+        for end in endStreams() { end() }
     }
 
     /// Forgets what the last attempt brought.
@@ -100,10 +127,14 @@ final class RequestObservers: @unchecked Sendable {
 }
 
 extension SessionCore {
-    /// Calls a closure where it wants to run.
-    func tell<Value: Sendable>(
-        _ observer: RequestObservers.Observer<Value>, _ value: Value
-    ) {
+    /// Tells all who want to know, each where it wants to run.
+    func tell<Value: Sendable>(_ channel: RequestObservers.Channel<Value>, _ value: Value) {
+        for stream in channel.streams { stream.yield(value) }
+        if let observer = channel.observer { tell(observer, value) }
+    }
+
+    /// Tells one, where it wants to run.
+    func tell<Value: Sendable>(_ observer: RequestObservers.Observer<Value>, _ value: Value) {
         call(on: observer.queue) { observer.body(value) }
     }
 

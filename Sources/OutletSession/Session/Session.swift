@@ -189,6 +189,29 @@ open class Session: @unchecked Sendable {
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
+    // MARK: Stream
+
+    /// Makes a request whose response is handed over piece by piece.
+    ///
+    /// - Parameters:
+    ///   - convertible: The request; asked again at every attempt.
+    ///   - automaticallyCancelOnStreamError: Whether a piece that cannot be serialized ends the
+    ///     request.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func streamRequest(
+        _ convertible: any URLRequestConvertible,
+        automaticallyCancelOnStreamError: Bool = false,
+        interceptor: (any RequestInterceptor)? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> DataStreamRequest {
+        DataStreamRequest(
+            core: core, convertible: convertible,
+            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
+            interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
     // MARK: Download
 
     /// Makes a request whose response goes into a file.

@@ -33,6 +33,9 @@ public struct SessionConfiguration: Sendable {
     /// An interceptor may set a limit of its own: ``InterceptorTiming/answerTimeout``.
     public var interceptorTimeout: TimeInterval = 60
 
+    /// How many bytes of a stream may lie before its handlers before the transfer waits for them.
+    public var streamBufferSize = 256 << 10
+
     /// Where certificate authorities are found.
     public var certificateAuthorities: CertificateAuthorities = .system
     /// Whether the server's certificate and name are checked; leave it on.

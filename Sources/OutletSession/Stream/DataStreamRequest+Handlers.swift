@@ -1,0 +1,168 @@
+public import Dispatch
+public import FoundationEssentials
+
+extension DataStreamRequest {
+    /// Hands over the body as it comes.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
+    ///     `nil`.
+    ///   - stream: Called with each piece, then exactly once with the completion.
+    @discardableResult
+    public func responseStream(
+        on queue: DispatchQueue? = nil, stream: @escaping Handler<Data, Never>
+    ) -> Self {
+        parse(on: queue, stream) { PassthroughParser() }
+    }
+
+    /// Serializes each piece of the body, and hands over the values.
+    ///
+    /// - Parameters:
+    ///   - serializer: Makes a value of a piece.
+    ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
+    ///     `nil`.
+    ///   - stream: Called with each value or failure, then exactly once with the completion.
+    @discardableResult
+    public func responseStream<Serializer: DataStreamSerializer>(
+        using serializer: Serializer, on queue: DispatchQueue? = nil,
+        stream: @escaping Handler<Serializer.SerializedObject, SessionError>
+    ) -> Self {
+        parse(on: queue, stream) { SerializingParser(serializer: serializer) }
+    }
+
+    /// Hands over the body as text in UTF-8; what is not is replaced by U+FFFD.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
+    ///     `nil`.
+    ///   - stream: Called with each piece, then exactly once with the completion. No character is
+    ///     torn apart.
+    @discardableResult
+    public func responseStreamString(
+        on queue: DispatchQueue? = nil, stream: @escaping Handler<String, Never>
+    ) -> Self {
+        parse(on: queue, stream) { TextParser() }
+    }
+
+    /// Decodes each piece of the body, and hands over the values.
+    ///
+    /// - Parameters:
+    ///   - type: What to decode.
+    ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
+    ///     `nil`.
+    ///   - decoder: Makes a value of a piece.
+    ///   - preprocessor: Changes a piece first.
+    ///   - stream: Called with each value or failure, then exactly once with the completion.
+    @discardableResult
+    public func responseStreamDecodable<T: Decodable & Sendable>(
+        of type: T.Type = T.self, on queue: DispatchQueue? = nil,
+        using decoder: any DataDecoder = JSONDecoder(),
+        preprocessor: any DataPreprocessor = PassthroughPreprocessor(),
+        stream: @escaping Handler<T, SessionError>
+    ) -> Self {
+        responseStream(
+            using: DecodableStreamSerializer<T>(decoder: decoder, dataPreprocessor: preprocessor),
+            on: queue, stream: stream)
+    }
+
+    /// Hands over server-sent events (`text/event-stream`), one at a time, however the body is cut.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
+    ///     `nil`.
+    ///   - stream: Called with each event, then exactly once with the completion.
+    @discardableResult
+    public func responseStreamServerSentEvents(
+        on queue: DispatchQueue? = nil, stream: @escaping Handler<ServerSentEvent, SessionError>
+    ) -> Self {
+        parse(on: queue, stream) { ServerSentEventParser() }
+    }
+
+    // MARK: Ways
+
+    /// Takes an event where it is wanted; has to call `done` once it was taken.
+    typealias Deliver<Value: Sendable, Failure: Error> =
+        @Sendable (
+            _ request: DataStreamRequest, _ stream: Stream<Value, Failure>,
+            _ done: @escaping @Sendable () -> Void
+        ) -> Void
+
+    /// A handler's way: parsed and handed over on its queue.
+    private func parse<Parser: StreamParser>(
+        on queue: DispatchQueue?, _ handler: @escaping Handler<Parser.Value, Parser.Failure>,
+        _ make: @escaping @Sendable () -> Parser
+    ) -> Self {
+        let wanted = queue ?? (core.deliversInline ? nil : core.callbackQueue)
+        let parsing = core.explicitSerializationQueue
+        add(
+            pipe(on: parsing ?? wanted, make) { request, stream, done in
+                let handOver: @Sendable () -> Void = {
+                    do {
+                        try handler(stream)
+                    } catch {
+                        request.end(
+                            with: .responseSerializationFailed(
+                                reason: .customSerializationFailed(error: error)))
+                    }
+                    done()
+                }
+                if parsing != nil, let wanted {
+                    wanted.async(execute: handOver)
+                } else {
+                    handOver()
+                }
+            })
+        return self
+    }
+
+    /// A way that ends wherever `deliver` puts the values; `done` comes with the last of a piece.
+    func pipe<Parser: StreamParser>(
+        on queue: DispatchQueue?, _ make: @escaping @Sendable () -> Parser,
+        deliver: @escaping Deliver<Parser.Value, Parser.Failure>
+    ) -> StreamPipe {
+        let parser = ParserBox(make)
+        return StreamPipe(on: queue) { request, item, done in
+            request.parse(item, with: parser, done: done, deliver: deliver)
+        }
+    }
+
+    private func parse<Parser: StreamParser>(
+        _ item: StreamPipe.Item, with parser: ParserBox<Parser>,
+        done: @escaping @Sendable () -> Void, deliver: Deliver<Parser.Value, Parser.Failure>
+    ) {
+        let token = CancellationToken(self)
+        let nothing: @Sendable () -> Void = {}
+        var results: [Result<Parser.Value, Parser.Failure>] = []
+        var isLastDelivered = false
+        switch item {
+        case _ where isEnded: break
+        case .chunk(let data, let attempt): results = parser.feed(data, attempt: attempt)
+        case .completion: results = parser.finish()
+        }
+        for (index, result) in results.enumerated() where !isEnded {
+            tellMonitors(of: result)
+            isLastDelivered = index == results.count - 1
+            let stream = Stream<Parser.Value, Parser.Failure>(event: .stream(result), token: token)
+            deliver(self, stream, isLastDelivered ? done : nothing)
+            if case .failure = result, automaticallyCancelOnStreamError {
+                end(with: .explicitlyCancelled)
+            }
+        }
+        if case .completion = item {
+            let stream = Stream<Parser.Value, Parser.Failure>(
+                event: .complete(complete()), token: token)
+            deliver(self, stream) {}
+        }
+        if !isLastDelivered { done() }
+    }
+
+    private func tellMonitors<Value: Sendable, Failure>(of result: Result<Value, Failure>) {
+        guard let monitors = core.monitors else { return }
+        let parsed = result.mapError { (error: Failure) -> SessionError in
+            error.asSessionError {
+                .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
+            }
+        }
+        monitors.request(self, didParseStream: parsed)
+    }
+}

@@ -1,0 +1,204 @@
+import FoundationEssentials
+public import OutletHTTP
+
+/// A request whose response body is handed over piece by piece, and never collected.
+///
+/// Handlers that cannot keep up make the transfer wait: once
+/// ``SessionConfiguration/streamBufferSize`` bytes lie before them, no more is read from the peer.
+public final class DataStreamRequest: Request, @unchecked Sendable {
+    // because what it adds to `Request` is either constant or behind a lock.
+
+    /// Takes the events of a stream; throwing ends the request.
+    public typealias Handler<Success: Sendable, Failure: Error> =
+        @Sendable (Stream<Success, Failure>) throws -> Void
+
+    /// Judges the head of a response; answering a failure refuses it.
+    public typealias Validation =
+        @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse) -> ValidationResult
+
+    /// A validation, and whether it is one of this library's.
+    struct Validator: Sendable {
+        let isQuick: Bool
+        let validation: Validation
+    }
+
+    /// What changes besides what changes in every request.
+    private struct State: Sendable {
+        var pipes: [StreamPipe] = []
+        var validators = InlineFirst<Validator>()
+        /// Whether the body under way is the response's; a redirect's is not.
+        var isContent = false
+        /// Bytes that lie before handlers, counted once for each.
+        var pending = 0
+        /// The attempt that the pending bytes belong to.
+        var attempt = 0
+        /// A redirect's body that turned out to be the response's.
+        var collected: Data?
+        /// Handlers that have not seen the end.
+        var openPipes = 0
+        /// A handler or a serializer wants no more.
+        var isEnded = false
+    }
+
+    /// Whether a piece that cannot be serialized ends the request.
+    public let automaticallyCancelOnStreamError: Bool
+    private let stream = Lock(State())
+
+    init(
+        core: SessionCore, convertible: any URLRequestConvertible,
+        automaticallyCancelOnStreamError: Bool, interceptor: (any RequestInterceptor)?,
+        shouldAutomaticallyResume: Bool?
+    ) {
+        self.automaticallyCancelOnStreamError = automaticallyCancelOnStreamError
+        super.init(
+            core: core, convertible: convertible, interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+        watchesHeads = true
+    }
+
+    // MARK: Steps
+
+    override func delivery() -> BodyDelivery {
+        stream.withLock { $0.isContent = false }
+        return .chunks
+    }
+
+    override func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
+        stream.withLock { $0.isContent = true }
+        return super.accept(head, from: task)
+    }
+
+    override func consume(
+        _ chunk: UnsafeRawBufferPointer, from task: any TransferTask
+    ) -> TransferDecision {
+        let attempt = mutable.withLock { $0.machine.attempt }
+        let pipes = stream.withLock { state -> [StreamPipe] in
+            guard state.isContent else { return [] }
+            state.attempt = attempt
+            state.pending += chunk.count * state.pipes.count
+            return state.pipes
+        }
+        guard !pipes.isEmpty else { return .proceed }
+        offer(Data(chunk), to: pipes, from: task, attempt: attempt)
+        let limit = core.configuration.streamBufferSize
+        let isFull = mutable.withLock { mutable in
+            guard stream.withLock({ $0.pending > limit }) else { return false }
+            mutable.holds.insert(.backPressure)
+            return true
+        }
+        return isFull ? .pause : .proceed
+    }
+
+    private func offer(
+        _ data: Data, to pipes: [StreamPipe], from task: any TransferTask, attempt: Int
+    ) {
+        for pipe in pipes {
+            pipe.offer(.chunk(data, attempt: attempt), of: self) {
+                self.consumed(data.count, of: task, attempt: attempt)
+            }
+        }
+    }
+
+    /// A handler is done with so many bytes: the transfer goes on once few are left.
+    private func consumed(_ count: Int, of task: any TransferTask, attempt: Int) {
+        let limit = core.configuration.streamBufferSize / 4
+        let goesOn = mutable.withLock { mutable in
+            stream.withLock { state in
+                guard state.attempt == attempt else { return false }
+                state.pending -= count
+                return state.pending <= limit && mutable.holds.contains(.backPressure)
+            }
+        }
+        if goesOn { release(.backPressure, of: task, attempt: attempt) }
+    }
+
+    override func take(_ result: TransferResult, _ mutable: inout Mutable) {
+        stream.withLock { $0.collected = result.body }
+    }
+
+    override func didTransfer(_ task: any TransferTask) {
+        let (data, pipes) = stream.withLock { state in
+            defer { state.collected = nil }
+            return (state.collected, state.pipes)
+        }
+        if let data { offer(data, to: pipes, from: task, attempt: .min) }
+    }
+
+    override func reset(_ mutable: inout Mutable) {
+        super.reset(&mutable)
+        stream.withLock { state in
+            state.pending = 0
+            state.attempt = -1
+            state.collected = nil
+        }
+    }
+
+    // MARK: Validation
+
+    override func validatesQuickly(_ mutable: Mutable) -> Bool {
+        stream.withLock { $0.validators.allSatisfy(\.isQuick) }
+    }
+
+    override func runValidators() {
+        let validators = stream.withLock { $0.validators }
+        let (request, response) = mutable.withLock { ($0.requests.last, $0.response) }
+        guard let response else { return }
+        validators.forEach { validator in
+            guard error == nil else { return }
+            let result = validator.validation(request, response)
+            refuse(result)
+            core.monitors?.request(
+                self, didValidateRequest: request, response: response, withResult: result)
+        }
+    }
+
+    @discardableResult
+    func add(_ validator: Validator) -> Self {
+        stream.withLock { $0.validators.append(validator) }
+        return self
+    }
+
+    // MARK: Handlers
+
+    /// Adds a handler's way; starts the request.
+    func add(_ pipe: StreamPipe) {
+        stream.withLock { state in
+            state.pipes.append(pipe)
+            state.openPipes += 1
+        }
+        append(
+            ResponseHandler(destination: .anywhere, isQuick: true) { request in
+                ResponseHandler.Serialized(failure: nil) { _ in
+                    guard let request = request as? DataStreamRequest else { return }
+                    pipe.offer(.completion, of: request) {}
+                }
+            })
+    }
+
+    /// What a handler is told that is about to see the end.
+    func complete() -> Completion {
+        stream.withLock { $0.openPipes -= 1 }
+        return mutable.withLock { mutable in
+            Completion(
+                request: mutable.requests.last, response: mutable.response,
+                metrics: mutable.metrics.last, error: mutable.error)
+        }
+    }
+
+    /// A handler or a serializer wants no more, so that no other piece is handed over.
+    ///
+    /// The transfer may be over by then, but to its handlers the request is not.
+    func end(with error: SessionError) {
+        let isOpen = stream.withLock { state in
+            guard state.openPipes > 0 else { return false }
+            state.isEnded = true
+            return true
+        }
+        guard isOpen else { return }
+        mutable.withLock { $0.error = $0.error ?? error }
+        cancel()
+    }
+
+    /// Whether no other piece is wanted.
+    var isEnded: Bool { stream.withLock { $0.isEnded } || isCancelled }
+}

@@ -1,0 +1,121 @@
+public import FoundationEssentials
+
+/// A streaming request's events, for `for await` loops.
+///
+/// A loop that cannot keep up makes the transfer wait. Each loop adds a handler to the request, and
+/// so starts it.
+public struct DataStreamTask: Sendable {
+    /// Takes a stream's events.
+    public typealias Stream<Success: Sendable, Failure: Error> =
+        DataStreamRequest.Stream<Success, Failure>
+
+    private let request: DataStreamRequest
+
+    init(_ request: DataStreamRequest) {
+        self.request = request
+    }
+
+    /// The body as it comes.
+    ///
+    /// - Parameters:
+    ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
+    ///   - bufferingPolicy: What becomes of pieces that nobody takes in time.
+    public func streamingData(
+        automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+        bufferingPolicy: StreamOf<Stream<Data, Never>>.BufferingPolicy = .unbounded
+    ) -> StreamOf<Stream<Data, Never>> {
+        stream(shouldAutomaticallyCancel, bufferingPolicy) { PassthroughParser() }
+    }
+
+    /// The body as text in UTF-8; what is not is replaced by U+FFFD.
+    ///
+    /// - Parameters:
+    ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
+    ///   - bufferingPolicy: What becomes of pieces that nobody takes in time.
+    public func streamingStrings(
+        automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+        bufferingPolicy: StreamOf<Stream<String, Never>>.BufferingPolicy = .unbounded
+    ) -> StreamOf<Stream<String, Never>> {
+        stream(shouldAutomaticallyCancel, bufferingPolicy) { TextParser() }
+    }
+
+    /// A value of each piece of the body.
+    ///
+    /// - Parameters:
+    ///   - type: What to decode.
+    ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
+    ///   - decoder: Makes a value of a piece.
+    ///   - bufferingPolicy: What becomes of values that nobody takes in time.
+    public func streamingDecodables<T: Decodable & Sendable>(
+        _ type: T.Type = T.self,
+        automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+        using decoder: any DataDecoder = JSONDecoder(),
+        bufferingPolicy: StreamOf<Stream<T, SessionError>>.BufferingPolicy = .unbounded
+    ) -> StreamOf<Stream<T, SessionError>> {
+        streamingResponses(
+            serializedUsing: DecodableStreamSerializer<T>(decoder: decoder),
+            automaticallyCancelling: shouldAutomaticallyCancel, bufferingPolicy: bufferingPolicy)
+    }
+
+    /// A value of each piece of the body.
+    ///
+    /// - Parameters:
+    ///   - serializer: Makes a value of a piece.
+    ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
+    ///   - bufferingPolicy: What becomes of values that nobody takes in time.
+    public func streamingResponses<Serializer: DataStreamSerializer>(
+        serializedUsing serializer: Serializer,
+        automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+        bufferingPolicy: StreamOf<Stream<Serializer.SerializedObject, SessionError>>
+            .BufferingPolicy =
+            .unbounded
+    ) -> StreamOf<Stream<Serializer.SerializedObject, SessionError>> {
+        stream(shouldAutomaticallyCancel, bufferingPolicy) {
+            SerializingParser(serializer: serializer)
+        }
+    }
+
+    /// Server-sent events (`text/event-stream`), one at a time.
+    ///
+    /// - Parameters:
+    ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
+    ///   - bufferingPolicy: What becomes of events that nobody takes in time.
+    public func streamingServerSentEvents(
+        automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+        bufferingPolicy: StreamOf<Stream<ServerSentEvent, SessionError>>.BufferingPolicy =
+            .unbounded
+    ) -> StreamOf<Stream<ServerSentEvent, SessionError>> {
+        stream(shouldAutomaticallyCancel, bufferingPolicy) { ServerSentEventParser() }
+    }
+
+    private func stream<Parser: StreamParser>(
+        _ shouldAutomaticallyCancel: Bool,
+        _ bufferingPolicy: StreamOf<Stream<Parser.Value, Parser.Failure>>.BufferingPolicy,
+        _ make: @escaping @Sendable () -> Parser
+    ) -> StreamOf<Stream<Parser.Value, Parser.Failure>> {
+        let request = request
+        let core = request.core
+        let queue = Parser.isQuick ? core.explicitSerializationQueue : core.serializationQueue
+        return StreamOf(bufferingPolicy: bufferingPolicy) {
+            if shouldAutomaticallyCancel { request.cancel() }
+        } subscribe: { buffer in
+            request.add(
+                request.pipe(on: queue, make) { _, stream, done in
+                    buffer.yield(stream, done: done)
+                    if stream.completion != nil { buffer.finish() }
+                })
+        }
+    }
+
+    /// Cancels the request.
+    public func cancel() { request.cancel() }
+    /// Suspends the request.
+    public func suspend() { request.suspend() }
+    /// Resumes the request.
+    public func resume() { request.resume() }
+}
+
+extension DataStreamRequest {
+    /// The request's events, for `for await` loops.
+    public func streamTask() -> DataStreamTask { DataStreamTask(self) }
+}

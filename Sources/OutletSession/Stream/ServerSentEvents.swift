@@ -1,0 +1,117 @@
+import FoundationEssentials
+
+/// One event of an event stream (WHATWG HTML §9.2).
+public struct ServerSentEvent: Sendable, Equatable {
+    /// What kind of event; `message` unless the server says otherwise.
+    public var event: String
+    /// The text, its lines joined by line feeds.
+    public var data: String
+    /// The last id that the server has sent, for `Last-Event-ID`; empty when it sent none.
+    public var id: String
+    /// How long to wait before connecting again, as far as the server has said by now.
+    public var retry: Duration?
+
+    /// Makes an event.
+    public init(event: String = "message", data: String, id: String = "", retry: Duration? = nil) {
+        self.event = event
+        self.data = data
+        self.id = id
+        self.retry = retry
+    }
+}
+
+/// Why an event stream cannot be read on.
+public enum ServerSentEventError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// An event is longer than so many bytes.
+    case tooLarge(limit: Int)
+
+    /// What is wrong.
+    public var description: String {
+        switch self {
+        case .tooLarge(let limit): "event stream: an event is longer than \(limit) bytes"
+        }
+    }
+}
+
+/// Reads an event stream piece by piece, as a value (WHATWG HTML §9.2.6).
+struct ServerSentEventParser: StreamParser {
+    /// No event may be longer, in bytes.
+    private let limit: Int
+    private var line: [UInt8] = []
+    private var sawCarriageReturn = false
+    private var isFirstLine = true
+    private var isBroken = false
+
+    private var event = ""
+    private var data: String?
+    private var dataSize = 0
+    private var lastID = ""
+    private var retry: Duration?
+
+    init(limit: Int = 16 << 20) {
+        self.limit = limit
+    }
+
+    mutating func feed(_ bytes: Data) -> [Result<ServerSentEvent, SessionError>] {
+        var events: [Result<ServerSentEvent, SessionError>] = []
+        for byte in bytes {
+            guard !isBroken else { break }
+            defer { sawCarriageReturn = byte == 0x0D }
+            switch byte {
+            case 0x0A where sawCarriageReturn: continue
+            case 0x0A, 0x0D: if let event = endLine() { events.append(.success(event)) }
+            default:
+                line.append(byte)
+                guard line.count + dataSize > limit else { continue }
+                isBroken = true
+                events.append(
+                    .failure(
+                        .responseSerializationFailed(
+                            reason: .customSerializationFailed(
+                                error: ServerSentEventError.tooLarge(limit: limit)))))
+            }
+        }
+        return events
+    }
+
+    /// Takes a line; an empty one ends an event.
+    private mutating func endLine() -> ServerSentEvent? {
+        defer { line.removeAll(keepingCapacity: true) }
+        if isFirstLine {
+            isFirstLine = false
+            if line.starts(with: [0xEF, 0xBB, 0xBF]) { line.removeFirst(3) }
+        }
+        guard !line.isEmpty else { return endEvent() }
+        let colon = line.firstIndex(of: UInt8(ascii: ":"))
+        let name = String(decoding: line[..<(colon ?? line.endIndex)], as: UTF8.self)
+        var value = line[(colon.map { $0 + 1 } ?? line.endIndex)...]
+        if value.first == UInt8(ascii: " ") { value.removeFirst() }
+        take(name, String(decoding: value, as: UTF8.self))
+        return nil
+    }
+
+    private mutating func take(_ name: String, _ value: String) {
+        switch name {
+        case "event": event = value
+        case "data":
+            data = data.map { $0 + "\n" + value } ?? value
+            dataSize += value.utf8.count + 1
+        case "id" where !value.contains("\0"): lastID = value
+        case "retry" where !value.isEmpty && value.utf8.allSatisfy { (0x30...0x39).contains($0) }:
+            if let milliseconds = Int64(value) { retry = .milliseconds(milliseconds) }
+        default: break
+        }
+    }
+
+    private mutating func endEvent() -> ServerSentEvent? {
+        defer {
+            event = ""
+            data = nil
+            dataSize = 0
+        }
+        return data.map { data in
+            ServerSentEvent(
+                event: event.isEmpty ? "message" : event, data: data, id: lastID, retry: retry)
+        }
+    }
+}

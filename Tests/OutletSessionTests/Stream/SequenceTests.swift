@@ -1,0 +1,105 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+@Suite struct SequenceTests {
+    let address = "http://example.test/get"
+
+    private func collect<Value>(_ stream: StreamOf<Value>) async -> [Value] {
+        var values: [Value] = []
+        for await value in stream { values.append(value) }
+        return values
+    }
+
+    /// Fails, is redirected, then succeeds.
+    private var session: Session {
+        Session(
+            transport: StubTransport(answers: [
+                .failure(TransferErrors.lost), .redirect(to: "/to"),
+                StubAnswer(body: Data(count: 30), chunkSize: 10),
+            ]),
+            interceptor: Retrier { _, _, _, completion in completion(.retry) })
+    }
+
+    @Test func `loops see what happens to a request, and end with it`() async {
+        let session = session
+        let request = session.request(address, shouldAutomaticallyResume: false)
+        let progress = request.downloadProgress().makeAsyncIterator()
+        let requests = request.urlRequests().makeAsyncIterator()
+        let tasks = request.urlSessionTasks().makeAsyncIterator()
+        let responses = request.httpResponses().makeAsyncIterator()
+        #expect(request.isInitialized)
+        request.resume()
+        var counts: [Int64] = []
+        while let value = await progress.next() { counts.append(value.completedUnitCount) }
+        #expect(counts == [10, 20, 30])
+        var made = 0
+        while await requests.next() != nil { made += 1 }
+        #expect(made == 2)
+        var begun: [UInt64] = []
+        while let task = await tasks.next() { begun.append(task.identifier) }
+        #expect(begun.count == 2)
+        var codes: [Int] = []
+        while let response = await responses.next() { codes.append(response.statusCode) }
+        #expect(codes == [200])
+    }
+
+    @Test func `an upload's progress can be looped over`() async {
+        let session = Session(transport: StubTransport(answers: [.status(204)]))
+        let request = session.upload(Data(count: 20_000), to: address)
+        let progress = request.uploadProgress().makeAsyncIterator()
+        request.resume()
+        var last: TransferProgress?
+        while let value = await progress.next() { last = value }
+        #expect(last?.isFinished == true)
+    }
+
+    @Test func `a loop over a request that is over gets what is there and ends`() async {
+        let session = Session(transport: StubTransport(answers: [.text("x")]))
+        let request = session.request(address)
+        _ = await request.serializingData().response
+        #expect(await collect(request.urlRequests()).count == 1)
+        #expect(await collect(request.urlSessionTasks()).count == 1)
+        #expect(await collect(request.downloadProgress()).isEmpty)
+    }
+
+    @Test func `a loop ends when its request is let go`() async {
+        let session = Session(transport: StubTransport(answers: [.text("x")]))
+        let iterator = session.request(address).urlRequests().makeAsyncIterator()
+        #expect(await iterator.next() == nil)
+    }
+
+    @Test func `a loop ends when its task is cancelled`() async throws {
+        let session = Session(transport: StubTransport(answers: [.silence]))
+        let request = session.request(address)
+        let seen = Events<Int>()
+        let task = Task {
+            for await _ in request.urlSessionTasks() { seen.append(1) }
+        }
+        request.resume()
+        try await seen.wait(for: 1)
+        task.cancel()
+        await task.value
+        #expect(!request.isCancelled)
+        request.cancel()
+    }
+
+    @Test func `a head can be judged in a task`() async {
+        let session = Session(transport: StubTransport(answers: [.text("x")]))
+        let refused = session.request(address).onHTTPResponse { response async in
+            await Task.yield()
+            return response.statusCode == 200 ? .cancel : .allow
+        }
+        #expect(
+            await refused.serializingData().response.error?.isExplicitlyCancelledError == true)
+        let seen = Events<Int>()
+        let looked = session.request(address).onHTTPResponse { response in
+            await Task.yield()
+            seen.append(response.statusCode)
+        }
+        #expect(await looked.serializingString().response.value == "x")
+        #expect(seen.values == [200])
+    }
+}
