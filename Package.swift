@@ -47,7 +47,7 @@ let faultyPlugins = [
     "FailingHooks", "FutureABI", "LateSettle", "LaterQuiesce", "LyingManifest", "MissingSymbol",
     "NeverSettles",
     "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging", "SettlesTwice",
-    "ShortDescriptor", "SlowQuiesce", "WrongHandles",
+    "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "WrongHandles",
 ]
 
 let package = Package(

@@ -104,6 +104,13 @@ import Testing
         #expect(recorder.misbehaviours.values.map(\.kind) == [.didNotQuiesce])
     }
 
+    @Test func `a destroy that never returns holds nobody up`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try PluginFolder(faulty: "SlowDestroy").load(observer: recorder)
+        #expect(await host.shutDown(deadline: .milliseconds(50)) == ["faulty.slow-destroy"])
+        #expect(recorder.misbehaviours.values.map(\.fact) == ["destroy did not return in time"])
+    }
+
     @Test func `a plugin may end its work later, from a thread of its own`() async throws {
         let host = try PluginFolder(faulty: "LaterQuiesce").load()
         #expect(await host.shutDown() == [])

@@ -32,6 +32,8 @@ final class PluginInstance: @unchecked Sendable {
     private struct Completions {
         var pending: [UInt64: Completion] = [:]
         /// Given up by the host; each may be answered late, once, without being a breach.
+        ///
+        /// What its hook was lent lives on with it, since the plugin may not know yet.
         var cancelled: Set<UInt64> = []
     }
 
@@ -174,8 +176,16 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     private func deadlinePassed() {
-        guard lifecycle.withLock({ $0.deadlinePassed() }) else { return }
-        owner.note(.didNotQuiesce, "it did not end its work in time and was abandoned")
+        let isQuiet = !lifecycle.withLock { $0.deadlinePassed() }
+        let isOver = end.withLock { end in
+            if case .over = end { true } else { false }
+        }
+        guard !isOver else { return }
+        owner.note(
+            .didNotQuiesce,
+            isQuiet
+                ? "destroy did not return in time"
+                : "it did not end its work in time and was abandoned")
         finish(.abandoned)
     }
 
@@ -216,11 +226,14 @@ final class PluginInstance: @unchecked Sendable {
             end = .over(outcome)
             return waiting
         }
-        let cancelled = completions.withLock { completions in
-            defer { completions.cancelled = [] }
-            return completions.cancelled
+        // An abandoned plugin may still be reading what it was lent: that is left to it for good.
+        if case .destroyed = outcome {
+            let cancelled = completions.withLock { completions in
+                defer { completions.cancelled = [] }
+                return completions.cancelled
+            }
+            for id in cancelled { HandleTable.shared.remove(id) }
         }
-        for id in cancelled { HandleTable.shared.remove(id) }
         for completion in waiting { completion(outcome) }
     }
 }

@@ -5,10 +5,12 @@ import OutletSession
 /// Thread: any.
 final class PluginOwner: Sendable {
     let id: String
-    let observer: (any PluginObserver)?
-    private let state = Lock(State())
+    private let state: Lock<State>
 
     private struct State {
+        /// Kept while the plugin runs; the owner itself stays for good, to be blamed for late calls.
+        var observer: (any PluginObserver)?
+        weak var lateObserver: (any PluginObserver)?
         var handle: UInt64 = 0
         var number: UInt16 = 0
         var counts: [PluginMisbehaviour.Kind: Int] = [:]
@@ -17,7 +19,12 @@ final class PluginOwner: Sendable {
 
     init(id: String, observer: (any PluginObserver)?) {
         self.id = id
-        self.observer = observer
+        state = Lock(State(observer: observer, lateObserver: observer))
+    }
+
+    /// Who is told what the plugin does.
+    var observer: (any PluginObserver)? {
+        state.withLock { $0.observer ?? $0.lateObserver }
     }
 
     /// The owner as C knows it.
@@ -46,6 +53,11 @@ final class PluginOwner: Sendable {
     /// Takes the owner back from C; its later calls are stale.
     func unregister() {
         HandleTable.shared.remove(handle)
+        let observer = state.withLock { state in
+            defer { state.observer = nil }
+            return state.observer
+        }
+        withExtendedLifetime(observer) {}
     }
 
     /// Takes note of a broken contract.

@@ -15,7 +15,7 @@
  *
  *  Ownership  Nobody ever frees the other side's memory. What the host is handed it copies
  *             before it returns. What it hands out is borrowed: until the hook returns, or,
- *             after OUTLET_PENDING, until the completion settles. Copy to keep.
+ *             after OUTLET_PENDING, until the plugin settles the completion. Copy to keep.
  *  Text       UTF-8 with a length, not NUL-terminated.
  *  Unwinding  Nothing may unwind across this boundary: no C++ throw, no panic, no longjmp.
  *  Growth     Every table begins with its size and grows at its end only. A field exists if the
