@@ -10,13 +10,15 @@ extension Request {
     func redirect(
         _ task: any TransferTask, _ response: HTTPResponse, _ result: TransferResult
     ) -> Bool {
-        let (sent, handler, hops, attempt) = mutable.withLock { mutable in
+        let (isNew, sent, handler, hops, attempt) = mutable.withLock { mutable in
             mutable.redirectDuration += result.metrics.total
             return (
-                mutable.performedRequests.last, mutable.redirectHandler ?? core.redirectHandler,
-                mutable.redirects, mutable.machine.attempt
+                mutable.note(task), mutable.performedRequests.last,
+                mutable.redirectHandler ?? core.redirectHandler, mutable.redirects,
+                mutable.machine.attempt
             )
         }
+        if isNew { tellOfStart(task) }
         guard let sent else { return false }
         if let handler = handler as? Redirector, case .doNotFollow = handler.behavior {
             return false

@@ -22,9 +22,11 @@ extension Request: TransferHandler {
     /// Takes a result as the attempt's last; outside a transport's turn without one.
     func conclude(_ task: any TransferTask, _ result: TransferResult, turn: TransportTurn?) {
         var calls: RequestObservers.Calls?
+        var isNew = false
         let attempt = mutable.withLock { mutable -> Int? in
             let attempt = mutable.machine.attempt
             guard mutable.machine.beginEvaluating(attempt: attempt) else { return nil }
+            isNew = mutable.note(task)
             calls = mutable.observers?.finish(result.metrics)
             mutable.response = result.response
             var metrics = result.metrics
@@ -38,6 +40,7 @@ extension Request: TransferHandler {
             return attempt
         }
         guard let attempt else { return }
+        if isNew { tellOfStart(task) }
         calls?.perform(core)
         core.monitors?.request(self, didGatherMetrics: result.metrics)
         guard let turn else {

@@ -107,8 +107,7 @@ extension Request {
             mutable.prepared = prepared
             return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
         }
-        if let channel = observers?.urlRequest { core.tell(channel, request) }
-        if let observer = observers?.curl { core.tell(observer, self) }
+        if let observers { tell(observers, of: request) }
         perform(action)
     }
 
@@ -131,27 +130,18 @@ extension Request {
 
     /// Begins the transfer of the prepared request; the machine has said so.
     private func startTransfer() {
-        var channel: RequestObservers.Channel<any TransferTask>?
-        let begun = transfer { mutable, task in
-            mutable.tasks.append(task)
-            channel = mutable.observers?.task
-        }
-        guard let task = begun else { return }
-        core.monitors?.request(self, didCreateTask: task)
-        if let channel { core.tell(channel, task) }
-        core.monitors?.request(self, didResumeTask: task)
+        transfer(isHop: false)
     }
 
     /// Begins the transfer of the prepared request, a redirect's next hop.
     func continueTransfer() {
-        _ = transfer { $0.tasks.replaceLast($1) }
+        transfer(isHop: true)
     }
 
-    private func transfer(
-        _ record: (inout Mutable, any TransferTask) -> Void
-    ) -> (any TransferTask)? {
+    private func transfer(isHop: Bool) {
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = mutable.prepared else { return nil }
+            mutable.isHop = isHop
             mutable.performedRequests.append(request)
             var job = TransferJob(request: request, delivery: delivery())
             job.reportsProgress = mutable.observers?.wantsProgress == true
@@ -163,20 +153,50 @@ extension Request {
             }
             return job
         }
-        guard let job else { return nil }
+        guard let job else { return }
         let task = core.transport.start(job, handler: self)
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
-        let (state, wantsProgress) = mutable.withLock { mutable in
-            record(&mutable, task)
-            mutable.tasks.orderLast { $0.identifier < $1.identifier }
-            return (mutable.machine.state, mutable.observers?.wantsProgress == true)
+        let (isNew, state, wantsProgress) = mutable.withLock { mutable in
+            (
+                mutable.note(task), mutable.machine.state,
+                mutable.observers?.wantsProgress == true
+            )
         }
+        if isNew { tellOfStart(task) }
         if wantsProgress, !job.reportsProgress { task.reportProgress() }
         switch state {
         case .cancelled: task.cancel()
         case .suspended: task.suspend()
         default: break
         }
-        return task
+    }
+
+    private func tell(_ observers: RequestObservers.Made, of request: HTTPRequest) {
+        core.tell(observers.urlRequest, request)
+        if let observer = observers.curl { core.tell(observer, self) }
+        for stream in observers.curlStreams { stream.yield(cURLDescription()) }
+    }
+
+    /// Tells that a transfer was begun.
+    func tellOfStart(_ task: any TransferTask) {
+        let channel = mutable.withLock { $0.observers?.task }
+        core.monitors?.request(self, didCreateTask: task)
+        if let channel { core.tell(channel, task) }
+        core.monitors?.request(self, didResumeTask: task)
+    }
+}
+
+extension Request.Mutable {
+    /// Keeps a transfer, which may be over before whoever has begun it comes to keep it.
+    ///
+    /// - Returns: Whether it has to be told of: not if it was already, nor as a part of one that was.
+    mutating func note(_ task: any TransferTask) -> Bool {
+        guard let last = tasks.last else {
+            tasks.append(task)
+            return true
+        }
+        guard last.identifier < task.identifier else { return false }
+        if isHop { tasks.replaceLast(task) } else { tasks.append(task) }
+        return !isHop
     }
 }

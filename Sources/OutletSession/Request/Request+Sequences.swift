@@ -50,6 +50,17 @@ extension Request {
         }
     }
 
+    /// The cURL commands of all attempts, as ``cURLDescription(redactingSecrets:)`` makes them.
+    ///
+    /// - Parameter bufferingPolicy: What becomes of commands that nobody takes in time.
+    public func cURLDescriptions(
+        bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
+    ) -> StreamOf<String> {
+        observe(bufferingPolicy) { mutable, buffer in
+            mutable.watched().curlStreams.append(buffer)
+        }
+    }
+
     func responses(
         _ bufferingPolicy: StreamOf<HTTPResponse>.BufferingPolicy
     ) -> StreamOf<HTTPResponse> {

@@ -68,7 +68,11 @@ extension Request {
     ) -> TransferDecision {
         guard watchesHeads, head.isFinal else { return .proceed }
         let fate = redirectFate(of: head)
-        mutable.withLock { $0.observers?.isPassingBy = fate != .response }
+        let isNew = mutable.withLock { mutable in
+            mutable.observers?.isPassingBy = fate != .response
+            return mutable.note(task)
+        }
+        if isNew { tellOfStart(task) }
         switch fate {
         case .response: return accept(head, from: task)
         case .redirect: return .deliver(.chunks)

@@ -44,6 +44,8 @@ public class Request: @unchecked Sendable {
         var error: SessionError?
         /// How many redirects this attempt has followed.
         var redirects = 0
+        /// Whether the transfer under way goes on with the one before, after a redirect for instance.
+        var isHop = false
         /// How long those redirects took, µs.
         var redirectDuration: Int64 = 0
         var credential: Credential?

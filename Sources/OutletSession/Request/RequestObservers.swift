@@ -29,9 +29,10 @@ final class RequestObservers: @unchecked Sendable {
 
     var urlRequest = Channel<HTTPRequest>()
     var task = Channel<any TransferTask>()
-    var response: Judge?
     /// Told once that the request is made, or will not be.
     var curl: Observer<Request>?
+    var curlStreams: [StreamBuffer<String>] = []
+    var response: Judge?
     var responseStreams: [StreamBuffer<HTTPResponse>] = []
 
     var uploadProgress = Channel<TransferProgress>()
@@ -55,9 +56,15 @@ final class RequestObservers: @unchecked Sendable {
     }
 
     /// Who is to be told that the request was made; the cURL command is told once.
-    func takeMade() -> (urlRequest: Channel<HTTPRequest>, curl: Observer<Request>?) {
+    func takeMade() -> Made {
         defer { curl = nil }
-        return (urlRequest, curl)
+        return Made(urlRequest: urlRequest, curl: curl, curlStreams: curlStreams)
+    }
+
+    struct Made: Sendable {
+        let urlRequest: Channel<HTTPRequest>
+        let curl: Observer<Request>?
+        let curlStreams: [StreamBuffer<String>]
     }
 
     /// Takes what the transport has counted; says whom to tell.
@@ -104,12 +111,14 @@ final class RequestObservers: @unchecked Sendable {
     func endStreams() -> [@Sendable () -> Void] {
         defer {
             urlRequest.streams = []
+            curlStreams = []
             task.streams = []
             responseStreams = []
             uploadProgress.streams = []
             downloadProgress.streams = []
         }
-        return urlRequest.streams.map { $0.finish } + task.streams.map { $0.finish }
+        return urlRequest.streams.map { $0.finish } + curlStreams.map { $0.finish }
+            + task.streams.map { $0.finish }
             + responseStreams.map { $0.finish } + uploadProgress.streams.map { $0.finish }
             + downloadProgress.streams.map { $0.finish }
     }
@@ -133,8 +142,10 @@ extension SessionCore {
         if let observer = channel.observer { tell(observer, value) }
     }
 
-    /// Tells one, where it wants to run.
-    func tell<Value: Sendable>(_ observer: RequestObservers.Observer<Value>, _ value: Value) {
+    /// Calls a closure where it wants to run.
+    func tell<Value: Sendable>(
+        _ observer: RequestObservers.Observer<Value>, _ value: Value
+    ) {
         call(on: observer.queue) { observer.body(value) }
     }
 

@@ -20,15 +20,6 @@ struct InlineFirst<Element> {
         if rest.isEmpty { first = element } else { rest[rest.count - 1] = element }
     }
 
-    /// Swaps the last two if they are out of order: two threads may append in either order.
-    mutating func orderLast(_ areInOrder: (Element, Element) -> Bool) {
-        guard let last, count > 1, let before = self[count - 2], !areInOrder(before, last) else {
-            return
-        }
-        replaceLast(before)
-        if count == 2 { first = last } else { rest[count - 3] = last }
-    }
-
     func allSatisfy(_ predicate: (Element) -> Bool) -> Bool {
         first.map(predicate) != false && rest.allSatisfy(predicate)
     }
