@@ -24,8 +24,9 @@ extension Request {
         ).text
     }
 
-    /// Calls a closure with ``cURLDescription(redactingSecrets:)`` once the request is made, or
-    /// could not be made. On the session's root queue.
+    /// Calls a closure with ``cURLDescription(redactingSecrets:)`` once the request is made.
+    ///
+    /// Or could not be made. Thread: the session's root queue.
     @discardableResult
     public func cURLDescription(
         redactingSecrets: Bool = true, calling handler: @escaping @Sendable (String) -> Void

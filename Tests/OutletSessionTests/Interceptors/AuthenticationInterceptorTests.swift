@@ -156,10 +156,15 @@ private final class AsyncTokens: Authenticator {
         let session = Session(transport: tokens.transport, interceptor: interceptor)
         let seen = Events<SessionError?>()
         for _ in 0..<20 { session.request(address).responseString { seen.append($0.error) } }
+        // Whoever asks after the failure begins a refresh of its own: all have to wait before it.
+        await withCheckedContinuation { continuation in
+            session.requestQueue.async { continuation.resume() }
+        }
         try await tokens.held.wait(for: 1)[0](.failure(Refused()))
         let errors = try await seen.wait(for: 20)
         #expect(errors.allSatisfy { $0 != nil })
         #expect(errors.first??.transferError == nil)
+        #expect(tokens.refreshes.load(ordering: .relaxed) == 1)
     }
 
     @Test func `a refresh that never ends is named, and the next request may begin another`()
