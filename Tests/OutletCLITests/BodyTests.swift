@@ -28,8 +28,44 @@ import Testing
         #expect(result.exitCode == 1)
         #expect(
             result.errorOutput
-                == "outlet: /nonexistent/body: the body cannot be written: "
-                + "No such file or directory\n")
+                == "outlet: /nonexistent/body: cannot be written: No such file or directory\n")
+        let report = try await outlet("--json", "\(server.baseURL)/get", "-o", "/nonexistent/body")
+        #expect(report.exitCode == 1)
+        let value = try JSONValue(parsing: report.standardOutput)
+        #expect(value["error"]?["code"] == "cannotWriteToFile")
+    }
+
+    @Test func `an empty body makes an empty file`() async throws {
+        let directory = try TemporaryDirectory()
+        _ = try directory.write("old", to: "body")
+        let result = try await outlet(
+            "\(server.baseURL)/status/204", "-o", directory.path("body"))
+        #expect(result.exitCode == 0)
+        #expect(try directory.read("body").isEmpty)
+    }
+
+    @Test func `a transfer that breaks off leaves what came in the file, and says so`() async throws
+    {
+        let broken = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"))
+        let directory = try TemporaryDirectory()
+        let result = try await outlet(broken.baseURL, "-o", directory.path("body"))
+        #expect(result.exitCode == 1)
+        #expect(try directory.read("body") == Array("half".utf8))
+        #expect(result.errorOutput.contains("\(directory.path("body")) holds the first 4 B)\n"))
+    }
+
+    @Test func `a body goes out while it comes in`() async throws {
+        let gate = try Gate()
+        let slow = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf"), .wait(gate),
+            .send("more"))
+        let program = try RunningProgram(Products.path("outlet"), [slow.baseURL])
+        try await program.output(containing: "half")
+        gate.open()
+        let result = try await program.result()
+        #expect(result.output == "halfmore")
+        #expect(result.exitCode == 0)
     }
 
     @Test func `fields are posted as JSON`() async throws {

@@ -40,12 +40,11 @@ struct RequestCommand: Sendable {
             console.report(error)
             return error.exitCode
         }
-        var exchange =
-            if let deadline {
-                await deadline.send(request, with: service.sender)
-            } else {
-                await service.sender.send(request)
-            }
+        let sink = sink
+        let send: @Sendable () async -> Exchange = {
+            await service.sender.send(request, into: sink)
+        }
+        var exchange = if let deadline { await deadline.send(send) } else { await send() }
         progress.stop()
         if request.url?.scheme?.lowercased() == "https" {
             exchange.certificateAuthority = CurlTransport.certificateAuthorities(of: configuration)
@@ -54,6 +53,14 @@ struct RequestCommand: Sendable {
         let exitCode = printer.exitCode(printing: exchange)
         await service.shutDown(console)
         return exitCode
+    }
+
+    /// What takes the body as it comes; `nil` when it is to be looked at first.
+    private var sink: BodySink? {
+        if let path = output.path { return BodySink(path: path) }
+        let isRaw = !output.formats && !output.style.isOn && !console.outputIsTerminal
+        guard isRaw, !output.isReport, output.parts == .responseBody else { return nil }
+        return BodySink(console.output)
     }
 
     private func makeService(_ progress: ProgressReporter) throws(CommandError) -> RequestService {

@@ -11,8 +11,8 @@ struct Deadline: Sendable {
     private static let grace = 0.05
 
     /// Sends, and cancels when the time has passed; cancelling the task cancels as well.
-    func send(_ request: HTTPRequest, with sender: RequestSender) async -> Exchange {
-        let work = Task { await sender.send(request) }
+    func send(_ send: @escaping @Sendable () async -> Exchange) async -> Exchange {
+        let work = Task(operation: send)
         let state = State()
         DispatchQueue.global().asyncAfter(deadline: .now() + seconds + Deadline.grace) {
             if state.pass() { work.cancel() }

@@ -11,6 +11,8 @@ struct Exchange: Sendable {
     var body: Data?
     /// The file that took the body.
     var savedPath: String?
+    /// Why the body could not be written while it came.
+    var outputError: OutputError?
     /// What was measured of the last attempt.
     var metrics: TransferMetrics?
     /// How often the request went out, redirects not counted.

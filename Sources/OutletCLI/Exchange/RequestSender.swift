@@ -22,8 +22,14 @@ struct RequestSender: Sendable {
     }
 
     /// Sends one request; cancelling the task cancels it.
-    func send(_ request: HTTPRequest) async -> Exchange {
-        guard let plugins else { return await sendPlain(request) }
+    ///
+    /// - Parameter sink: Takes the body as it comes, so that it need not fit into memory. Plugins
+    ///   may replace a body, so with them it is collected.
+    func send(_ request: HTTPRequest, into sink: BodySink? = nil) async -> Exchange {
+        guard let plugins else {
+            if let sink { return await stream(request, into: sink) }
+            return await sendPlain(request)
+        }
         let provider = Provider<CommandTarget>(
             // The request goes out as the command line made it, repeated fields included.
             requestClosure: { _, done in done(.success(request)) },
@@ -42,6 +48,29 @@ struct RequestSender: Sendable {
         exchange.metrics = response.metrics
         exchange.attempts = sent.retryCount + 1
         exchange.failure = response.error.map { Exchange.Failure($0, request: exchange.request) }
+        return exchange
+    }
+
+    private func stream(_ request: HTTPRequest, into sink: BodySink) async -> Exchange {
+        let sent = session.streamRequest(request)
+        progress?.watch(sent)
+        let completion = await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                sent.responseStream { stream in
+                    switch stream.event {
+                    case .stream(.success(let data)): try sink.write(data)
+                    case .complete(let completion): continuation.resume(returning: completion)
+                    }
+                }
+            }
+        } onCancel: {
+            sent.cancel()
+        }
+        var exchange = Exchange(request: sent.performedRequests.last ?? request)
+        exchange.response = completion.response
+        exchange.metrics = completion.metrics
+        exchange.failure = completion.error.map { Exchange.Failure($0, request: exchange.request) }
+        exchange.finish(sink)
         return exchange
     }
 
@@ -85,6 +114,20 @@ struct RequestSender: Sendable {
 }
 
 extension Exchange {
+    /// Notes what became of a body that went into a sink.
+    fileprivate mutating func finish(_ sink: BodySink) {
+        // An empty body makes a file, too.
+        if failure == nil { try? sink.write(Data()) }
+        sink.close()
+        outputError = sink.error
+        if sink.bytes > 0 || failure == nil { savedPath = sink.path }
+        guard let failure, let path = sink.path, sink.bytes > 0, outputError == nil else { return }
+        let held = "\(path) holds the first \(Quantity.bytes(sink.bytes))"
+        let advice = failure.error.advice.isEmpty ? held : "\(failure.error.advice); \(held)"
+        self.failure?.error = CommandError(
+            failure.error.exitCode, failure.error.message, advice: advice)
+    }
+
     fileprivate mutating func take(_ received: Response) {
         response =
             received.response

@@ -10,10 +10,7 @@ struct ExchangePrinter {
     func exitCode(printing exchange: Exchange) -> ExitCode {
         do {
             return try print(exchange)
-        } catch let error as CommandError {
-            console.report(error)
-            return error.exitCode
-        } catch OutputError.failed(let name, let reason) {
+        } catch .failed(let name, let reason) {
             console.report(CommandError(.failure, "\(name): cannot be written: \(reason)"))
             return .failure
         } catch {
@@ -24,14 +21,12 @@ struct ExchangePrinter {
 
     /// Prints everything, and answers with the exit code that came of it.
     ///
-    /// - Throws: ``OutputError`` when stdout cannot be written; ``CommandError`` when the file
-    ///   of `--output` cannot.
-    func print(_ exchange: Exchange) throws -> ExitCode {
+    /// - Throws: ``OutputError`` when stdout, or without a report the file of `--output`, cannot
+    ///   be written.
+    private func print(_ exchange: Exchange) throws(OutputError) -> ExitCode {
         var exchange = exchange
-        if exchange.failure == nil, let path = options.path, exchange.response != nil {
-            try save(exchange.body ?? Data(), at: path)
-            exchange.savedPath = path
-        }
+        if let path = options.path, exchange.savedPath == nil { save(&exchange, at: path) }
+        if let error = exchange.outputError { try note(error, in: &exchange) }
         // Bytes that go out as they came are nobody's to judge.
         if options.isReport || options.formats, exchange.failure == nil {
             exchange.failure = brokenJSON(exchange)
@@ -66,13 +61,25 @@ struct ExchangePrinter {
             code: "cannotDecodeJSON", stage: "decoding")
     }
 
-    private func save(_ body: Data, at path: String) throws(CommandError) {
+    /// Writes a body that was collected.
+    private func save(_ exchange: inout Exchange, at path: String) {
+        guard exchange.failure == nil, exchange.outputError == nil, exchange.response != nil
+        else { return }
+        let sink = BodySink(path: path)
         do {
-            try body.write(to: URL(filePath: path))
+            try sink.write(exchange.body ?? Data())
+            exchange.savedPath = path
         } catch {
-            throw CommandError(
-                .failure, "\(path): the body cannot be written: \(fileReason(error))")
+            exchange.outputError = error
         }
+    }
+
+    /// A report tells of a file that cannot be written; without one nothing else is printed.
+    private func note(_ error: OutputError, in exchange: inout Exchange) throws(OutputError) {
+        guard options.isReport, case .failed(let name, let reason) = error else { throw error }
+        exchange.failure = Exchange.Failure(
+            error: CommandError(.failure, "\(name): cannot be written: \(reason)"),
+            code: TransferError.Code.cannotWriteToFile.rawValue, stage: "receiving")
     }
 
     private func printReport(_ exchange: Exchange, exitCode: ExitCode) throws(OutputError) {
