@@ -20,6 +20,7 @@ struct slot {
     uint32_t armed;   // in the kernel's table; 0 when not registered
     bool ours;        // opened through open_socket, so its close is seen as well
     bool dirty;       // listed in `dirty`
+    ccurl_tally *tally;
 };
 
 struct ccurl_poller {
@@ -143,7 +144,8 @@ static int on_timer(CURLM *multi, long timeout_ms, void *client) {
 
 static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl_sockaddr *address) {
     (void)purpose;
-    ccurl_poller *poller = client;
+    const ccurl_opener *opener = client;
+    ccurl_poller *poller = opener->poller;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     if (fd < 0) {
         // Only what is short is worth telling: a machine without IPv6 fails here all day.
@@ -155,6 +157,8 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
     if (slot) {
         slot->wanted = slot->armed = 0;
         slot->ours = true;
+        slot->tally = opener->tally;
+        if (slot->tally) slot->tally->sockets++;
     }
     return fd;
 }
@@ -165,6 +169,9 @@ static int close_socket(void *client, curl_socket_t fd) {
     if (slot) {
         slot->wanted = slot->armed = 0;  // the kernel forgets a closed descriptor by itself
         slot->ours = false;
+        ccurl_tally *tally = slot->tally;
+        slot->tally = NULL;
+        if (tally && --tally->sockets == 0 && tally->is_abandoned) free(tally);
     }
     return close(fd);
 }
@@ -177,11 +184,22 @@ void ccurl_poller_attach(ccurl_poller *poller, CURLM *multi) {
     curl_multi_setopt(multi, CURLMOPT_TIMERDATA, poller);
 }
 
-void ccurl_poller_adopt(ccurl_poller *poller, CURL *easy) {
+void ccurl_opener_adopt(const ccurl_opener *opener, CURL *easy) {
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, poller);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, opener);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
-    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, poller);
+    // The connection remembers this and may outlive the handle.
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, opener->poller);
+}
+
+ccurl_tally *ccurl_tally_create(void) { return calloc(1, sizeof(ccurl_tally)); }
+
+void ccurl_tally_release(ccurl_tally *tally) {
+    if (!tally) return;
+    if (tally->sockets == 0)
+        free(tally);
+    else
+        tally->is_abandoned = true;
 }
 
 /// Brings the kernel's table up to date with what libcurl asked for since the last wait.

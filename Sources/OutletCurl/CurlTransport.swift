@@ -8,15 +8,8 @@ public import OutletSession
 /// with a file or a stream at either end run on a second one, so that a slow disk holds up nobody.
 /// A transport that is let go of ends its transfers in their own time; ``shutDown()`` cancels them.
 public final class CurlTransport: Transport {
-    private struct Loops {
-        var data: EventLoop?
-        var bulk: EventLoop?
-        var shared: SharedState?
-        var isClosed = false
-    }
-
     private let settings: TransportSettings
-    private let loops = Lock(Loops())
+    private let loops: Lock<LoopGroup>
 
     /// Makes a transport; nothing is opened or started before the first request.
     ///
@@ -25,12 +18,11 @@ public final class CurlTransport: Transport {
     public init(configuration: SessionConfiguration = .default) {
         settings = TransportSettings(
             configuration, environment: ProcessInfo.processInfo.environment)
+        loops = Lock(LoopGroup(settings))
     }
 
     deinit {
-        let (data, bulk) = loops.withLock { ($0.data, $0.bulk) }
-        data?.close(.drain)
-        bulk?.close(.drain)
+        for loop in loops.withLock({ $0.close() }) { loop.close(.drain) }
     }
 
     /// Begins one transfer and returns at once.
@@ -80,20 +72,7 @@ public final class CurlTransport: Transport {
     }
 
     private func loop(isBulk: Bool) throws(TransferError) -> EventLoop {
-        try loops.withLock { loops throws(TransferError) in
-            guard !loops.isClosed else { throw TransferError.transportClosed }
-            if let loop = isBulk ? loops.bulk : loops.data { return loop }
-            let shared: SharedState
-            if let known = loops.shared {
-                shared = known
-            } else {
-                shared = try SharedState()
-                loops.shared = shared
-            }
-            let loop = try EventLoop(settings, shared: shared)
-            if isBulk { loops.bulk = loop } else { loops.data = loop }
-            return loop
-        }
+        try loops.withLock { loops throws(TransferError) in try loops.loop(isBulk: isBulk) }
     }
 
     /// Runs tasks on the transport's own thread: `withTaskExecutorPreference(transport.taskExecutor)`.
@@ -110,12 +89,7 @@ public final class CurlTransport: Transport {
 
     /// Cancels all transfers and frees what the transport holds; it starts no more.
     public func shutDown() {
-        let (data, bulk) = loops.withLock { loops in
-            defer { loops = Loops(isClosed: true) }
-            return (loops.data, loops.bulk)
-        }
-        data?.close(.shutDown)
-        bulk?.close(.shutDown)
+        for loop in loops.withLock({ $0.close() }) { loop.close(.shutDown) }
     }
 }
 

@@ -191,6 +191,6 @@ import Testing
         async let second = transport.get(server.baseURL)
         let errors = [try await first.error, try await second.error]
         #expect(errors.allSatisfy { $0?.code == .timedOut })
-        #expect(Set(errors.map(\.?.stage)) == [.waiting, .queued])
+        #expect(errors.contains { $0?.stage == .waiting })
     }
 }

@@ -180,3 +180,23 @@ import Testing
         #expect(bodies.last == Array("3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n".utf8))
     }
 }
+
+@Suite struct `Connections` {
+    @Test func `of one burst serve the next`() async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "x"), .again)
+        let transport = CurlTransport.test()
+        for _ in 0..<3 {
+            let probes = (0..<4).map { _ in Probe() }
+            for probe in probes {
+                let request = HTTPRequest(url: URL(string: server.baseURL))
+                _ = transport.start(TransferJob(request: request), handler: probe)
+            }
+            try await server.requests.values(4)
+            gate.open()
+            for probe in probes { #expect(try await probe.end.value().text == "x") }
+        }
+        #expect(server.connections.count == 4)
+        #expect(server.requests.count == 12)
+    }
+}

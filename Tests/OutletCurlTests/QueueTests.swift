@@ -123,3 +123,45 @@ import Testing
         #expect(order == entries.map(\.deadline).sorted())
     }
 }
+
+@Suite struct `The loops of a transport` {
+    private func group(perHost: Int) -> LoopGroup {
+        var configuration = SessionConfiguration()
+        configuration.httpMaximumConnectionsPerHost = perHost
+        return LoopGroup(TransportSettings(configuration, environment: [:]))
+    }
+
+    @Test func `files have one of their own`() throws {
+        var group = group(perHost: 64)
+        let data = try group.loop(isBulk: false)
+        let bulk = try group.loop(isBulk: true)
+        #expect(data !== bulk)
+        #expect(try group.loop(isBulk: true) === bulk)
+        for _ in 0..<10_000 { data.load.rise() }
+        #expect(try group.loop(isBulk: false) === data)
+        #expect(group.all.count == 2)
+    }
+
+    @Test func `a second one is used when the first is full, and left when it is not`() throws {
+        var group = group(perHost: 1024)
+        let first = try group.loop(isBulk: false)
+        for _ in 0..<LoopGroup.transfersPerShard { first.load.rise() }
+        let second = try group.loop(isBulk: false)
+        #expect(second !== first)
+        for _ in 0..<LoopGroup.transfersPerShard { second.load.rise() }
+        second.load.fall()
+        #expect(try group.loop(isBulk: false) === second)
+        first.load.fall()
+        first.load.fall()
+        second.load.rise()
+        #expect(try group.loop(isBulk: false) === first)
+        #expect(group.all.count == 2)
+    }
+
+    @Test func `take no transfers once they are closed`() throws {
+        var group = group(perHost: 64)
+        let loop = try group.loop(isBulk: false)
+        #expect(group.close().first === loop)
+        #expect(throws: TransferError.self) { try group.loop(isBulk: false) }
+    }
+}

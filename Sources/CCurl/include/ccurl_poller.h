@@ -17,9 +17,27 @@ void ccurl_poller_destroy(ccurl_poller *_Nonnull poller);
 
 /// Makes the poller serve `multi` (`CURLMOPT_SOCKETFUNCTION`, `CURLMOPT_TIMERFUNCTION`).
 void ccurl_poller_attach(ccurl_poller *_Nonnull poller, CURLM *_Nonnull multi);
-/// Makes `easy` open and close its sockets through the poller (`CURLOPT_OPENSOCKETFUNCTION`,
+/// How many sockets are open on behalf of one owner.
+typedef struct ccurl_tally {
+    int sockets;
+    bool is_abandoned;
+} ccurl_tally;
+
+ccurl_tally *_Nullable ccurl_tally_create(void);
+/// Lets go of a tally; it is freed when its last socket is closed.
+void ccurl_tally_release(ccurl_tally *_Nullable tally);
+
+/// Where a handle's sockets come from, and on whose account.
+typedef struct ccurl_opener {
+    ccurl_poller *_Nonnull poller;
+    ccurl_tally *_Nullable tally;
+} ccurl_opener;
+
+/// Makes `easy` open and close its sockets through a poller (`CURLOPT_OPENSOCKETFUNCTION`,
 /// `CURLOPT_CLOSESOCKETFUNCTION`), close-on-exec.
-void ccurl_poller_adopt(ccurl_poller *_Nonnull poller, CURL *_Nonnull easy);
+///
+/// `opener` must live as long as `easy`; its tally may be changed between transfers.
+void ccurl_opener_adopt(const ccurl_opener *_Nonnull opener, CURL *_Nonnull easy);
 
 /// Waits for events; 0 ms looks without waiting, a negative time waits for ever.
 ///

@@ -1,3 +1,4 @@
+import CCurl
 import OutletSession
 
 /// One origin (scheme, host and port) as a loop sees it: what is under way, what waits.
@@ -13,6 +14,8 @@ final class Origin<Element> {
     var version: Version = .unknown
     /// Transfers under way.
     fileprivate(set) var active = 0
+    /// The sockets that are open, in use or idle.
+    let tally = ccurl_tally_create()
     /// Waiting transfers by priority, lowest first.
     fileprivate var waiting: [Fifo<Element>] = Array(
         repeating: Fifo(), count: TransferPriority.allCases.count)
@@ -22,6 +25,16 @@ final class Origin<Element> {
     init(name: String) {
         self.name = name
     }
+
+    deinit {
+        ccurl_tally_release(tally)
+    }
+
+    /// Whether a transfer that counts as under way already may find an idle connection.
+    ///
+    /// Those that look up the name have no socket yet, so this errs towards no, which costs a
+    /// connection at worst.
+    var mayHaveIdleConnection: Bool { Int(tally?.pointee.sockets ?? 1) >= active }
 
     fileprivate var isWaiting: Bool { waiting.contains { !$0.isEmpty } }
 

@@ -54,8 +54,9 @@ extension EventLoop {
             active[transfer.activeIndex] = last
             last.activeIndex = transfer.activeIndex
         }
+        let origin = transfer.address?.origin
         transfer.finish(result, turn: turn)
-        if let origin = transfer.address?.origin { leave(origin) }
+        if let origin { leave(origin) }
     }
 
     /// Ends a transfer from outside, wherever it is.

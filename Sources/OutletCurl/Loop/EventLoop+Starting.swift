@@ -97,6 +97,7 @@ extension EventLoop {
         if !proxy.isEmpty { transfer.proxy = ProxyResolver.withoutCredentials(proxy) }
         easy.applyLimit(remaining)
         easy.applyMultiplexing(settings, address)
+        easy.applyReuse(settings, address)
         easy.applyCredential(transfer.job.credential)
         if transfer.job.request.mayHaveBody {
             transfer.body = try RequestBody(transfer.job.request.body)

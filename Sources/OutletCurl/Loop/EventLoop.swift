@@ -1,6 +1,7 @@
 import CCurl
 import Glibc
 import OutletSession
+import Synchronization
 
 /// One multi handle, the thread that drives it, and all transfers that run on them.
 ///
@@ -16,6 +17,8 @@ final class EventLoop: @unchecked Sendable {
     private(set) var now: Int64
 
     private let mailbox = Mailbox()
+    /// How many transfers were given to the loop and are not over.
+    let load = Load()
     /// Runs Swift tasks on the loop's thread.
     let executor = LoopExecutor()
     let poller: OpaquePointer
@@ -40,7 +43,12 @@ final class EventLoop: @unchecked Sendable {
     /// No more transfers start.
     var isShutDown = false
 
-    init(_ settings: TransportSettings, shared: SharedState) throws(TransferError) {
+    /// Makes a loop.
+    ///
+    /// - Parameter share: Among how many loops the limits of the configuration are divided.
+    init(
+        _ settings: TransportSettings, shared: SharedState, share: Int
+    ) throws(TransferError) {
         var error: Int32 = 0
         guard let poller = ccurl_poller_create(&error) else {
             throw TransferError(
@@ -60,8 +68,8 @@ final class EventLoop: @unchecked Sendable {
         now = ccurl_now_us()
         pool = HandlePool(HandleSetUp(poller: poller, share: shared.share, settings: settings))
         admission = AdmissionQueue(
-            limitPerOrigin: settings.configuration.httpMaximumConnectionsPerHost,
-            limit: settings.configuration.maximumConnections)
+            limitPerOrigin: settings.configuration.httpMaximumConnectionsPerHost / share,
+            limit: settings.configuration.maximumConnections / share)
         executor.belongs(to: self)
         ccurl_poller_attach(poller, multi)
         // Unset, libcurl keeps four idle connections for each handle in use, and so closes most of
@@ -212,21 +220,22 @@ final class EventLoop: @unchecked Sendable {
 
     /// All that can be done without waiting.
     private func step() {
-        collect()
-        mailbox.take(into: &messages)
-        isBusy = !messages.isEmpty
-        handleMessages()
+        isBusy = false
         // A transfer that libcurl has just been given, or has just sent, wants to be looked at
         // again at once; that needs no system call. Bounded, so that sockets have their turn.
         var rounds = 0
-        var isTimer = false
         repeat {
+            // Messages before completions: who is suspended or cancelled must not get the place
+            // that a completion sets free.
+            mailbox.take(into: &messages)
+            if !messages.isEmpty { isBusy = true }
+            handleMessages()
+            collect()
             swap(&messages, &own)
             handleMessages()
-            isTimer = ccurl_poller_fire_timer(poller, now)
-            if isTimer { collect() }
             rounds += 1
-        } while rounds < 8 && (isTimer || !own.isEmpty)
+        } while ccurl_poller_fire_timer(poller, now) && rounds < 8
+        collect()
         expire()
         turn.end()
     }
@@ -273,4 +282,18 @@ final class EventLoop: @unchecked Sendable {
             complete(transfer, code)
         }
     }
+}
+
+/// A number that any thread may read and change.
+final class Load: Sendable {
+    private let count = Atomic(0)
+
+    /// The number; others may have changed it meanwhile.
+    var value: Int { count.load(ordering: .relaxed) }
+
+    /// One more.
+    func rise() { count.add(1, ordering: .relaxed) }
+
+    /// One less.
+    func fall() { count.subtract(1, ordering: .relaxed) }
 }

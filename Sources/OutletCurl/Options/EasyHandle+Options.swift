@@ -14,7 +14,7 @@ extension EasyHandle {
     // MARK: Once for a handle
 
     /// How libcurl behaves, whatever is asked for.
-    func applyConstants(poller: OpaquePointer) {
+    func applyConstants() {
         // No signals: they belong to the program, and each request would pay three system calls.
         set(CURLOPT_NOSIGNAL, 1)
         // A cancel must not wait for getaddrinfo().
@@ -26,7 +26,7 @@ extension EasyHandle {
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(CURLOPT_ERRORBUFFER, pointer: errorText)
         set(CURLOPT_PRIVATE, pointer: client)
-        ccurl_poller_adopt(poller, raw)
+        ccurl_opener_adopt(opener, raw)
         head.lines.pointee.client = UnsafeMutableRawPointer(mutating: client)
         head.lines.pointee.completed = receiveHead
         note(
@@ -115,6 +115,24 @@ extension EasyHandle {
         guard waits != waitsForStream else { return }
         waitsForStream = waits
         set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
+    }
+
+    /// Whether to look for an idle connection at all, which takes libcurl a walk along all of those
+    /// to the host.
+    func applyReuse(_ settings: TransportSettings, _ address: Address) {
+        opener.pointee.tally = address.origin.tally
+        let speaksHTTP1 =
+            switch settings.configuration.httpVersion {
+            case .automatic: !address.isSecure || address.origin.version == .http1
+            case .http1: true
+            case .http2PriorKnowledge: false
+            }
+        // Connections to a proxy serve several origins.
+        let fresh =
+            speaksHTTP1 && settings.proxies.isEmpty && !address.origin.mayHaveIdleConnection
+        guard fresh != isFresh else { return }
+        isFresh = fresh
+        set(CURLOPT_FRESH_CONNECT, fresh ? 1 : 0)
     }
 
     /// How large the pieces are in which a body arrives and leaves.

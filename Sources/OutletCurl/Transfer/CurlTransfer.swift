@@ -90,6 +90,7 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         self.handler = handler
         self.loop = loop
         self.patience = patience
+        loop?.load.rise()
     }
 
     func cancel() { loop?.post(.cancel(self)) }
@@ -105,6 +106,9 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         guard let handler else { return }
         phase = .finished
         self.handler = nil
+        loop?.load.fall()
+        // Origins are the loop's, so the last of their owners must not be a task that a user keeps.
+        address = nil
         handler.transferDidFinish(self, result: result, turn: turn)
     }
 

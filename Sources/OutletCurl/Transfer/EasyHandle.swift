@@ -11,6 +11,8 @@ final class EasyHandle {
     let errorText: UnsafeMutablePointer<CChar>
     /// The transfer that runs on the handle; held by its loop as long as it does.
     unowned(unsafe) var transfer: CurlTransfer?
+    /// Opens the sockets on behalf of the transfer's origin.
+    let opener: UnsafeMutablePointer<ccurl_opener>
     var headers = HeaderList()
     let head = HeadCollector()
     var body = ByteBuffer()
@@ -32,6 +34,8 @@ final class EasyHandle {
     var decodes = false
     /// `CURLOPT_HTTPGET`.
     var hasMethod = false
+    /// `CURLOPT_FRESH_CONNECT`.
+    var isFresh = false
 
     private let setUp: HandleSetUp
 
@@ -41,6 +45,8 @@ final class EasyHandle {
         self.raw = raw
         self.setUp = setUp
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        opener = .allocate(capacity: 1)
+        opener.initialize(to: ccurl_opener(poller: setUp.poller, tally: nil))
         // Neither this nor connections and TLS sessions are touched by a reset.
         set(CURLOPT_SHARE, pointer: UnsafeRawPointer(ccurl_share_handle(setUp.share)))
         begin()
@@ -49,6 +55,7 @@ final class EasyHandle {
     deinit {
         curl_easy_cleanup(raw)
         errorText.deallocate()
+        opener.deallocate()
     }
 
     /// Finds the handle in a callback's pointer.
@@ -61,7 +68,7 @@ final class EasyHandle {
 
     private func begin() {
         errorText.pointee = 0
-        applyConstants(poller: setUp.poller)
+        applyConstants()
         applyConfiguration(setUp.settings)
         applyTLS(setUp.settings)
     }
@@ -82,6 +89,7 @@ final class EasyHandle {
         waitsForStream = false
         decodes = false
         hasMethod = false
+        isFresh = false
         begin()
     }
 

@@ -1,0 +1,79 @@
+import OutletSession
+
+/// The loops of a transport: made when they are needed, told apart by what they carry.
+///
+/// Transfers without files share one loop. libcurl walks along all connections to a host to find an
+/// idle one, so beyond ``transfersPerShard`` transfers a second loop costs less than a longer walk;
+/// a session gets more than one only if its settings allow that many connections to a host.
+/// Transfers with a file or a stream at either end have a loop of their own, so that a slow disk
+/// holds up nobody.
+struct LoopGroup {
+    /// Above so many transfers on a loop the next one goes to another.
+    static let transfersPerShard = 512
+    /// More loops than this cost more than they save.
+    static let maximumShards = 8
+
+    private let settings: TransportSettings
+    private let shardCount: Int
+    private var shards: [EventLoop] = []
+    private var bulk: EventLoop?
+    private var shared: SharedState?
+    private var isClosed = false
+
+    init(_ settings: TransportSettings) {
+        self.settings = settings
+        let limit = settings.configuration.httpMaximumConnectionsPerHost
+        shardCount = min(
+            Self.maximumShards, max(1, (limit - 1) / Self.transfersPerShard + 1))
+    }
+
+    /// All loops that there are.
+    var all: [EventLoop] { shards + (bulk.map { [$0] } ?? []) }
+
+    /// The loop for a transfer.
+    mutating func loop(isBulk: Bool) throws(TransferError) -> EventLoop {
+        guard !isClosed else { throw .transportClosed }
+        if isBulk {
+            if let bulk { return bulk }
+            let loop = try make(share: 1)
+            bulk = loop
+            return loop
+        }
+        guard shardCount > 1 else { return try shard(0) }
+        // The first ones are filled up first: that is where the idle connections are.
+        var least = try shard(0)
+        for index in 0..<shardCount {
+            let candidate = try shard(index)
+            if candidate.load.value < Self.transfersPerShard { return candidate }
+            if candidate.load.value < least.load.value { least = candidate }
+        }
+        return least
+    }
+
+    /// Refuses transfers from here on.
+    ///
+    /// - Returns: The loops, to be closed.
+    mutating func close() -> [EventLoop] {
+        defer {
+            isClosed = true
+            shards = []
+            bulk = nil
+            shared = nil
+        }
+        return all
+    }
+
+    private mutating func shard(_ index: Int) throws(TransferError) -> EventLoop {
+        if index < shards.count { return shards[index] }
+        let loop = try make(share: shardCount)
+        shards.append(loop)
+        return loop
+    }
+
+    private mutating func make(share: Int) throws(TransferError) -> EventLoop {
+        let shared: SharedState
+        if let known = self.shared { shared = known } else { shared = try SharedState() }
+        self.shared = shared
+        return try EventLoop(settings, shared: shared, share: share)
+    }
+}
