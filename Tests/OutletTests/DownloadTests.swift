@@ -1,0 +1,182 @@
+import FoundationEssentials
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+/// Downloads over libcurl: from nginx, and from a server that breaks off where it is told to.
+@Suite struct DownloadTests {
+    let directory: TemporaryDirectory
+    let place: DownloadRequest.Destination
+
+    init() throws {
+        let directory = try TemporaryDirectory()
+        self.directory = directory
+        let url = URL(filePath: directory.path("file"))
+        place = { _, _ in (url, .removePreviousFile) }
+    }
+
+    private var file: Data? { try? Data(contentsOf: URL(filePath: directory.path("file"))) }
+    private var text: String? { file.map { String(decoding: $0, as: UTF8.self) } }
+
+    private func expectLargeFile(of nginx: Nginx) throws {
+        let data = try #require(file)
+        #expect(data.count == nginx.largeFileSize)
+        for position in stride(from: 0, to: data.count, by: 1_000_003) {
+            #expect(data[data.startIndex + position] == Nginx.largeFileByte(at: position))
+        }
+    }
+
+    @Test func `a large file arrives whole, with progress to its end`() async throws {
+        let nginx = try await Nginx.shared()
+        let session = Session()
+        let progress = Recorder<TransferProgress>()
+        let request = session.download("\(nginx.baseURL())/large.bin", to: place)
+            .downloadProgress { progress.record($0) }
+        let response = await request.validate().serializingDownloadedFileURL().response
+        #expect(response.error == nil)
+        try expectLargeFile(of: nginx)
+        let values = try await progress.values { $0.fractionCompleted == 1 }
+        #expect(
+            zip(values, values.dropFirst()).allSatisfy {
+                $0.completedUnitCount < $1.completedUnitCount
+            })
+    }
+
+    @Test(arguments: [Nginx.Listener.plain, .tls])
+    func `a cancelled download goes on where it was`(listener: Nginx.Listener) async throws {
+        let nginx = try await Nginx.shared()
+        var configuration = SessionConfiguration()
+        configuration.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+        let session = Session(configuration: configuration)
+        let first = session.download("\(nginx.baseURL(listener))/large.bin", to: place)
+        first.downloadProgress { [weak first] progress in
+            if progress.completedUnitCount > 1 << 20 { first?.cancel(producingResumeData: true) }
+        }
+        let cancelled = await first.serializingDownloadedFileURL().response
+        #expect(cancelled.error?.isExplicitlyCancelledError == true)
+        let data = try #require(cancelled.resumeData)
+        #expect(file == nil)
+
+        let progress = Recorder<TransferProgress>()
+        let second = session.download(resumingWith: data, to: place)
+            .downloadProgress { progress.record($0) }
+        let response = await second.validate().serializingDownloadedFileURL().response
+        #expect(response.error == nil)
+        #expect(response.response?.statusCode == 206)
+        try expectLargeFile(of: nginx)
+        let values = try await progress.values(1)
+        #expect(values.allSatisfy { $0.completedUnitCount > 1 << 20 })
+        #expect(values.allSatisfy { $0.totalUnitCount == Int64(nginx.largeFileSize) })
+    }
+
+    @Test func `a suspended download stands still, and goes on`() async throws {
+        let nginx = try await Nginx.shared()
+        let session = Session()
+        let progress = Recorder<Int64>()
+        let request = session.download("\(nginx.baseURL())/large.bin", to: place)
+        request.downloadProgress { [weak request] value in
+            if progress.count == 0 { request?.suspend() }
+            progress.record(value.completedUnitCount)
+        }
+        let task = request.serializingDownloadedFileURL()
+        try await progress.values(1)
+        #expect(request.isSuspended)
+        request.resume()
+        #expect(await task.response.error == nil)
+        try expectLargeFile(of: nginx)
+    }
+
+    // MARK: Broken connections
+
+    private let content = "0123456789"
+
+    /// Breaks off after so many bytes, then sends the rest if it is asked for.
+    private func server(breaksAfter count: Int) throws -> ScriptedServer {
+        let content = content
+        return try ScriptedServer.start { connection in
+            let head = ["ETag: \"v1\"", "Connection: close"]
+            guard connection > 0 else {
+                let lines = ["HTTP/1.1 200 OK", "Content-Length: \(content.utf8.count)"] + head
+                let sent = lines.joined(separator: "\r\n") + "\r\n\r\n" + content.prefix(count)
+                return [.request, .send(sent)]
+            }
+            let range = "Content-Range: bytes \(count)-\(content.count - 1)/\(content.count)"
+            return [
+                .request,
+                .respond(
+                    "206 Partial Content", headers: head + [range],
+                    body: String(content.dropFirst(count))),
+            ]
+        }
+    }
+
+    @Test(arguments: 1..<10)
+    func `a connection lost at any byte costs only what is missing`(count: Int) async throws {
+        let server = try server(breaksAfter: count)
+        defer { server.stop() }
+        let session = Session(
+            interceptor: Retrier { _, _, _, completion in completion(.retry) })
+        let response = await session.download("\(server.baseURL)/file", to: place)
+            .serializingDownloadedFileURL().response
+        #expect(response.error == nil)
+        #expect(text == content)
+        let requests = try await server.requests.values(2)
+        #expect(requests[0].head.lowercased().contains("accept-encoding: identity\r\n"))
+        #expect(!requests[0].head.contains("Range:"))
+        #expect(requests[1].head.contains("Range: bytes=\(count)-\r\n"))
+        #expect(requests[1].head.contains("If-Range: \"v1\"\r\n"))
+    }
+
+    @Test func `a connection lost without a retrier leaves resume data`() async throws {
+        let server = try server(breaksAfter: 4)
+        defer { server.stop() }
+        let session = Session()
+        let failed = await session.download("\(server.baseURL)/file", to: place)
+            .serializingDownloadedFileURL().response
+        #expect(failed.error?.transferError?.code == .networkConnectionLost)
+        let response = await session.download(
+            resumingWith: try #require(failed.error?.downloadResumeData), to: place
+        ).serializingDownloadedFileURL().response
+        #expect(response.error == nil)
+        #expect(text == content)
+    }
+
+    @Test func `a redirect's body does not reach the file`() async throws {
+        let server = try ScriptedServer.start { connection in
+            connection == 0
+                ? [
+                    .request,
+                    .respond(
+                        "302 Found", headers: ["Location: /to", "Connection: close"],
+                        body: "elsewhere"),
+                ] : [.request, .respond(headers: ["Connection: close"], body: "here")]
+        }
+        defer { server.stop() }
+        let session = Session()
+        _ = try await session.download("\(server.baseURL)/file", to: place)
+            .serializingDownloadedFileURL().value
+        #expect(text == "here")
+    }
+
+    @Test func `a directory that cannot be written to is a named error`() async throws {
+        let server = try LoopbackServer.start()
+        defer { server.stop() }
+        let session = Session()
+        let nowhere: DownloadRequest.Destination = { _, _ in (URL(filePath: "/proc/none/file"), [])
+        }
+        let response = await session.download("\(server.baseURL)/bytes/10", to: nowhere)
+            .serializingDownloadedFileURL().response
+        #expect(response.error?.isDownloadedFileMoveError == true)
+        if let source = response.error?.sourceURL { try FileManager.default.removeItem(at: source) }
+    }
+
+    @Test func `an empty body is an empty file`() async throws {
+        let server = try LoopbackServer.start()
+        defer { server.stop() }
+        let session = Session()
+        _ = try await session.download("\(server.baseURL)/bytes/0", to: place)
+            .serializingDownloadedFileURL().value
+        #expect(file == Data())
+    }
+}

@@ -1,0 +1,14 @@
+import OutletTestSupport
+
+extension Recorder {
+    /// Waits until a value is as wished; returns all up to then.
+    @discardableResult
+    func values(until isLast: (Value) -> Bool) async throws -> [Value] {
+        var seen: [Value] = []
+        while true {
+            let next = try await values(seen.count + 1)[seen.count]
+            seen.append(next)
+            if isLast(next) { return seen }
+        }
+    }
+}

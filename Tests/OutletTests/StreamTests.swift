@@ -1,0 +1,130 @@
+import Dispatch
+import FoundationEssentials
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+/// Streams over libcurl.
+@Suite struct StreamTests {
+    @Test func `lines arrive as they are sent`() async throws {
+        let server = try LoopbackServer.start()
+        defer { server.stop() }
+        let session = Session()
+        var text = ""
+        var error: SessionError?
+        for await stream in session.streamRequest("\(server.baseURL)/stream/500").validate()
+            .streamTask().streamingStrings()
+        {
+            text += stream.value ?? ""
+            error = stream.completion?.error
+        }
+        #expect(error == nil)
+        #expect(text.split(separator: "\n").count == 500)
+    }
+
+    @Test(arguments: [Nginx.Listener.plain, .tls])
+    func `a handler that does not keep up makes the server wait`(
+        listener: Nginx.Listener
+    ) async throws {
+        let nginx = try await Nginx.shared()
+        var configuration = SessionConfiguration()
+        configuration.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+        configuration.streamBufferSize = 64 << 10
+        let session = Session(configuration: configuration)
+        let request = session.streamRequest("\(nginx.baseURL(listener))/large.bin")
+        let passed = Recorder<Int64>()
+        let taken = Recorder<Int>()
+        let ended = Once<SessionError?>()
+        let gate = DispatchSemaphore(value: 0)
+        request.downloadProgress(queue: DispatchQueue(label: "progress")) {
+            passed.record($0.completedUnitCount)
+        }
+        request.responseStream(on: DispatchQueue(label: "slow")) { stream in
+            if taken.count == 0 { gate.wait() }
+            if let value = stream.value { taken.record(value.count) }
+            if let completion = stream.completion { ended.set(completion.error) }
+        }
+        // Bytes come until the buffer is full, and one piece beyond at most.
+        try await passed.values { $0 >= 48 << 10 }
+        #expect((passed.values.last ?? 0) <= (64 << 10) + (512 << 10))
+        gate.signal()
+        #expect(try await ended.value() == nil)
+        #expect(taken.values.reduce(0, +) == nginx.largeFileSize)
+    }
+
+    @Test func `leaving a loop ends the transfer`() async throws {
+        let nginx = try await Nginx.shared()
+        let session = Session()
+        let request = session.streamRequest("\(nginx.baseURL())/limited/large.bin")
+        var count = 0
+        for await stream in request.streamTask().streamingData() {
+            count += stream.value?.count ?? 0
+            if count > 1000 { break }
+        }
+        #expect(request.isCancelled)
+    }
+
+    @Test func `events are read from a server that trickles them`() async throws {
+        let body = "retry: 10\nid: 1\ndata: one\n\nevent: é\r\ndata: two\r\ndata: three\r\n\r\n"
+        let server = try ScriptedServer.start(
+            .request,
+            .send(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"),
+            .trickle(Array(body.utf8), size: 3, interval: .milliseconds(1)))
+        defer { server.stop() }
+        let session = Session()
+        var events: [ServerSentEvent] = []
+        for await stream in session.streamRequest(server.baseURL)
+            .validate(contentType: ["text/event-stream"])
+            .streamTask().streamingServerSentEvents()
+        {
+            if let event = stream.value { events.append(event) }
+        }
+        #expect(
+            events == [
+                ServerSentEvent(data: "one", id: "1", retry: .milliseconds(10)),
+                ServerSentEvent(event: "é", data: "two\nthree", id: "1", retry: .milliseconds(10)),
+            ])
+    }
+
+    @Test func `a body that is not wanted is not read`() async throws {
+        let nginx = try await Nginx.shared()
+        let session = Session()
+        let request = session.request("\(nginx.baseURL())/large.bin")
+            .onHTTPResponse { (_, completionHandler) in completionHandler(.cancel) }
+        let response = await request.serializingData().response
+        #expect(response.error?.isExplicitlyCancelledError == true)
+        #expect(response.data == nil)
+        #expect((response.metrics?.responseBodyBytes ?? 0) < 1 << 20)
+    }
+
+    @Test func `a body waits until somebody says that it is wanted`() async throws {
+        let server = try LoopbackServer.start()
+        defer { server.stop() }
+        let session = Session()
+        let asked = Once<@Sendable (Request.ResponseDisposition) -> Void>()
+        let request = session.request("\(server.baseURL)/bytes/100000")
+            .onHTTPResponse { (_, completionHandler) in asked.set(completionHandler) }
+        let task = request.serializingData()
+        let answer = try await asked.value()
+        request.suspend()
+        request.resume()
+        answer(.allow)
+        #expect(await task.response.data?.count == 100_000)
+    }
+
+    @Test func `progress asked for after the head is told from then on`() async throws {
+        let server = try LoopbackServer.start()
+        defer { server.stop() }
+        let session = Session()
+        let progress = Recorder<TransferProgress>()
+        let request = session.request("\(server.baseURL)/bytes/100000")
+        request.onHTTPResponse { [weak request] (_, completionHandler) in
+            request?.downloadProgress { progress.record($0) }
+            completionHandler(.allow)
+        }
+        #expect(await request.serializingData().response.error == nil)
+        try await progress.values { $0.fractionCompleted == 1 }
+    }
+}

@@ -1,0 +1,130 @@
+import FoundationEssentials
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Synchronization
+import Testing
+
+/// Bytes made while they are sent.
+private final class Letters: BodyStream {
+    private let count: Int
+    private let position = Mutex(0)
+    let length: Int64?
+
+    init(count: Int, announced: Bool) {
+        self.count = count
+        length = announced ? Int64(count) : nil
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        position.withLock { position in
+            let size = min(buffer.count, count - position, 1000)
+            for index in 0..<size {
+                buffer[index] = UInt8(ascii: "a") + UInt8((position + index) % 26)
+            }
+            position += size
+            return size
+        }
+    }
+
+    func rewind() throws { position.withLock { $0 = 0 } }
+
+    var text: String {
+        String((0..<count).map { Character(Unicode.Scalar(UInt8(ascii: "a") + UInt8($0 % 26))) })
+    }
+}
+
+/// Uploads over libcurl.
+@Suite struct UploadTests {
+    private struct Echo: Decodable, Sendable {
+        let method: String
+        let data: String
+        let headers: [String: String]
+    }
+
+    let server: LoopbackServer
+
+    init() throws { server = try LoopbackServer.start() }
+
+    @Test func `bytes and a file are sent`() async throws {
+        defer { server.stop() }
+        let session = Session()
+        let directory = try TemporaryDirectory()
+        try directory.write("from a file", to: "body")
+        let requests = [
+            session.upload(Data("from memory".utf8), to: "\(server.baseURL)/anything"),
+            session.upload(
+                URL(filePath: directory.path("body")), to: "\(server.baseURL)/anything",
+                method: .put),
+        ]
+        var echoes: [Echo] = []
+        for request in requests {
+            echoes.append(try await request.serializingDecodable(Echo.self).value)
+        }
+        #expect(echoes.map(\.data) == ["from memory", "from a file"])
+        #expect(echoes.map(\.method) == ["POST", "PUT"])
+        #expect(echoes.allSatisfy { $0.headers["Content-Length"] == "11" })
+    }
+
+    @Test(arguments: [true, false], [200, 307, 308])
+    func `a stream is sent, and sent again where a redirect leads`(
+        announced: Bool, code: Int
+    ) async throws {
+        defer { server.stop() }
+        let session = Session()
+        let letters = Letters(count: 100_000, announced: announced)
+        let target = "/anything"
+        let url =
+            code == 200 ? target : "/redirect-to?url=\(target)&status_code=\(code)"
+        let echo = try await session.upload(letters, to: "\(server.baseURL)\(url)")
+            .validate().serializingDecodable(Echo.self).value
+        #expect(echo.data == letters.text)
+        #expect((echo.headers["Content-Length"] != nil) == announced)
+    }
+
+    @Test func `the progress of an upload ends at the whole`() async throws {
+        defer { server.stop() }
+        let session = Session()
+        let progress = Recorder<TransferProgress>()
+        let request = session.upload(Data(count: 3_000_000), to: "\(server.baseURL)/status/204")
+            .uploadProgress { progress.record($0) }
+        #expect(await request.serializingData().response.error == nil)
+        let values = try await progress.values { $0.fractionCompleted == 1 }
+        #expect(
+            values.last
+                == TransferProgress(completedUnitCount: 3_000_000, totalUnitCount: 3_000_000))
+        #expect(
+            zip(values, values.dropFirst())
+                .allSatisfy { $0.completedUnitCount <= $1.completedUnitCount })
+    }
+
+    @Test func `a stream is sent again for a retry`() async throws {
+        server.stop()
+        let broken = try ScriptedServer.start { connection in
+            connection == 0
+                ? [.request, .reset]
+                : [.request, .respond(headers: ["Connection: close"], body: "ok")]
+        }
+        defer { broken.stop() }
+        let session = Session(
+            interceptor: Retrier { _, _, _, completion in completion(.retry) })
+        let letters = Letters(count: 5000, announced: true)
+        let value = try await session.upload(letters, to: broken.baseURL, method: .put)
+            .serializingString().value
+        #expect(value == "ok")
+        let bodies = try await broken.requests.values(2).map {
+            String(decoding: $0.body, as: UTF8.self)
+        }
+        #expect(bodies == [letters.text, letters.text])
+    }
+
+    @Test func `a file that is not there is a named error`() async throws {
+        defer { server.stop() }
+        let session = Session()
+        let response = await session.upload(
+            URL(filePath: "/nowhere/file"), to: "\(server.baseURL)/anything"
+        ).serializingData().response
+        #expect(response.error?.transferError?.code == .cannotOpenFile)
+        #expect("\(response.error.map { "\($0)" } ?? "")".contains("/nowhere/file"))
+    }
+}
