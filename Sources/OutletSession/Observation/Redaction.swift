@@ -21,8 +21,9 @@ public struct Redaction: Sendable, Equatable {
         "token", "secret", "password", "passwd", "apikey", "api_key", "api-key", "signature",
         "credential",
     ]
-    /// Words of names, in lower case: a query or form parameter or a JSON member with one of them
-    /// is a secret. `accessKey`, `access_key` and `access-key` are two words each.
+    /// Words of names, in lower case: a parameter or JSON member with one of them is a secret.
+    ///
+    /// `accessKey`, `access_key` and `access-key` are two words each.
     public var nameWords: Set<String> = [
         "key", "sig", "code", "auth", "pass", "pwd", "pin", "otp", "jwt", "sid", "session",
     ]
