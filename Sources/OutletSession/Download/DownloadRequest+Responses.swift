@@ -18,7 +18,7 @@ extension DownloadRequest {
                 if let error { throw error }
                 return fileURL
             }
-            request.core.monitors?.request(request, didParseResponse: response)
+            request.monitors?.request(request, didParseResponse: response)
             // Retriers were asked about this error when the transfer ended.
             return ResponseHandler.Serialized(failure: nil) { _ in completionHandler(response) }
         }
@@ -165,7 +165,7 @@ extension DownloadRequest {
                 try serializer.serializeDownload(
                     request: request, response: response, fileURL: fileURL, error: error)
             }
-            request.core.monitors?.request(request, didParseResponse: response)
+            request.monitors?.request(request, didParseResponse: response)
             return ResponseHandler.Serialized(failure: response.error) { replacement in
                 completionHandler(replacement.map { response.with(.failure($0)) } ?? response)
             }

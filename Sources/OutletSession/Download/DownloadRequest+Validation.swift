@@ -61,7 +61,7 @@ extension DownloadRequest {
             guard error == nil else { return }
             let result = validation(request, response, fileURL)
             refuse(result)
-            core.monitors?.request(
+            monitors?.request(
                 self, didValidateRequest: request, response: response, fileURL: fileURL,
                 withResult: result)
         }

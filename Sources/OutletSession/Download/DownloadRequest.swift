@@ -219,14 +219,14 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             mutable.withLock { $0.error = error }
             download.withLock { $0.isMisplaced = true }
         }
-        core.monitors?.request(self, didFinishDownloadingUsing: task, with: result)
+        monitors?.request(self, didFinishDownloadingUsing: task, with: result)
     }
 
     private func place(
         _ file: PartFile, collected: Data?, response: HTTPResponse
     ) throws(SessionError) -> URL {
         let (url, options) = destination?(file.url, response) ?? Self.keep(file.url)
-        core.monitors?.request(self, didCreateDestinationURL: url)
+        monitors?.request(self, didCreateDestinationURL: url)
         do {
             if let collected { try collected.write(to: file.url) }
             if destination != nil { file.publish() }

@@ -9,9 +9,8 @@ extension EventMonitor {
     /// Takes no notice.
     public func request(_ request: Request, didCreateInitialURLRequest urlRequest: HTTPRequest) {}
     /// Takes no notice.
-    public func request(
-        _ request: Request, didFailToCreateURLRequestWithError error: SessionError
-    ) {}
+    public func request(_ request: Request, didFailToCreateURLRequestWithError error: SessionError)
+    {}
     /// Takes no notice.
     public func request(
         _ request: Request, didAdaptInitialRequest initialRequest: HTTPRequest,
@@ -58,8 +57,8 @@ extension EventMonitor {
     public func request(_ request: Request, didCancelTask task: any TransferTask) {}
     /// Takes no notice.
     public func request(
-        _ request: DataRequest, didValidateRequest urlRequest: HTTPRequest?,
-        response: HTTPResponse, data: Data?, withResult result: Request.ValidationResult
+        _ request: DataRequest, didValidateRequest urlRequest: HTTPRequest?, response: HTTPResponse,
+        data: Data?, withResult result: Request.ValidationResult
     ) {}
     /// Takes no notice.
     public func request(

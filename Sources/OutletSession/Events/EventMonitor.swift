@@ -4,10 +4,11 @@ public import OutletHTTP
 
 /// Watches what requests do; changes nothing.
 ///
-/// Every method has an empty default. Those of the request come in the order of its life.
+/// Every method has an empty default. Those of the request come in the order of its life; those
+/// of ``TransferEventMonitor`` tell of transfers.
 ///
 /// Thread: ``queue``, one event after the other.
-public protocol EventMonitor: Sendable {
+public protocol EventMonitor: TransferEventMonitor {
     /// Where the events are delivered; the session's callback queue when `nil`.
     var queue: DispatchQueue? { get }
 
@@ -32,7 +33,7 @@ public protocol EventMonitor: Sendable {
     /// A transfer failed for a reason of the session's own, before its end.
     func request(
         _ request: Request, didFailTask task: any TransferTask, earlyWithError error: SessionError)
-    /// A transfer ended, well or not.
+    /// A transfer ended, well or not; validators have judged it.
     func request(
         _ request: Request, didCompleteTask task: any TransferTask, with error: SessionError?)
     /// A redirect is about to be followed.
@@ -56,27 +57,18 @@ public protocol EventMonitor: Sendable {
     func request(_ request: Request, didCancelTask task: any TransferTask)
     /// A validator has judged a response.
     func request(
-        _ request: DataRequest, didValidateRequest urlRequest: HTTPRequest?,
-        response: HTTPResponse, data: Data?, withResult result: Request.ValidationResult)
+        _ request: DataRequest, didValidateRequest urlRequest: HTTPRequest?, response: HTTPResponse,
+        data: Data?, withResult result: Request.ValidationResult)
     /// A response without a serializer was handed over.
     func request(
         _ request: DataRequest, didParseResponse response: DataResponse<Data?, SessionError>)
     /// A serializer has made a value, or failed.
     func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, SessionError>)
-    /// A validator has judged a stream's head.
-    func request(
-        _ request: DataStreamRequest, didValidateRequest urlRequest: HTTPRequest?,
-        response: HTTPResponse, withResult result: Request.ValidationResult)
-    /// A piece of a stream was serialized, or could not be.
-    func request<Value: Sendable>(
-        _ request: DataStreamRequest, didParseStream result: Result<Value, SessionError>)
     /// The body of an upload was made.
-    func request(
-        _ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
+    func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
     /// The body of an upload could not be made.
-    func request(
-        _ request: UploadRequest, didFailToCreateUploadableWithError error: SessionError)
+    func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: SessionError)
     /// The stream of an upload was taken back to its start.
     func request(_ request: UploadRequest, didProvideInputStream stream: any BodyStream)
     /// A download is over: its file is in its place, or is not.
@@ -96,4 +88,11 @@ public protocol EventMonitor: Sendable {
     func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, SessionError>
     )
+    /// A validator has judged a stream's head.
+    func request(
+        _ request: DataStreamRequest, didValidateRequest urlRequest: HTTPRequest?,
+        response: HTTPResponse, withResult result: Request.ValidationResult)
+    /// A serializer has made a value of a stream's chunk, or failed.
+    func request<Value: Sendable>(
+        _ request: DataStreamRequest, didParseStream result: Result<Value, SessionError>)
 }

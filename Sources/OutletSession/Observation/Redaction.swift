@@ -21,7 +21,7 @@ public struct Redaction: Sendable, Equatable {
         "token", "secret", "password", "passwd", "apikey", "api_key", "api-key", "signature",
         "credential",
     ]
-    /// Words of names, in lower case, that make a parameter or a JSON member a secret.
+    /// Words of names, in lower case: a parameter or JSON member with one of them is a secret.
     ///
     /// `accessKey`, `access_key` and `access-key` are two words each.
     public var nameWords: Set<String> = [

@@ -10,10 +10,11 @@ extension Request {
     func redirect(
         _ task: any TransferTask, _ response: HTTPResponse, _ result: TransferResult
     ) -> Bool {
+        let monitors = monitors
         let (isNew, sent, handler, hops, attempt) = mutable.withLock { mutable in
             mutable.redirectDuration += result.metrics.total
             return (
-                mutable.note(task), mutable.performedRequests.last,
+                keep(task, &mutable, monitors), mutable.performedRequests.last,
                 mutable.redirectHandler ?? core.redirectHandler, mutable.redirects,
                 mutable.machine.attempt
             )
@@ -23,11 +24,12 @@ extension Request {
         if let handler = handler as? Redirector, case .doNotFollow = handler.behavior {
             return false
         }
+        let hop = Hop(task: task, response: response, result: result, attempt: attempt)
         let next: HTTPRequest
         switch RedirectRules.next(after: sent, response: response) {
         case .success(let request): next = request
         case .failure(let error):
-            failRedirect(error, response, attempt: attempt)
+            end(hop, with: .sessionTaskFailed(error: error))
             return true
         }
         guard hops < core.configuration.maximumRedirects else {
@@ -35,23 +37,23 @@ extension Request {
                 code: .httpTooManyRedirects, stage: .receiving, host: next.url?.host(),
                 reason: "gave up after \(hops) redirects, the last to \(next.url?.host() ?? "?")",
                 advice: "the server may redirect for ever; see maximumRedirects")
-            failRedirect(error, response, attempt: attempt)
+            end(hop, with: .sessionTaskFailed(error: error))
             return true
         }
         guard let handler, !isPlainFollow(handler) else {
             guard case .stream = next.body else {
-                follow(next, after: response, attempt: attempt)
+                follow(next, after: hop)
                 return true
             }
             // Taking a stream back runs code of the user's: not on the transport's thread.
-            core.requestQueue.async { self.follow(next, after: response, attempt: attempt) }
+            core.requestQueue.async { self.follow(next, after: hop) }
             return true
         }
         let wait = Wait<Verdict>(core.deadlines, calledOff: Verdict.fail) { verdict in
             switch verdict {
-            case .follow(let request): self.follow(request, after: response, attempt: attempt)
+            case .follow(let request): self.follow(request, after: hop)
             case .take: self.judgeLate(response) { self.conclude(task, result, turn: nil) }
-            case .fail(let error): self.fail(with: error, attempt: attempt, mayRetry: false)
+            case .fail(let error): self.end(hop, with: error)
             }
         }
         let isWanted = mutable.withLock { mutable in
@@ -114,39 +116,52 @@ extension Request {
         return true
     }
 
-    private func follow(_ next: HTTPRequest, after response: HTTPResponse, attempt: Int) {
+    private func follow(_ next: HTTPRequest, after hop: Hop) {
         do {
             try next.validate()
             try rewind(next.body)
         } catch {
-            fail(
-                with: error.asSessionError { .sessionTaskFailed(error: $0) }, attempt: attempt,
-                mayRetry: false)
+            end(hop, with: error.asSessionError { .sessionTaskFailed(error: $0) })
             return
         }
         mutable.withLock { $0.redirects += 1 }
-        core.monitors?.request(self, willRedirectTo: next, after: response)
-        proceed(to: next, attempt: attempt)
+        core.monitors?.urlSession(
+            core.transport, task: hop.task, willPerformHTTPRedirection: hop.response,
+            newRequest: next)
+        monitors?.request(self, willRedirectTo: next, after: hop.response)
+        proceed(to: next, after: hop)
     }
 
     /// Begins the next transfer of an attempt, unless the request was cancelled.
-    func proceed(to next: HTTPRequest, attempt: Int) {
+    func proceed(to next: HTTPRequest, after hop: Hop) {
         let mayGoOn = mutable.withLock { mutable in
-            guard mutable.machine.isCurrent(attempt, in: .transferring),
+            guard mutable.machine.isCurrent(hop.attempt, in: .transferring),
                 mutable.machine.state != .cancelled
             else { return false }
             mutable.prepared = next
             return true
         }
         guard mayGoOn else {
-            fail(with: .explicitlyCancelled, attempt: attempt, mayRetry: false)
+            end(hop, with: .explicitlyCancelled)
             return
         }
         continueTransfer()
     }
 
-    private func failRedirect(_ error: TransferError, _ response: HTTPResponse, attempt: Int) {
-        mutable.withLock { $0.response = response }
-        fail(with: .sessionTaskFailed(error: error), attempt: attempt, mayRetry: true)
+    /// Ends the attempt between two transfers: what the last one brought, and this error.
+    private func end(_ hop: Hop, with error: SessionError) {
+        mutable.withLock { mutable in
+            guard mutable.machine.isCurrent(hop.attempt, in: .transferring) else { return }
+            mutable.error = mutable.error ?? error
+        }
+        conclude(hop.task, hop.result, turn: nil)
     }
+}
+
+/// A transfer that led somewhere else.
+struct Hop: Sendable {
+    let task: any TransferTask
+    let response: HTTPResponse
+    let result: TransferResult
+    let attempt: Int
 }

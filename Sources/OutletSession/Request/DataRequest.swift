@@ -49,7 +49,7 @@ public class DataRequest: Request, @unchecked Sendable {
             guard error == nil else { return }
             let result = validator.validation(facts.1, response, facts.3)
             refuse(result)
-            core.monitors?.request(
+            monitors?.request(
                 self, didValidateRequest: facts.1, response: response, data: facts.3,
                 withResult: result)
         }
@@ -164,7 +164,7 @@ public class DataRequest: Request, @unchecked Sendable {
             outcome.error.map(Result.failure) ?? .success(outcome.data)
         let response = outcome.response(result)
         if let request = request as? DataRequest {
-            request.core.monitors?.request(request, didParseResponse: response)
+            request.monitors?.request(request, didParseResponse: response)
         }
         // Retriers were asked about this error when the transfer ended.
         return ResponseHandler.Serialized(failure: nil) { _ in completion(response) }
@@ -188,7 +188,7 @@ public class DataRequest: Request, @unchecked Sendable {
         }
         let response = outcome.response(result, took: (ContinuousClock.now - start) / .seconds(1))
         if let request = request as? DataRequest {
-            request.core.monitors?.request(request, didParseResponse: response)
+            request.monitors?.request(request, didParseResponse: response)
         }
         return ResponseHandler.Serialized(failure: response.error) { replacement in
             completion(replacement.map { response.failing(with: $0) } ?? response)

@@ -24,9 +24,12 @@ extension Request {
         ).text
     }
 
-    /// Calls a closure with ``cURLDescription(redactingSecrets:)`` once the request is made.
+    /// Calls a closure with the command once the request is made, or could not be made.
     ///
-    /// Or could not be made. Thread: the session's root queue.
+    /// - Parameters:
+    ///   - redactingSecrets: Whether secrets are left out.
+    ///   - handler: Called once, on the session's root queue; one that was set before and not yet
+    ///     called is forgotten.
     @discardableResult
     public func cURLDescription(
         redactingSecrets: Bool = true, calling handler: @escaping @Sendable (String) -> Void
@@ -35,8 +38,7 @@ extension Request {
             on: core.rootQueue, redactingSecrets: redactingSecrets, calling: handler)
     }
 
-    /// Calls a closure with ``cURLDescription(redactingSecrets:)`` once the request is made, or
-    /// could not be made.
+    /// Calls a closure with the command once the request is made, or could not be made.
     ///
     /// - Parameters:
     ///   - queue: Where `handler` runs.

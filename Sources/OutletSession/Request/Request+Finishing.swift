@@ -7,9 +7,11 @@ extension Request: TransferHandler {
     public func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
-        if let next = nextHop(after: result) {
+        if let response = result.response, let next = nextHop(after: result) {
             let attempt = mutable.withLock { $0.machine.attempt }
-            return proceed(to: next, attempt: attempt)
+            let hop = Hop(task: task, response: response, result: result, attempt: attempt)
+            announce(task)
+            return proceed(to: next, after: hop)
         }
         if result.error == nil, let response = result.response, response.isRedirect,
             redirect(task, response, result)
@@ -23,13 +25,14 @@ extension Request: TransferHandler {
     func conclude(_ task: any TransferTask, _ result: TransferResult, turn: TransportTurn?) {
         var calls: RequestObservers.Calls?
         var isNew = false
+        let monitors = monitors
+        var metrics = result.metrics
         let attempt = mutable.withLock { mutable -> Int? in
             let attempt = mutable.machine.attempt
             guard mutable.machine.beginEvaluating(attempt: attempt) else { return nil }
-            isNew = mutable.note(task)
+            isNew = keep(task, &mutable, monitors)
             calls = mutable.observers?.finish(result.metrics)
             mutable.response = result.response
-            var metrics = result.metrics
             metrics.redirectCount = mutable.redirects
             metrics.redirectDuration = mutable.redirectDuration
             mutable.metrics.append(metrics)
@@ -42,7 +45,7 @@ extension Request: TransferHandler {
         guard let attempt else { return }
         if isNew { tellOfStart(task) }
         calls?.perform(core)
-        core.monitors?.request(self, didGatherMetrics: result.metrics)
+        tellEnd(result, metrics: metrics, of: task)
         guard let turn else {
             onFinishingQueue { self.evaluate(task, attempt: attempt, at: $0) }
             return
@@ -105,7 +108,8 @@ extension Request: TransferHandler {
     /// One hop serves validation, serialization and the completion: it goes to where the first
     /// completion is wanted, unless the session has a queue for serialization.
     private func finishingQueue(inTransport: Bool) -> DispatchQueue? {
-        mutable.withLock { mutable -> DispatchQueue? in
+        let isWatched = monitors != nil
+        return mutable.withLock { mutable -> DispatchQueue? in
             if core.deliversInline, inTransport { return nil }
             if let queue = core.explicitSerializationQueue ?? ownFinishingQueue { return queue }
             guard let handler = mutable.responseHandlers.first else { return core.callbackQueue }
@@ -114,7 +118,7 @@ extension Request: TransferHandler {
                 return core.callbackQueue
             }
             let isQuick =
-                inTransport && core.monitors == nil && core.serializationIsQuick
+                inTransport && !isWatched && core.serializationIsQuick
                 && validatesQuickly(mutable)
                 && mutable.responseHandlers.allSatisfy { handler in
                     guard case .anywhere = handler.destination else { return false }
@@ -129,7 +133,7 @@ extension Request: TransferHandler {
     fileprivate func evaluate(_ task: any TransferTask, attempt: Int, at place: FinishingPlace) {
         didTransfer(task)
         runValidators()
-        core.monitors?.request(self, didCompleteTask: task, with: error)
+        monitors?.request(self, didCompleteTask: task, with: error)
         retryOrFinish(attempt: attempt, at: place)
     }
 
@@ -174,7 +178,7 @@ extension Request: TransferHandler {
             return true
         }
         guard isMine else { return }
-        core.monitors?.requestIsRetrying(self)
+        monitors?.requestIsRetrying(self)
         if delay > 0 {
             pause.begin(for: delay) {}
         } else {
@@ -270,7 +274,7 @@ extension Request: TransferHandler {
             core.unregister(self)
             cleanUp()
             for end in endStreams { end() }
-            core.monitors?.requestDidFinish(self)
+            monitors?.requestDidFinish(self)
             deliveries.forEach { deliver($0, from: place) }
         }
     }

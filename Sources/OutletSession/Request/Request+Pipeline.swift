@@ -4,24 +4,19 @@ import OutletHTTP
 
 /// From a convertible to a transfer: make, adapt, send.
 extension Request {
-    func perform(_ action: RequestMachine.Action) {
+    /// Does what the machine has decided.
+    ///
+    /// - Parameter task: The transfer under way; a transfer that is just being started finds out
+    ///   afterwards what was decided meanwhile.
+    func perform(_ action: RequestMachine.Action, on task: (any TransferTask)? = nil) {
         switch action {
         case .nothing: break
         case .setUp(let attempt): setUp(attempt: attempt)
         case .startTransfer: startTransfer()
-        case .resumeTransfer:
-            guard let task = lastTask else { return }
-            if mutable.withLock({ $0.holds.isEmpty }) { task.resume() }
-            core.monitors?.request(self, didResumeTask: task)
-        case .suspendTransfer:
-            guard let task = lastTask else { return }
-            task.suspend()
-            core.monitors?.request(self, didSuspendTask: task)
+        case .resumeTransfer: if mutable.withLock({ $0.holds.isEmpty }) { task?.resume() }
+        case .suspendTransfer: task?.suspend()
         case .cancelTransfer:
-            // A transfer that is just being started finds the request cancelled afterwards.
-            guard let task = lastTask else { return }
-            task.cancel()
-            core.monitors?.request(self, didCancelTask: task)
+            task?.cancel()
             // Between two hops there is no transfer to end, but a redirect handler at work.
             let wait = mutable.withLock { $0.wait }
             wait?.callOff(.explicitlyCancelled)
@@ -54,13 +49,13 @@ extension Request {
             try initial.validate()
         } catch {
             let error = error.asSessionError { .createURLRequestFailed(error: $0) }
-            core.monitors?.request(self, didFailToCreateURLRequestWithError: error)
+            monitors?.request(self, didFailToCreateURLRequestWithError: error)
             tellCURL()
             fail(with: error, attempt: attempt, mayRetry: true)
             return
         }
         mutable.withLock { $0.requests.append(initial) }
-        core.monitors?.request(self, didCreateInitialURLRequest: initial)
+        monitors?.request(self, didCreateInitialURLRequest: initial)
         guard !adapters.isEmpty else {
             send(initial, attempt: attempt)
             return
@@ -83,11 +78,11 @@ extension Request {
             let adapted = try result.get()
             try adapted.validate()
             mutable.withLock { $0.requests.append(adapted) }
-            core.monitors?.request(self, didAdaptInitialRequest: initial, to: adapted)
+            monitors?.request(self, didAdaptInitialRequest: initial, to: adapted)
             send(adapted, attempt: attempt)
         } catch {
             let error = SessionError.requestAdaptationFailed(error: error)
-            core.monitors?.request(self, didFailToAdaptURLRequest: initial, withError: error)
+            monitors?.request(self, didFailToAdaptURLRequest: initial, withError: error)
             tellCURL()
             fail(with: error, attempt: attempt, mayRetry: true)
         }
@@ -102,7 +97,7 @@ extension Request {
             fail(with: error, attempt: attempt, mayRetry: true)
             return
         }
-        core.monitors?.request(self, didCreateURLRequest: request)
+        monitors?.request(self, didCreateURLRequest: request)
         let (action, observers) = mutable.withLock { mutable in
             mutable.prepared = prepared
             return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
@@ -116,6 +111,9 @@ extension Request {
         guard case .stream(let stream) = body,
             mutable.withLock({ !$0.performedRequests.allSatisfy { $0.body != body } })
         else { return }
+        if let task = lastTask {
+            core.monitors?.urlSession(core.transport, taskNeedsNewBodyStream: task)
+        }
         do {
             try stream.rewind()
         } catch {
@@ -144,7 +142,12 @@ extension Request {
             mutable.isHop = isHop
             mutable.performedRequests.append(request)
             var job = TransferJob(request: request, delivery: delivery())
+            mutable.observers?.counts = TransferCounts()
             job.reportsProgress = mutable.observers?.wantsProgress == true
+            if core.monitors != nil, !request.body.isNone || job.writesFile {
+                mutable.watched().counts = TransferCounts()
+                job.reportsProgress = true
+            }
             // A redirect to another origin does not take the credential along.
             if mutable.redirects == 0
                 || RedirectRules.isSameOrigin(mutable.requests.last?.url, request.url)
@@ -155,10 +158,11 @@ extension Request {
         }
         guard let job else { return }
         let task = core.transport.start(job, handler: self)
+        let monitors = monitors
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
         let (isNew, state, wantsProgress) = mutable.withLock { mutable in
             (
-                mutable.note(task), mutable.machine.state,
+                keep(task, &mutable, monitors), mutable.machine.state,
                 mutable.observers?.wantsProgress == true
             )
         }
@@ -177,12 +181,10 @@ extension Request {
         for stream in observers.curlStreams { stream.yield(cURLDescription()) }
     }
 
-    /// Tells that a transfer was begun.
+    /// Tells those who watch this request that a transfer was begun.
     func tellOfStart(_ task: any TransferTask) {
         let channel = mutable.withLock { $0.observers?.task }
-        core.monitors?.request(self, didCreateTask: task)
         if let channel { core.tell(channel, task) }
-        core.monitors?.request(self, didResumeTask: task)
     }
 }
 

@@ -52,8 +52,15 @@ extension Request {
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {
         let offset = bodyOffset
-        let calls = mutable.withLock { $0.observers?.note(progress, offset: offset) }
+        var former = TransferCounts()
+        let calls = mutable.withLock { mutable -> RequestObservers.Calls? in
+            guard let observers = mutable.observers else { return nil }
+            former = observers.counts
+            observers.counts = progress
+            return observers.note(progress, offset: offset)
+        }
         calls?.perform(core)
+        tellProgress(from: former, to: progress, of: task)
     }
 
     /// Changes who watches; from now on the transport counts.

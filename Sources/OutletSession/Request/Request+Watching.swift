@@ -1,4 +1,5 @@
 public import Dispatch
+import FoundationEssentials
 public import OutletHTTP
 
 /// What is known of a request before its response is whole.
@@ -59,18 +60,22 @@ extension Request {
     public func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
-        consume(chunk, from: task)
+        if core.monitors != nil { tellChunk(Data(chunk), of: task) }
+        return consume(chunk, from: task)
     }
 
     /// Lets those who watch see the head, and say whether the body is wanted.
     public func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
-        guard watchesHeads, head.isFinal else { return .proceed }
+        guard head.isFinal else { return .proceed }
+        tellHead(head, of: task)
+        guard watchesHeads else { return .proceed }
         let fate = redirectFate(of: head)
+        let monitors = monitors
         let isNew = mutable.withLock { mutable in
             mutable.observers?.isPassingBy = fate != .response
-            return mutable.note(task)
+            return keep(task, &mutable, monitors)
         }
         if isNew { tellOfStart(task) }
         switch fate {

@@ -36,6 +36,8 @@ public class Request: @unchecked Sendable {
         var performedRequests = InlineFirst<HTTPRequest>()
         /// The transfers of all attempts, of redirects the last, in order.
         var tasks = InlineFirst<any TransferTask>()
+        /// The attempt whose transfer is the last of ``tasks``.
+        var begunAttempt = 0
         /// The measures of all attempts, in order.
         var metrics = InlineFirst<TransferMetrics>()
         /// The last response.
@@ -75,6 +77,7 @@ public class Request: @unchecked Sendable {
     let serial: UInt64
     let convertible: any URLRequestConvertible
     let shouldAutomaticallyResume: Bool?
+    let hasOwnMonitors = Atomic(false)
     private let looksAtHeads = Atomic(false)
     /// Whether heads are looked at before the end; where not, they cost nothing.
     var watchesHeads: Bool {
@@ -116,18 +119,36 @@ public class Request: @unchecked Sendable {
     /// Starts the request, or goes on after ``suspend()``; has no effect otherwise.
     @discardableResult
     public func resume() -> Self {
-        guard let action = mutable.withLock({ $0.machine.resume() }) else { return self }
-        core.monitors?.requestDidResume(self)
-        perform(action)
+        let monitors = monitors
+        let (action, task) = mutable.withLock { mutable in
+            guard let action = mutable.machine.resume() else { return Decision(nil, nil) }
+            // Here and below under the lock, so that no later event comes first: all that is
+            // done with an event here is to put it on its monitors' queues.
+            monitors?.requestDidResume(self)
+            let task = mutable.currentTask
+            if action == .resumeTransfer, let task {
+                monitors?.request(self, didResumeTask: task)
+            }
+            return Decision(action, task)
+        }
+        if let action { perform(action, on: task) }
         return self
     }
 
     /// Makes the request wait: no byte is read or written until ``resume()``.
     @discardableResult
     public func suspend() -> Self {
-        guard let action = mutable.withLock({ $0.machine.suspend() }) else { return self }
-        core.monitors?.requestDidSuspend(self)
-        perform(action)
+        let monitors = monitors
+        let (action, task) = mutable.withLock { mutable in
+            guard let action = mutable.machine.suspend() else { return Decision(nil, nil) }
+            monitors?.requestDidSuspend(self)
+            let task = mutable.currentTask
+            if action == .suspendTransfer, let task {
+                monitors?.request(self, didSuspendTask: task)
+            }
+            return Decision(action, task)
+        }
+        if let action { perform(action, on: task) }
         return self
     }
 
@@ -136,16 +157,23 @@ public class Request: @unchecked Sendable {
     /// Handlers are still called, once each. No effect on a request that is over.
     @discardableResult
     public func cancel() -> Self {
-        let action = mutable.withLock { mutable -> RequestMachine.Action? in
-            guard let action = mutable.machine.cancel() else { return nil }
+        let monitors = monitors
+        let (action, task) = mutable.withLock { mutable in
+            guard let action = mutable.machine.cancel() else { return Decision(nil, nil) }
             mutable.error = mutable.error ?? .explicitlyCancelled
-            return action
+            monitors?.requestDidCancel(self)
+            let task = mutable.currentTask
+            if action == .cancelTransfer, let task {
+                monitors?.request(self, didCancelTask: task)
+            }
+            return Decision(action, task)
         }
-        guard let action else { return self }
-        core.monitors?.requestDidCancel(self)
-        perform(action)
+        if let action { perform(action, on: task) }
         return self
     }
+
+    /// What to do, and to which transfer.
+    private typealias Decision = (RequestMachine.Action?, (any TransferTask)?)
 
     // MARK: History
 

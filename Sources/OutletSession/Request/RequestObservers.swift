@@ -29,6 +29,8 @@ final class RequestObservers: @unchecked Sendable {
 
     var urlRequest = Channel<HTTPRequest>()
     var task = Channel<any TransferTask>()
+    /// The session's monitors and the request's own, if it has any.
+    var monitors: CompositeEventMonitor?
     /// Told once that the request is made, or will not be.
     var curl: Observer<Request>?
     var curlStreams: [StreamBuffer<String>] = []
@@ -37,6 +39,8 @@ final class RequestObservers: @unchecked Sendable {
 
     var uploadProgress = Channel<TransferProgress>()
     var downloadProgress = Channel<TransferProgress>()
+    /// What the transport has counted of the transfer under way.
+    var counts = TransferCounts()
     /// Whether the transport has to count.
     var wantsProgress = false
     /// Whether the transfer under way only leads somewhere else: its body does not count.

@@ -58,7 +58,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
             uploadable = try upload.createUploadable()
         } catch {
             let failed = error.asSessionError { .createUploadableFailed(error: $0) }
-            core.monitors?.request(self, didFailToCreateUploadableWithError: failed)
+            monitors?.request(self, didFailToCreateUploadableWithError: failed)
             throw failed
         }
         let former = made.withLock { made in
@@ -66,7 +66,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
             return made
         }
         if let former, former.file != uploadable.file { remove(former) }
-        core.monitors?.request(self, didCreateUploadable: uploadable)
+        monitors?.request(self, didCreateUploadable: uploadable)
         var prepared = try super.prepare(request)
         prepared.body = uploadable.body
         prepared.allowsBodyInGET = true
@@ -74,7 +74,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     }
 
     override func didRewind(_ stream: any BodyStream) {
-        core.monitors?.request(self, didProvideInputStream: stream)
+        monitors?.request(self, didProvideInputStream: stream)
     }
 
     override func cleanUp() {

@@ -90,14 +90,20 @@ final class SessionCore: Sendable {
 
     /// Ends all requests with that error, and lets no more start.
     func close(_ error: SessionError) {
-        let active = registry.withLock { registry -> [Request] in
-            guard registry.closed == nil else { return [] }
+        let active = registry.withLock { registry -> [Request]? in
+            guard registry.closed == nil else { return nil }
             registry.closed = error
             defer { registry.active.removeAll() }
             return Array(registry.active.values)
         }
+        guard let active else { return }
         for request in active.sorted(by: { $0.serial < $1.serial }) { request.abandon(with: error) }
         transport.shutDown()
+        if case .sessionInvalidated(let cause) = error {
+            monitors?.urlSession(transport, didBecomeInvalidWithError: cause)
+        } else {
+            monitors?.urlSession(transport, didBecomeInvalidWithError: nil)
+        }
     }
 
     // MARK: Interceptors

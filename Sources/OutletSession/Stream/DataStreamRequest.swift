@@ -147,7 +147,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
             guard error == nil else { return }
             let result = validator.validation(request, response)
             refuse(result)
-            core.monitors?.request(
+            monitors?.request(
                 self, didValidateRequest: request, response: response, withResult: result)
         }
     }

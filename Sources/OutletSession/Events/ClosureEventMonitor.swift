@@ -1,0 +1,302 @@
+public import Dispatch
+public import FoundationEssentials
+public import OutletHTTP
+
+/// Watches with closures, one for each event of interest; subclasses may override the methods.
+///
+/// Set the closures before the monitor is given to a session or a request.
+open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unchecked Sendable {
+    // because the closures are set before the monitor is handed over, and only read from then on.
+
+    /// Where the closures are called; the session's callback queue when `nil`.
+    public let queue: DispatchQueue?
+
+    /// Makes a monitor that takes no notice of anything yet.
+    public init(queue: DispatchQueue? = nil) {
+        self.queue = queue
+        super.init()
+    }
+
+    /// The first form of the request was made, before any adapter.
+    open var requestDidCreateInitialURLRequest: (@Sendable (Request, HTTPRequest) -> Void)?
+    /// The request could not be made.
+    open var requestDidFailToCreateURLRequestWithError: (@Sendable (Request, SessionError) -> Void)?
+    /// The adapters have changed the request.
+    open var requestDidAdaptInitialRequestToAdaptedRequest:
+        (@Sendable (Request, HTTPRequest, HTTPRequest) -> Void)?
+    /// An adapter failed.
+    open var requestDidFailToAdaptURLRequestWithError:
+        (@Sendable (Request, HTTPRequest, SessionError) -> Void)?
+    /// The final form of the request was made.
+    open var requestDidCreateURLRequest: (@Sendable (Request, HTTPRequest) -> Void)?
+    /// A transfer was made for the request.
+    open var requestDidCreateTask: (@Sendable (Request, any TransferTask) -> Void)?
+    /// An attempt was measured.
+    open var requestDidGatherMetrics: (@Sendable (Request, TransferMetrics) -> Void)?
+    /// A transfer failed for a reason of the session's own, before its end.
+    open var requestDidFailTaskEarlyWithError:
+        (@Sendable (Request, any TransferTask, SessionError) -> Void)?
+    /// A transfer ended, well or not; validators have judged it.
+    open var requestDidCompleteTaskWithError:
+        (@Sendable (Request, any TransferTask, SessionError?) -> Void)?
+    /// A redirect is about to be followed.
+    open var requestWillRedirectToRequestAfterResponse:
+        (@Sendable (Request, HTTPRequest, HTTPResponse) -> Void)?
+    /// The request is tried again.
+    open var requestIsRetrying: (@Sendable (Request) -> Void)?
+    /// The request is over, all serializers included.
+    open var requestDidFinish: (@Sendable (Request) -> Void)?
+    /// The request was resumed.
+    open var requestDidResume: (@Sendable (Request) -> Void)?
+    /// A transfer was resumed.
+    open var requestDidResumeTask: (@Sendable (Request, any TransferTask) -> Void)?
+    /// The request was suspended.
+    open var requestDidSuspend: (@Sendable (Request) -> Void)?
+    /// A transfer was suspended.
+    open var requestDidSuspendTask: (@Sendable (Request, any TransferTask) -> Void)?
+    /// The request was cancelled.
+    open var requestDidCancel: (@Sendable (Request) -> Void)?
+    /// A transfer was cancelled.
+    open var requestDidCancelTask: (@Sendable (Request, any TransferTask) -> Void)?
+    /// A validator has judged a response.
+    open var requestDidValidateRequestResponseDataWithResult:
+        (
+            @Sendable (DataRequest, HTTPRequest?, HTTPResponse, Data?, Request.ValidationResult) ->
+                Void
+        )?
+    /// A response without a serializer was handed over.
+    open var requestDidParseResponse:
+        (@Sendable (DataRequest, DataResponse<Data?, SessionError>) -> Void)?
+    /// A serializer has made a value, or failed.
+    open var requestDidParseSerializedResponse:
+        (@Sendable (DataRequest, DataResponse<any Sendable, SessionError>) -> Void)?
+    /// The body of an upload was made.
+    open var requestDidCreateUploadable:
+        (@Sendable (UploadRequest, UploadRequest.Uploadable) -> Void)?
+    /// The body of an upload could not be made.
+    open var requestDidFailToCreateUploadableWithError:
+        (@Sendable (UploadRequest, SessionError) -> Void)?
+    /// The stream of an upload was taken back to its start.
+    open var requestDidProvideInputStream: (@Sendable (UploadRequest, any BodyStream) -> Void)?
+    /// A download is over: its file is in its place, or is not.
+    open var requestDidFinishDownloadingUsingTaskWithResult:
+        (@Sendable (DownloadRequest, any TransferTask, Result<URL, SessionError>) -> Void)?
+    /// It is known where a download's file goes.
+    open var requestDidCreateDestinationURL: (@Sendable (DownloadRequest, URL) -> Void)?
+    /// A validator has judged a download.
+    open var requestDidValidateRequestResponseFileURLWithResult:
+        (
+            @Sendable (DownloadRequest, HTTPRequest?, HTTPResponse, URL?, Request.ValidationResult)
+                -> Void
+        )?
+    /// A download without a serializer was handed over.
+    open var requestDidParseDownloadResponse:
+        (@Sendable (DownloadRequest, DownloadResponse<URL?, SessionError>) -> Void)?
+    /// A serializer has made a value of a download, or failed.
+    open var requestDidParseSerializedDownloadResponse:
+        (@Sendable (DownloadRequest, DownloadResponse<any Sendable, SessionError>) -> Void)?
+    /// A validator has judged a stream's head.
+    open var requestDidValidateRequestResponseWithResult:
+        (
+            @Sendable (DataStreamRequest, HTTPRequest?, HTTPResponse, Request.ValidationResult) ->
+                Void
+        )?
+    /// A serializer has made a value of a stream's chunk, or failed.
+    open var requestDidParseStream:
+        (@Sendable (DataStreamRequest, Result<any Sendable, SessionError>) -> Void)?
+
+    /// Calls ``requestDidCreateInitialURLRequest``.
+    open func request(_ request: Request, didCreateInitialURLRequest urlRequest: HTTPRequest) {
+        requestDidCreateInitialURLRequest?(request, urlRequest)
+    }
+
+    /// Calls ``requestDidFailToCreateURLRequestWithError``.
+    open func request(_ request: Request, didFailToCreateURLRequestWithError error: SessionError) {
+        requestDidFailToCreateURLRequestWithError?(request, error)
+    }
+
+    /// Calls ``requestDidAdaptInitialRequestToAdaptedRequest``.
+    open func request(
+        _ request: Request, didAdaptInitialRequest initialRequest: HTTPRequest,
+        to adaptedRequest: HTTPRequest
+    ) {
+        requestDidAdaptInitialRequestToAdaptedRequest?(request, initialRequest, adaptedRequest)
+    }
+
+    /// Calls ``requestDidFailToAdaptURLRequestWithError``.
+    open func request(
+        _ request: Request, didFailToAdaptURLRequest initialRequest: HTTPRequest,
+        withError error: SessionError
+    ) {
+        requestDidFailToAdaptURLRequestWithError?(request, initialRequest, error)
+    }
+
+    /// Calls ``requestDidCreateURLRequest``.
+    open func request(_ request: Request, didCreateURLRequest urlRequest: HTTPRequest) {
+        requestDidCreateURLRequest?(request, urlRequest)
+    }
+
+    /// Calls ``requestDidCreateTask``.
+    open func request(_ request: Request, didCreateTask task: any TransferTask) {
+        requestDidCreateTask?(request, task)
+    }
+
+    /// Calls ``requestDidGatherMetrics``.
+    open func request(_ request: Request, didGatherMetrics metrics: TransferMetrics) {
+        requestDidGatherMetrics?(request, metrics)
+    }
+
+    /// Calls ``requestDidFailTaskEarlyWithError``.
+    open func request(
+        _ request: Request, didFailTask task: any TransferTask, earlyWithError error: SessionError
+    ) {
+        requestDidFailTaskEarlyWithError?(request, task, error)
+    }
+
+    /// Calls ``requestDidCompleteTaskWithError``.
+    open func request(
+        _ request: Request, didCompleteTask task: any TransferTask, with error: SessionError?
+    ) {
+        requestDidCompleteTaskWithError?(request, task, error)
+    }
+
+    /// Calls ``requestWillRedirectToRequestAfterResponse``.
+    open func request(
+        _ request: Request, willRedirectTo newRequest: HTTPRequest, after response: HTTPResponse
+    ) {
+        requestWillRedirectToRequestAfterResponse?(request, newRequest, response)
+    }
+
+    /// Calls ``requestIsRetrying``.
+    open func requestIsRetrying(_ request: Request) {
+        requestIsRetrying?(request)
+    }
+
+    /// Calls ``requestDidFinish``.
+    open func requestDidFinish(_ request: Request) {
+        requestDidFinish?(request)
+    }
+
+    /// Calls ``requestDidResume``.
+    open func requestDidResume(_ request: Request) {
+        requestDidResume?(request)
+    }
+
+    /// Calls ``requestDidResumeTask``.
+    open func request(_ request: Request, didResumeTask task: any TransferTask) {
+        requestDidResumeTask?(request, task)
+    }
+
+    /// Calls ``requestDidSuspend``.
+    open func requestDidSuspend(_ request: Request) {
+        requestDidSuspend?(request)
+    }
+
+    /// Calls ``requestDidSuspendTask``.
+    open func request(_ request: Request, didSuspendTask task: any TransferTask) {
+        requestDidSuspendTask?(request, task)
+    }
+
+    /// Calls ``requestDidCancel``.
+    open func requestDidCancel(_ request: Request) {
+        requestDidCancel?(request)
+    }
+
+    /// Calls ``requestDidCancelTask``.
+    open func request(_ request: Request, didCancelTask task: any TransferTask) {
+        requestDidCancelTask?(request, task)
+    }
+
+    /// Calls ``requestDidValidateRequestResponseDataWithResult``.
+    open func request(
+        _ request: DataRequest, didValidateRequest urlRequest: HTTPRequest?, response: HTTPResponse,
+        data: Data?, withResult result: Request.ValidationResult
+    ) {
+        requestDidValidateRequestResponseDataWithResult?(
+            request, urlRequest, response, data, result)
+    }
+
+    /// Calls ``requestDidParseResponse``.
+    open func request(
+        _ request: DataRequest, didParseResponse response: DataResponse<Data?, SessionError>
+    ) {
+        requestDidParseResponse?(request, response)
+    }
+
+    /// Calls ``requestDidParseSerializedResponse``.
+    open func request<Value: Sendable>(
+        _ request: DataRequest, didParseResponse response: DataResponse<Value, SessionError>
+    ) {
+        requestDidParseSerializedResponse?(request, response.map { $0 as any Sendable })
+    }
+
+    /// Calls ``requestDidCreateUploadable``.
+    open func request(
+        _ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable
+    ) {
+        requestDidCreateUploadable?(request, uploadable)
+    }
+
+    /// Calls ``requestDidFailToCreateUploadableWithError``.
+    open func request(
+        _ request: UploadRequest, didFailToCreateUploadableWithError error: SessionError
+    ) {
+        requestDidFailToCreateUploadableWithError?(request, error)
+    }
+
+    /// Calls ``requestDidProvideInputStream``.
+    open func request(_ request: UploadRequest, didProvideInputStream stream: any BodyStream) {
+        requestDidProvideInputStream?(request, stream)
+    }
+
+    /// Calls ``requestDidFinishDownloadingUsingTaskWithResult``.
+    open func request(
+        _ request: DownloadRequest, didFinishDownloadingUsing task: any TransferTask,
+        with result: Result<URL, SessionError>
+    ) {
+        requestDidFinishDownloadingUsingTaskWithResult?(request, task, result)
+    }
+
+    /// Calls ``requestDidCreateDestinationURL``.
+    open func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) {
+        requestDidCreateDestinationURL?(request, url)
+    }
+
+    /// Calls ``requestDidValidateRequestResponseFileURLWithResult``.
+    open func request(
+        _ request: DownloadRequest, didValidateRequest urlRequest: HTTPRequest?,
+        response: HTTPResponse, fileURL: URL?, withResult result: Request.ValidationResult
+    ) {
+        requestDidValidateRequestResponseFileURLWithResult?(
+            request, urlRequest, response, fileURL, result)
+    }
+
+    /// Calls ``requestDidParseDownloadResponse``.
+    open func request(
+        _ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, SessionError>
+    ) {
+        requestDidParseDownloadResponse?(request, response)
+    }
+
+    /// Calls ``requestDidParseSerializedDownloadResponse``.
+    open func request<Value: Sendable>(
+        _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, SessionError>
+    ) {
+        requestDidParseSerializedDownloadResponse?(request, response.map { $0 as any Sendable })
+    }
+
+    /// Calls ``requestDidValidateRequestResponseWithResult``.
+    open func request(
+        _ request: DataStreamRequest, didValidateRequest urlRequest: HTTPRequest?,
+        response: HTTPResponse, withResult result: Request.ValidationResult
+    ) {
+        requestDidValidateRequestResponseWithResult?(request, urlRequest, response, result)
+    }
+
+    /// Calls ``requestDidParseStream``.
+    open func request<Value: Sendable>(
+        _ request: DataStreamRequest, didParseStream result: Result<Value, SessionError>
+    ) {
+        requestDidParseStream?(request, result.map { $0 as any Sendable })
+    }
+}

@@ -1,0 +1,125 @@
+import FoundationEssentials
+import OutletHTTP
+import Synchronization
+
+extension Request {
+    /// Who watches this request: the session's monitors, then its own; `nil` without any.
+    var monitors: CompositeEventMonitor? {
+        guard hasOwnMonitors.load(ordering: .acquiring) else { return core.monitors }
+        return mutable.withLock { $0.observers?.monitors }
+    }
+
+    /// Who watches this request, as one; `nil` without anybody.
+    public var eventMonitor: (any EventMonitor)? { monitors }
+
+    /// Adds a monitor for this request's own events, behind the session's.
+    ///
+    /// Events that have been are not told again: add it before the start.
+    @discardableResult
+    public func eventMonitor(_ monitor: any EventMonitor) -> Self {
+        mutable.withLock { mutable in
+            let observers = mutable.watched()
+            let former =
+                observers.monitors ?? core.monitors
+                ?? CompositeEventMonitor(monitors: [], defaultQueue: core.callbackQueue)
+            observers.monitors = former.adding(monitor)
+        }
+        hasOwnMonitors.store(true, ordering: .releasing)
+        return self
+    }
+
+    /// Keeps a transfer, and tells of it if it is new.
+    func announce(_ task: any TransferTask) {
+        let monitors = monitors
+        if mutable.withLock({ keep(task, &$0, monitors) }) { tellOfStart(task) }
+    }
+
+    /// Keeps a transfer that was begun; the monitors are told before anything else about it.
+    ///
+    /// A transport may be faster with a result than whoever asked for the transfer is with
+    /// keeping it, so whoever learns of it first calls this. The monitors are told under the
+    /// lock, so that nobody overtakes: they only put the event on their queues.
+    ///
+    /// - Returns: Whether others have to be told of it.
+    func keep(
+        _ task: any TransferTask, _ mutable: inout Mutable, _ monitors: CompositeEventMonitor?
+    ) -> Bool {
+        guard mutable.note(task) else { return false }
+        mutable.begunAttempt = mutable.machine.attempt
+        guard let monitors else { return true }
+        monitors.request(self, didCreateTask: task)
+        monitors.request(self, didResumeTask: task)
+        // Whoever asked for this before found no transfer to do it to.
+        switch mutable.machine.state {
+        case .cancelled: monitors.request(self, didCancelTask: task)
+        case .suspended: monitors.request(self, didSuspendTask: task)
+        case .initialized, .resumed, .finished: break
+        }
+        return true
+    }
+}
+
+/// What a transport tells, passed on to the session's monitors.
+extension Request {
+    /// The head of a response has come.
+    func tellHead(_ head: HTTPResponse, of task: any TransferTask) {
+        guard let monitors = core.monitors else { return }
+        announce(task)
+        for challenge in AuthenticationChallenge.challenges(in: head) {
+            monitors.urlSession(core.transport, task: task, didReceive: challenge)
+        }
+        monitors.urlSession(core.transport, dataTask: task, didReceive: head)
+    }
+
+    /// The next bytes of a body have come.
+    func tellChunk(_ chunk: Data, of task: any TransferTask) {
+        core.monitors?.urlSession(core.transport, dataTask: task, didReceive: chunk)
+    }
+
+    /// An attempt's last transfer is over.
+    func tellEnd(_ result: TransferResult, metrics: TransferMetrics, of task: any TransferTask) {
+        if let transfers = core.monitors {
+            if let body = result.body {
+                transfers.urlSession(core.transport, dataTask: task, didReceive: body)
+            }
+            transfers.urlSession(core.transport, task: task, didFinishCollecting: metrics)
+        }
+        monitors?.request(self, didGatherMetrics: metrics)
+        core.monitors?.urlSession(core.transport, task: task, didCompleteWithError: result.error)
+    }
+
+    /// More bytes have passed.
+    func tellProgress(
+        from former: TransferCounts, to counts: TransferCounts, of task: any TransferTask
+    ) {
+        guard let monitors = core.monitors else { return }
+        announce(task)
+        if counts.sent > former.sent {
+            monitors.urlSession(
+                core.transport, task: task, didSendBodyData: counts.sent - former.sent,
+                totalBytesSent: counts.sent, totalBytesExpectedToSend: counts.expectedToSend)
+        }
+        if self is DownloadRequest, counts.received > former.received {
+            monitors.urlSession(
+                core.transport, downloadTask: task,
+                didWriteData: counts.received - former.received,
+                totalBytesWritten: counts.received,
+                totalBytesExpectedToWrite: counts.expectedToReceive)
+        }
+    }
+}
+
+extension Request.Mutable {
+    /// The transfer of the attempt under way, once it is known.
+    var currentTask: (any TransferTask)? {
+        begunAttempt == machine.attempt ? tasks.last : nil
+    }
+}
+
+extension TransferJob {
+    /// Whether the body of the response goes into a file.
+    var writesFile: Bool {
+        guard case .file = delivery else { return false }
+        return true
+    }
+}

@@ -1,0 +1,88 @@
+public import FoundationEssentials
+public import OutletHTTP
+
+/// Watches transfers of a session: what its transport has told, request by request or not.
+///
+/// Every method has an empty default. Monitors of single requests are not told these.
+///
+/// Thread: as ``EventMonitor``.
+public protocol TransferEventMonitor: Sendable {
+    /// The session lets no more requests start.
+    func urlSession(_ session: any Transport, didBecomeInvalidWithError error: (any Error)?)
+    /// A server or a proxy asks for credentials.
+    func urlSession(
+        _ session: any Transport, task: any TransferTask,
+        didReceive challenge: AuthenticationChallenge)
+    /// Bytes of a request's body were sent.
+    func urlSession(
+        _ session: any Transport, task: any TransferTask, didSendBodyData bytesSent: Int64,
+        totalBytesSent: Int64, totalBytesExpectedToSend: Int64)
+    /// A body stream is taken back to its start, to be sent again.
+    func urlSession(_ session: any Transport, taskNeedsNewBodyStream task: any TransferTask)
+    /// A redirect is about to be followed.
+    func urlSession(
+        _ session: any Transport, task: any TransferTask,
+        willPerformHTTPRedirection response: HTTPResponse, newRequest request: HTTPRequest)
+    /// A transfer was measured.
+    func urlSession(
+        _ session: any Transport, task: any TransferTask,
+        didFinishCollecting metrics: TransferMetrics)
+    /// A transfer ended, before any validator.
+    func urlSession(
+        _ session: any Transport, task: any TransferTask, didCompleteWithError error: (any Error)?)
+    /// The head of a response has come.
+    func urlSession(
+        _ session: any Transport, dataTask: any TransferTask, didReceive response: HTTPResponse)
+    /// Bytes of a response's body have come: all at once where they are collected, else chunk by chunk.
+    func urlSession(_ session: any Transport, dataTask: any TransferTask, didReceive data: Data)
+    /// Bytes of a download were written.
+    func urlSession(
+        _ session: any Transport, downloadTask: any TransferTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
+}
+
+extension TransferEventMonitor {
+    /// Takes no notice.
+    public func urlSession(_ session: any Transport, didBecomeInvalidWithError error: (any Error)?)
+    {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, task: any TransferTask,
+        didReceive challenge: AuthenticationChallenge
+    ) {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, task: any TransferTask, didSendBodyData bytesSent: Int64,
+        totalBytesSent: Int64, totalBytesExpectedToSend: Int64
+    ) {}
+    /// Takes no notice.
+    public func urlSession(_ session: any Transport, taskNeedsNewBodyStream task: any TransferTask)
+    {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, task: any TransferTask,
+        willPerformHTTPRedirection response: HTTPResponse, newRequest request: HTTPRequest
+    ) {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, task: any TransferTask,
+        didFinishCollecting metrics: TransferMetrics
+    ) {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, task: any TransferTask, didCompleteWithError error: (any Error)?
+    ) {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, dataTask: any TransferTask, didReceive response: HTTPResponse
+    ) {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, dataTask: any TransferTask, didReceive data: Data
+    ) {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, downloadTask: any TransferTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    ) {}
+}

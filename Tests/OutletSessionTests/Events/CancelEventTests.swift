@@ -1,0 +1,160 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+/// A cancel at each state of a request: what is told, and that it ends once.
+@Suite struct CancelEventTests {
+    let address = "http://example.test/get"
+    let recorder = EventRecorder()
+    let ended = Events<SessionError?>()
+    /// A session that nobody keeps ends its requests.
+    let kept = Events<Session>()
+
+    /// Never answers, and says when it was asked.
+    private struct Mute: RequestInterceptor {
+        var adapts = false
+        let asked = Events<Int>()
+
+        func adapt(
+            _ request: HTTPRequest, for session: Session,
+            completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+        ) { adapts ? asked.append(1) : completion(.success(request)) }
+
+        func retry(
+            _ request: Request, for session: Session, dueTo error: any Error,
+            completion: @escaping @Sendable (RetryResult) -> Void
+        ) { asked.append(1) }
+    }
+
+    private struct MuteRedirector: RedirectHandler {
+        let asked = Events<Int>()
+
+        func task(
+            _ task: any TransferTask, willBeRedirectedTo request: HTTPRequest,
+            for response: HTTPResponse, completion: @escaping @Sendable (HTTPRequest?) -> Void
+        ) { asked.append(1) }
+    }
+
+    private func session(_ answer: StubAnswer) -> Session {
+        let session = Session(
+            transport: StubTransport { _ in answer }, eventMonitors: [recorder])
+        kept.append(session)
+        return session
+    }
+
+    /// What is told from the cancel on.
+    private func end(_ request: DataRequest) async throws -> [String] {
+        request.cancel()
+        let errors = try await ended.wait(for: 1)
+        #expect(errors.first??.isExplicitlyCancelledError == true)
+        let events = try await recorder.requestEvents()
+        #expect(request.isCancelled)
+        let cancel = try #require(events.firstIndex(of: "didCancel"))
+        return Array(events[cancel...])
+    }
+
+    @Test func `before the start`() async throws {
+        let request = session(.text("x")).request(address, shouldAutomaticallyResume: false)
+            .response { ended.append($0.error) }
+        #expect(try await end(request) == ["didCancel", "didParseResponse", "didFinish"])
+    }
+
+    @Test func `while an adapter thinks`() async throws {
+        let mute = Mute(adapts: true)
+        let request = session(.text("x")).request(address, interceptor: mute)
+            .response { ended.append($0.error) }
+        try await mute.asked.wait(for: 1)
+        #expect(try await end(request) == ["didCancel", "didParseResponse", "didFinish"])
+    }
+
+    @Test func `in flight`() async throws {
+        let request = session(.silence).request(address).response { ended.append($0.error) }
+        while request.task == nil { await Task.yield() }
+        #expect(
+            try await end(request) == [
+                "didCancel", "didCancelTask", "didGatherMetrics", "didCompleteTask",
+                "didParseResponse", "didFinish",
+            ])
+        #expect(request.metrics != nil)
+    }
+
+    @Test func `while suspended in flight`() async throws {
+        let request = session(.silence).request(address).response { ended.append($0.error) }
+        while request.task == nil { await Task.yield() }
+        request.suspend()
+        #expect(
+            try await end(request) == [
+                "didCancel", "didCancelTask", "didGatherMetrics", "didCompleteTask",
+                "didParseResponse", "didFinish",
+            ])
+    }
+
+    @Test func `between two hops`() async throws {
+        let mute = MuteRedirector()
+        let request = session(.redirect(to: "/next")).request(address).redirect(using: mute)
+            .response { ended.append($0.error) }
+        try await mute.asked.wait(for: 1)
+        #expect(
+            try await end(request) == [
+                "didCancel", "didCancelTask", "didGatherMetrics", "didCompleteTask",
+                "didParseResponse", "didFinish",
+            ])
+    }
+
+    @Test func `while a retrier thinks`() async throws {
+        let mute = Mute()
+        let request = session(.status(500)).request(address, interceptor: mute).validate()
+            .response { ended.append($0.error) }
+        try await mute.asked.wait(for: 1)
+        request.cancel()
+        _ = try await ended.wait(for: 1)
+        let events = try await recorder.requestEvents()
+        #expect(
+            events.suffix(4) == ["didCompleteTask", "didCancel", "didParseResponse", "didFinish"])
+    }
+
+    @Test func `during a retry's delay`() async throws {
+        let request = session(.status(500))
+            .request(
+                address, interceptor: Retrier { _, _, _, done in done(.retryWithDelay(3600)) }
+            ).validate().response { ended.append($0.error) }
+        while request.retryCount == 0 { await Task.yield() }
+        #expect(try await end(request) == ["didCancel", "didParseResponse", "didFinish"])
+    }
+
+    @Test func `while a retrier thinks about a serializer's failure`() async throws {
+        let mute = Mute()
+        let request = session(.text("not JSON")).request(address, interceptor: mute)
+            .responseDecodable(of: Int.self) { ended.append($0.error) }
+        try await mute.asked.wait(for: 1)
+        #expect(try await end(request) == ["didCancel", "didFinish"])
+    }
+
+    @Test func `after the end`() async throws {
+        let request = session(.text("x")).request(address)
+        _ = await request.serializingUnserialized().response
+        let events = try await recorder.requestEvents()
+        request.cancel()
+        #expect(recorder.ofRequests.values == events)
+        #expect(request.isFinished)
+    }
+
+    @Test func `a storm of cancels tells one cancel and one end for each request`() async throws {
+        let session = session(.text("x"))
+        let count = 200
+        for index in 0..<count {
+            let request = session.request(address).response { ended.append($0.error) }
+            Task.detached { request.cancel() }
+            if index.isMultiple(of: 2) { request.cancel() }
+        }
+        try await ended.wait(for: count)
+        let events = try await recorder.requestEvents(until: count)
+        #expect(events.count { $0 == "didFinish" } == count)
+        #expect(events.count { $0 == "didParseResponse" } == count)
+        #expect(events.count { $0 == "didCancel" } <= count)
+        #expect(
+            events.count { $0 == "didCreateTask" } == events.count { $0 == "didCompleteTask" })
+    }
+}

@@ -1,0 +1,198 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+private struct Refused: Error {}
+
+/// Is done before whoever began the transfer knows of it.
+private final class InstantTransport: Transport {
+    private final class Instant: TransferTask {
+        let identifier: UInt64 = 1
+        func cancel() {}
+        func suspend() {}
+        func resume() {}
+        func reportProgress() {}
+    }
+
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        let task = Instant()
+        let turn = TransportTurn()
+        let head = HTTPResponse(url: job.request.url, statusCode: 200)
+        _ = handler.transfer(task, didReceive: head, turn: turn)
+        handler.transferDidFinish(task, result: TransferResult(response: head), turn: turn)
+        turn.end()
+        return task
+    }
+
+    func shutDown() {}
+}
+
+@Suite struct EventOrderTests {
+    let address = "http://example.test/get"
+    let recorder = EventRecorder()
+    /// A session that nobody keeps ends its requests.
+    let kept = Events<Session>()
+
+    private func session(
+        _ answers: StubAnswer..., interceptor: (any RequestInterceptor)? = nil
+    ) -> Session {
+        let session = Session(
+            transport: StubTransport(answers: answers), interceptor: interceptor,
+            eventMonitors: [recorder])
+        kept.append(session)
+        return session
+    }
+
+    @Test func `a request tells its life in order`() async throws {
+        let request = session(.text("x")).request(address).validate()
+        _ = await request.serializingString().response
+        #expect(
+            try await recorder.requestEvents() == [
+                "didResume", "didCreateInitialURLRequest", "didCreateURLRequest",
+                "didCreateTask", "didResumeTask", "didGatherMetrics", "didValidate", "didValidate",
+                "didCompleteTask", "didParseResponse", "didFinish",
+            ])
+    }
+
+    @Test func `an adapted request tells so between its two forms`() async throws {
+        let session = session(
+            .text("x"), interceptor: Adapter { request, _, done in done(.success(request)) })
+        _ = await session.request(address).serializingUnserialized().response
+        #expect(
+            try await recorder.requestEvents() == [
+                "didResume", "didCreateInitialURLRequest", "didAdaptInitialRequest",
+                "didCreateURLRequest", "didCreateTask", "didResumeTask", "didGatherMetrics",
+                "didCompleteTask", "didParseResponse", "didFinish",
+            ])
+    }
+
+    @Test func `what cannot be made or adapted is told, and no transfer`() async throws {
+        _ = await session().request("", requestModifier: { _ in throw Refused() })
+            .serializingUnserialized().response
+        #expect(
+            try await recorder.requestEvents() == [
+                "didResume", "didFailToCreateURLRequest", "didParseResponse", "didFinish",
+            ])
+        let refusing = session(interceptor: Adapter { _, _, done in done(.failure(Refused())) })
+        _ = await refusing.request(address).serializingUnserialized().response
+        #expect(
+            try await recorder.requestEvents(until: 2).dropFirst(4) == [
+                "didResume", "didCreateInitialURLRequest", "didFailToAdaptURLRequest",
+                "didParseResponse", "didFinish",
+            ])
+    }
+
+    @Test func `a retry tells the attempt over and over`() async throws {
+        let session = session(
+            .status(503), .text("x"), interceptor: RetryPolicy(exponentialBackoffScale: 0))
+        _ = await session.request(address).validate(statusCode: [200])
+            .serializingUnserialized().response
+        let attempt = [
+            "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask", "didResumeTask",
+            "didGatherMetrics", "didValidate", "didCompleteTask",
+        ]
+        #expect(
+            try await recorder.requestEvents()
+                == ["didResume"] + attempt + ["isRetrying"] + attempt
+                + ["didParseResponse", "didFinish"])
+    }
+
+    @Test func `a redirect belongs to its attempt's one task`() async throws {
+        _ = await session(.redirect(to: "/next"), .text("x")).request(address)
+            .serializingUnserialized().response
+        #expect(
+            try await recorder.requestEvents() == [
+                "didResume", "didCreateInitialURLRequest", "didCreateURLRequest",
+                "didCreateTask", "didResumeTask", "willRedirect", "didGatherMetrics",
+                "didCompleteTask", "didParseResponse", "didFinish",
+            ])
+    }
+
+    @Test func `a redirect that cannot be followed completes the task`() async throws {
+        let response = await session(.redirect(to: "ftp://elsewhere/")).request(address)
+            .serializingUnserialized().response
+        #expect(response.error?.transferError?.code == .redirectToInvalidLocation)
+        #expect(
+            try await recorder.requestEvents().suffix(4) == [
+                "didGatherMetrics", "didCompleteTask", "didParseResponse", "didFinish",
+            ])
+    }
+
+    @Test func `a transport that is faster than its caller upsets no order`() async throws {
+        let session = Session(transport: InstantTransport(), eventMonitors: [recorder])
+        for _ in 0..<50 {
+            _ = await session.request(address).serializingUnserialized().response
+        }
+        let events = try await recorder.requestEvents(until: 50)
+        let one = [
+            "didResume", "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask",
+            "didResumeTask", "didGatherMetrics", "didCompleteTask", "didParseResponse",
+            "didFinish",
+        ]
+        #expect(events == Array(repeating: one, count: 50).flatMap { $0 })
+    }
+
+    @Test func `suspending and resuming are told once for each change`() async throws {
+        let transport = StubTransport { _ in .silence }
+        let session = Session(transport: transport, eventMonitors: [recorder])
+        let request = session.request(address).response { _ in }
+        while request.task == nil { await Task.yield() }
+        DispatchQueue.concurrentPerform(iterations: 100) { _ in request.suspend() }
+        DispatchQueue.concurrentPerform(iterations: 100) { _ in request.resume() }
+        DispatchQueue.concurrentPerform(iterations: 100) { _ in request.cancel() }
+        #expect(
+            try await recorder.requestEvents() == [
+                "didResume", "didCreateInitialURLRequest", "didCreateURLRequest",
+                "didCreateTask", "didResumeTask", "didSuspend", "didSuspendTask", "didResume",
+                "didResumeTask", "didCancel", "didCancelTask", "didGatherMetrics",
+                "didCompleteTask", "didParseResponse", "didFinish",
+            ])
+    }
+
+    @Test func `transfers tell what the transport says, in its order`() async throws {
+        let challenge: HTTPHeaders = [
+            "WWW-Authenticate": #"Basic realm="a, b", Digest realm="c", nonce="n", Negotiate"#
+        ]
+        let session = session(.redirect(to: "/next"), .status(401, headers: challenge))
+        let post = HTTPRequest(
+            url: URL(string: address), method: .post, body: .data(Data("abc".utf8)))
+        _ = await session.request(post).serializingUnserialized().response
+        _ = try await recorder.requestEvents()
+        session.invalidate()
+        session.invalidate()
+        #expect(
+            try await recorder.ofTransfers.wait(for: 8) == [
+                "taskDidSendBodyData", "taskDidReceiveResponse", "taskDidReceiveChallenge",
+                "taskDidReceiveChallenge", "taskDidReceiveChallenge", "taskDidReceiveResponse",
+                "taskDidComplete", "sessionDidBecomeInvalid",
+            ])
+    }
+
+    @Test func `a request's own monitor is told after the session's, of this request alone`()
+        async throws
+    {
+        let own = EventRecorder()
+        let session = session(.text("x"))
+        _ = await session.request(address).serializingUnserialized().response
+        let request = session.request(address).eventMonitor(own)
+        _ = await request.serializingUnserialized().response
+        let all = try await recorder.requestEvents(until: 2)
+        let events = try await own.requestEvents()
+        #expect(events == Array(all.suffix(events.count)))
+        #expect(events.first == "didResume")
+        #expect(own.ofTransfers.values.isEmpty)
+        #expect(request.eventMonitor != nil)
+    }
+
+    @Test func `a monitor of a request alone is enough`() async throws {
+        let own = EventRecorder()
+        let session = Session(transport: StubTransport { _ in .text("x") })
+        let request = session.request(address).eventMonitor(own)
+        _ = await request.serializingUnserialized().response
+        #expect(try await own.requestEvents().count == 9)
+        #expect(session.request(address).eventMonitor == nil)
+    }
+}
