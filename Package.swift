@@ -7,6 +7,12 @@ let swift: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// The umbrella with what it re-exports: the build would not look behind it for changed modules, and
+/// keep objects made for the old layout of a type.
+let umbrella: [Target.Dependency] = [
+    "Outlet", "OutletHTTP", "OutletSession", "OutletCurl", "OutletProvider", "OutletPluginHost",
+]
+
 let c: [CSetting] = [.enableWarning("all"), .enableWarning("extra")]
 
 /// A Swift plugin carries its own runtime, so that it does not depend on the host's toolchain.
@@ -117,7 +123,7 @@ let package = Package(
         .target(
             name: "OutletTestServer", dependencies: ["CMicroHTTPD", "CZlib"], swiftSettings: swift),
         .target(
-            name: "OutletCLI", dependencies: ["Outlet", "OutletTestServer"], swiftSettings: swift),
+            name: "OutletCLI", dependencies: umbrella + ["OutletTestServer"], swiftSettings: swift),
         .executableTarget(
             name: "OutletTool", dependencies: ["OutletCLI"], swiftSettings: swift,
             linkerSettings: linkOwnRuntime),
@@ -179,10 +185,11 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "OutletCLITests",
-            dependencies: ["OutletCLI", "Outlet", "OutletTestServer", "OutletTestSupport"],
+            dependencies: umbrella + ["OutletCLI", "OutletTestServer", "OutletTestSupport"],
             swiftSettings: swift),
         .testTarget(
-            name: "OutletTests", dependencies: ["Outlet", "OutletTestServer", "OutletTestSupport"],
+            name: "OutletTests",
+            dependencies: umbrella + ["OutletTestServer", "OutletTestSupport"],
             swiftSettings: swift),
     ]
         + faultyPlugins.map { cPlugin("Faulty\($0)", "Tests/FaultyPlugins/\($0)") },
