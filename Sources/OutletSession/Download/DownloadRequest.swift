@@ -197,7 +197,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
 
     override func didTransfer(_ task: any TransferTask) {
-        guard error == nil, let response else {
+        guard error == nil else {
             keepForLater()
             return
         }
@@ -223,13 +223,14 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
 
     private func place(
-        _ file: PartFile, collected: Data?, response: HTTPResponse
+        _ file: PartFile, collected: Data?, response: HTTPResponse?
     ) throws(SessionError) -> URL {
-        let (url, options) = destination?(file.url, response) ?? Self.keep(file.url)
+        let wanted = response.flatMap { destination?(file.url, $0) }
+        let (url, options) = wanted ?? Self.keep(file.url)
         monitors?.request(self, didCreateDestinationURL: url)
         do {
             if let collected { try collected.write(to: file.url) }
-            if destination != nil { file.publish() }
+            if wanted != nil { file.publish() }
             if url != file.url { try FileMove.move(file.url, to: url, options: options) }
             return url
         } catch {

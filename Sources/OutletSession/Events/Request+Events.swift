@@ -31,7 +31,9 @@ extension Request {
     /// Keeps a transfer, and tells of it if it is new.
     func announce(_ task: any TransferTask) {
         let monitors = monitors
-        if mutable.withLock({ keep(task, &$0, monitors) }) { tellOfStart(task) }
+        if let channel = mutable.withLock({ keep(task, &$0, monitors) }) {
+            core.tell(channel, task)
+        }
     }
 
     /// Keeps a transfer that was begun; the monitors are told before anything else about it.
@@ -40,13 +42,13 @@ extension Request {
     /// keeping it, so whoever learns of it first calls this. The monitors are told under the
     /// lock, so that nobody overtakes: they only put the event on their queues.
     ///
-    /// - Returns: Whether others have to be told of it.
+    /// - Returns: Who else has to be told of it; nobody if it is not new.
     func keep(
         _ task: any TransferTask, _ mutable: inout Mutable, _ monitors: CompositeEventMonitor?
-    ) -> Bool {
-        guard mutable.note(task) else { return false }
+    ) -> RequestObservers.Channel<any TransferTask>? {
+        guard mutable.note(task) else { return nil }
         mutable.begunAttempt = mutable.machine.attempt
-        guard let monitors else { return true }
+        guard let monitors else { return mutable.observers?.task }
         monitors.request(self, didCreateTask: task)
         monitors.request(self, didResumeTask: task)
         // Whoever asked for this before found no transfer to do it to.
@@ -55,7 +57,7 @@ extension Request {
         case .suspended: monitors.request(self, didSuspendTask: task)
         case .initialized, .resumed, .finished: break
         }
-        return true
+        return mutable.observers?.task
     }
 }
 

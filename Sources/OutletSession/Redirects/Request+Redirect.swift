@@ -11,7 +11,7 @@ extension Request {
         _ task: any TransferTask, _ response: HTTPResponse, _ result: TransferResult
     ) -> Bool {
         let monitors = monitors
-        let (isNew, sent, handler, hops, attempt) = mutable.withLock { mutable in
+        let (channel, sent, handler, hops, attempt) = mutable.withLock { mutable in
             mutable.redirectDuration += result.metrics.total
             return (
                 keep(task, &mutable, monitors), mutable.performedRequests.last,
@@ -19,7 +19,7 @@ extension Request {
                 mutable.machine.attempt
             )
         }
-        if isNew { tellOfStart(task) }
+        if let channel { core.tell(channel, task) }
         guard let sent else { return false }
         if let handler = handler as? Redirector, case .doNotFollow = handler.behavior {
             return false

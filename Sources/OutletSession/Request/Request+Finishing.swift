@@ -7,6 +7,10 @@ extension Request: TransferHandler {
     public func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
+        if result.error?.code == .unsupportedURL {
+            announce(task)
+            if readFile() { return }
+        }
         if let response = result.response, let next = nextHop(after: result) {
             let attempt = mutable.withLock { $0.machine.attempt }
             let hop = Hop(task: task, response: response, result: result, attempt: attempt)
@@ -24,13 +28,13 @@ extension Request: TransferHandler {
     /// Takes a result as the attempt's last; outside a transport's turn without one.
     func conclude(_ task: any TransferTask, _ result: TransferResult, turn: TransportTurn?) {
         var calls: RequestObservers.Calls?
-        var isNew = false
+        var channel: RequestObservers.Channel<any TransferTask>?
         let monitors = monitors
         var metrics = result.metrics
         let attempt = mutable.withLock { mutable -> Int? in
             let attempt = mutable.machine.attempt
             guard mutable.machine.beginEvaluating(attempt: attempt) else { return nil }
-            isNew = keep(task, &mutable, monitors)
+            channel = keep(task, &mutable, monitors)
             calls = mutable.observers?.finish(result.metrics)
             mutable.response = result.response
             metrics.redirectCount = mutable.redirects
@@ -43,7 +47,7 @@ extension Request: TransferHandler {
             return attempt
         }
         guard let attempt else { return }
-        if isNew { tellOfStart(task) }
+        if let channel { core.tell(channel, task) }
         calls?.perform(core)
         tellEnd(result, metrics: metrics, of: task)
         guard let turn else {

@@ -136,10 +136,24 @@ extension Request {
         transfer(isHop: true)
     }
 
-    private func transfer(isHop: Bool) {
+    /// Answers the request from a file of this machine, where the transport does not speak `file:`.
+    ///
+    /// - Returns: Whether it does.
+    func readFile() -> Bool {
+        let isFile = mutable.withLock { mutable in
+            mutable.redirects == 0 && !mutable.readsFile
+                && mutable.machine.phase == .transferring && mutable.machine.state != .cancelled
+                && mutable.prepared?.url?.isFileURL == true
+        }
+        if isFile { transfer(isHop: true, readsFile: true) }
+        return isFile
+    }
+
+    private func transfer(isHop: Bool, readsFile: Bool = false) {
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = mutable.prepared else { return nil }
             mutable.isHop = isHop
+            mutable.readsFile = readsFile
             mutable.performedRequests.append(request)
             var job = TransferJob(request: request, delivery: delivery())
             mutable.observers?.counts = TransferCounts()
@@ -157,16 +171,20 @@ extension Request {
             return job
         }
         guard let job else { return }
-        let task = core.transport.start(job, handler: self)
+        if readsFile { willReadFile() }
+        let task =
+            readsFile
+            ? FileTask.start(job, limit: core.configuration.maximumResponseSize, handler: self)
+            : core.transport.start(job, handler: self)
         let monitors = monitors
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
-        let (isNew, state, wantsProgress) = mutable.withLock { mutable in
+        let (channel, state, wantsProgress) = mutable.withLock { mutable in
             (
                 keep(task, &mutable, monitors), mutable.machine.state,
                 mutable.observers?.wantsProgress == true
             )
         }
-        if isNew { tellOfStart(task) }
+        if let channel { core.tell(channel, task) }
         if wantsProgress, !job.reportsProgress { task.reportProgress() }
         switch state {
         case .cancelled: task.cancel()
@@ -179,12 +197,6 @@ extension Request {
         core.tell(observers.urlRequest, request)
         if let observer = observers.curl { core.tell(observer, self) }
         for stream in observers.curlStreams { stream.yield(cURLDescription()) }
-    }
-
-    /// Tells those who watch this request that a transfer was begun.
-    func tellOfStart(_ task: any TransferTask) {
-        let channel = mutable.withLock { $0.observers?.task }
-        if let channel { core.tell(channel, task) }
     }
 }
 

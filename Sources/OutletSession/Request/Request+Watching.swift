@@ -73,11 +73,11 @@ extension Request {
         guard watchesHeads else { return .proceed }
         let fate = redirectFate(of: head)
         let monitors = monitors
-        let isNew = mutable.withLock { mutable in
+        let channel = mutable.withLock { mutable in
             mutable.observers?.isPassingBy = fate != .response
             return keep(task, &mutable, monitors)
         }
-        if isNew { tellOfStart(task) }
+        if let channel { core.tell(channel, task) }
         switch fate {
         case .response: return accept(head, from: task)
         case .redirect: return .deliver(.chunks)

@@ -48,6 +48,8 @@ public class Request: @unchecked Sendable {
         var redirects = 0
         /// Whether the transfer under way goes on with the one before, after a redirect for instance.
         var isHop = false
+        /// Whether the transfer under way reads a file of this machine.
+        var readsFile = false
         /// How long those redirects took, µs.
         var redirectDuration: Int64 = 0
         var credential: Credential?
@@ -262,6 +264,9 @@ public class Request: @unchecked Sendable {
     /// Where the request is finished, if not where its first completion is wanted.
     var ownFinishingQueue: DispatchQueue? { nil }
 
+    /// The body comes from a file, without a head.
+    func willReadFile() {}
+
     /// Another request that has to be sent before the result counts.
     func nextHop(after result: TransferResult) -> HTTPRequest? { nil }
 
@@ -289,6 +294,7 @@ public class Request: @unchecked Sendable {
         mutable.data = nil
         mutable.redirects = 0
         mutable.redirectDuration = 0
+        mutable.readsFile = false
         mutable.nextHandler = 0
         mutable.deliveries = InlineFirst()
         mutable.prepared = nil

@@ -63,6 +63,10 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         return .chunks
     }
 
+    override func willReadFile() {
+        stream.withLock { $0.isContent = true }
+    }
+
     override func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
         stream.withLock { $0.isContent = true }
         return super.accept(head, from: task)

@@ -13,9 +13,11 @@ struct EventRecorder: EventObserver {
 
     /// The requests' events up to the end of `count` of them.
     func requestEvents(until count: Int = 1) async throws -> [String] {
-        while ofRequests.values.count(where: { $0 == "didFinish" }) < count {
-            try await ofRequests.wait(for: ofRequests.values.count + 1)
+        // One reading for both questions: an event in between would be waited for in vain.
+        var seen = ofRequests.values
+        while seen.count(where: { $0 == "didFinish" }) < count {
+            seen = try await ofRequests.wait(for: seen.count + 1)
         }
-        return ofRequests.values
+        return seen
     }
 }

@@ -1,0 +1,84 @@
+import FoundationEssentials
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+/// Requests for files of this machine.
+@Suite struct FileURLTests {
+    let directory: TemporaryDirectory
+    let url: URL
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        try directory.write("from a file", to: "a file")
+        url = URL(filePath: directory.path("a file"))
+    }
+
+    @Test func `a file is got without a response`() async {
+        let session = Session()
+        let response = await session.request(url).validate().serializingString(encoding: .utf8)
+            .response
+        #expect(response.value == "from a file")
+        #expect(response.response == nil)
+        #expect(response.metrics != nil)
+    }
+
+    @Test func `a file is downloaded, to the temporary directory`() async throws {
+        let session = Session()
+        let copy = try await session.download(url, to: { _, _ in (URL(filePath: "/none"), []) })
+            .serializingDownloadedFileURL().value
+        #expect(try Data(contentsOf: copy) == Data("from a file".utf8))
+        try FileManager.default.removeItem(at: copy)
+        #expect(FileManager.default.fileExists(atPath: url.path))
+    }
+
+    @Test func `a file is streamed`() async throws {
+        try directory.write(String(repeating: "x", count: 300_000), to: "large")
+        let session = Session()
+        var count = 0
+        var completion: DataStreamRequest.Completion?
+        for await stream in session.streamRequest(URL(filePath: directory.path("large")))
+            .streamTask().streamingData()
+        {
+            count += stream.value?.count ?? 0
+            completion = stream.completion
+        }
+        #expect(count == 300_000)
+        #expect(completion?.response == nil)
+        #expect(completion?.error == nil)
+    }
+
+    @Test(arguments: ["/nowhere/file", "/proc", "/dev/zero"])
+    func `what is no file is a named error`(path: String) async {
+        let session = Session()
+        let response = await session.request(URL(filePath: path)).serializingData().response
+        #expect(response.error?.transferError?.code == .cannotOpenFile)
+        #expect("\(response.error.map { "\($0)" } ?? "")".contains(path))
+    }
+
+    @Test func `a file is not written, nor got from another host`() async throws {
+        let session = Session()
+        let sent = await session.upload(Data("x".utf8), to: url).serializingData().response
+        #expect(sent.error?.transferError?.code == .badRequest)
+        let far = await session.request("file://example.test\(url.path)").serializingData().response
+        #expect(far.error?.transferError?.code == .badURL)
+    }
+
+    @Test func `no redirect leads to a file`() async throws {
+        let server = try LoopbackServer.start()
+        defer { server.stop() }
+        let session = Session()
+        let url = url
+        let address = "\(server.baseURL)/redirect/1"
+        let response = await session.request(address).redirect(
+            using: .modify { _, request, _ in
+                var request = request
+                request.url = url
+                return request
+            }
+        ).serializingData().response
+        #expect(response.error?.transferError?.code == .unsupportedURL)
+        #expect(response.data == nil)
+    }
+}
