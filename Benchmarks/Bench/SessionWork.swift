@@ -3,7 +3,6 @@ import FoundationEssentials
 import OutletCurl
 import OutletHTTP
 import OutletSession
-import Synchronization
 
 /// Keeps `n` requests of a session under way, each begun by the completion of another.
 final class SessionWork: Sendable {
@@ -16,7 +15,7 @@ final class SessionWork: Sendable {
     private let session: Session
     private let url: String
     private let count: Int
-    private let state: Mutex<State>
+    private let state: Lock<State>
     private let done = Signal()
 
     init(_ session: Session, _ url: String, count: Int) {
@@ -25,7 +24,7 @@ final class SessionWork: Sendable {
         self.count = count
         var state = State()
         state.latencies.reserveCapacity(count)
-        self.state = Mutex(state)
+        self.state = Lock(state)
     }
 
     var latencies: [Int64] { state.withLock { $0.latencies } }

@@ -2,7 +2,6 @@ import FoundationEssentials
 import OutletCurl
 import OutletHTTP
 import OutletSession
-import Synchronization
 
 /// The five header fields that every measured request carries.
 let requestFields: HTTPHeaders = [

@@ -13,6 +13,7 @@ import OutletSession
 //   OutletBench inflight URL COUNT
 //   OutletBench download-file URL PATH
 //   OutletBench download-memory URL
+//   OutletBench soak URL COUNT [URL ...]
 
 let arguments = CommandLine.arguments
 guard arguments.count > 2 else { exit(64) }
@@ -79,6 +80,14 @@ case "download-file", "download-memory":
     work.run(1)
     measure.end(what, n: 1, count: 1)
     failed = work.failed
+case "soak":
+    configuration.httpMaximumConnectionsPerHost = 64
+    let urls = [url] + arguments.dropFirst(4)
+    let soak = Soak(
+        CurlTransport(configuration: configuration), urls: urls.compactMap { URL(string: $0) },
+        count: number(3))
+    failed = soak.run(200)
+    print("lost or repeated: \(failed), at the end \(Soak.resources())")
 default: exit(64)
 }
 exit(failed == 0 ? 0 : 1)

@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import OutletCurl
 import OutletHTTP
@@ -198,5 +199,43 @@ import Testing
         }
         #expect(server.connections.count == 4)
         #expect(server.requests.count == 12)
+    }
+}
+
+@Suite struct `Orders from a handler and from elsewhere` {
+    /// Starts a transfer in its end, suspends it there and has it resumed from another thread.
+    private final class Chain: TransferHandler, @unchecked Sendable {
+        // because `left` is touched by the transport's thread alone.
+        private let transport: CurlTransport
+        private let job: TransferJob
+        private let queue = DispatchQueue(label: "elsewhere")
+        private var left: Int
+        let done = Once<TransferResult>()
+
+        init(_ transport: CurlTransport, _ job: TransferJob, length: Int) {
+            self.transport = transport
+            self.job = job
+            left = length
+        }
+
+        func transferDidFinish(
+            _ task: any TransferTask, result: TransferResult, turn: TransportTurn
+        ) {
+            guard left > 0, result.error == nil else { return done.set(result) }
+            left -= 1
+            let next = transport.start(job, handler: self)
+            next.suspend()
+            queue.async { next.resume() }
+        }
+    }
+
+    @Test func `keep their order`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let url = URL(string: "\(server.baseURL)/get")
+        let job = TransferJob(request: HTTPRequest(url: url))
+        let chain = Chain(transport, job, length: 200)
+        _ = transport.start(job, handler: chain)
+        #expect(try await chain.done.value().error == nil)
     }
 }

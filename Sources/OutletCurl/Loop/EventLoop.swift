@@ -26,8 +26,6 @@ final class EventLoop: @unchecked Sendable {
     let shared: SharedState
 
     private var messages: [LoopMessage] = []
-    /// Messages from handlers, which run on the loop's thread.
-    private var own: [LoopMessage] = []
     /// Whether the last turn had messages of other threads: then more of them are likely.
     private var isBusy = false
     var pool: HandlePool
@@ -94,12 +92,7 @@ final class EventLoop: @unchecked Sendable {
     /// - Returns: False when the loop has ended.
     @discardableResult
     func post(_ message: LoopMessage) -> Bool {
-        if ccurl_poller_is_current(poller) {
-            // From a handler: the loop is awake, and comes to it before it sleeps.
-            own.append(message)
-            return true
-        }
-        switch mailbox.post(message) {
+        switch mailbox.post(message, isOwn: ccurl_poller_is_current(poller)) {
         case .accepted: return true
         case .wake:
             ccurl_poller_wake(poller)
@@ -116,7 +109,6 @@ final class EventLoop: @unchecked Sendable {
     ///
     /// - Returns: False when the loop has ended.
     func post(_ message: LoopMessage, drivingUntilEndOf transfer: CurlTransfer) -> Bool {
-        guard !ccurl_poller_is_current(poller) else { return post(message) }
         switch mailbox.post(message) {
         case .accepted: return true
         case .wake:
@@ -181,14 +173,14 @@ final class EventLoop: @unchecked Sendable {
 
     /// Leaves the loop to itself when it has nothing to do, else to a thread of its own.
     private func handOver() {
-        let isIdle = active.isEmpty && held.isEmpty && own.isEmpty
+        let isIdle = active.isEmpty && held.isEmpty
         if !isIdle || !mailbox.park() { startThread() }
     }
 
     /// Fails what has come to a loop that cannot be driven.
     private func abandon(_ error: TransferError) {
         repeat {
-            mailbox.take(into: &messages)
+            _ = mailbox.take(into: &messages)
             for message in messages {
                 switch message {
                 case .start(let transfer): fail(transfer, error)
@@ -203,12 +195,11 @@ final class EventLoop: @unchecked Sendable {
     }
 
     private var isOver: Bool {
-        (isDraining || isShutDown) && active.isEmpty && held.isEmpty && own.isEmpty
-            && mailbox.close()
+        (isDraining || isShutDown) && active.isEmpty && held.isEmpty && mailbox.close()
     }
 
     private func wait() {
-        let maySleep = own.isEmpty && !isTimerDue
+        let maySleep = !isTimerDue
         // A look without sleeping spares a busy sender the wake, which costs it a system call.
         var ready: Int32 = maySleep && !isBusy ? 0 : ccurl_poller_wait(poller, 0)
         if maySleep, ready == 0 {
@@ -223,19 +214,15 @@ final class EventLoop: @unchecked Sendable {
         isBusy = false
         // A transfer that libcurl has just been given, or has just sent, wants to be looked at
         // again at once; that needs no system call. Bounded, so that sockets have their turn.
-        var rounds = 0
-        repeat {
+        for _ in 0..<8 {
             // Messages before completions: who is suspended or cancelled must not get the place
             // that a completion sets free.
-            mailbox.take(into: &messages)
-            if !messages.isEmpty { isBusy = true }
+            if mailbox.take(into: &messages) { isBusy = true }
             handleMessages()
-            collect()
-            swap(&messages, &own)
-            handleMessages()
-            rounds += 1
-        } while ccurl_poller_fire_timer(poller, now) && rounds < 8
-        collect()
+            let isTimer = ccurl_poller_fire_timer(poller, now)
+            let isNews = collect()
+            if !isTimer, !isNews { break }
+        }
         expire()
         turn.end()
     }
@@ -273,14 +260,19 @@ final class EventLoop: @unchecked Sendable {
     }
 
     /// Hands over all transfers that libcurl has finished.
-    private func collect() {
+    ///
+    /// - Returns: Whether there were any.
+    private func collect() -> Bool {
         var code = CURLE_OK
+        var isNews = false
         while let raw = ccurl_multi_next_done(multi, &code) {
             guard let client = ccurl_get_pointer(raw, CURLINFO_PRIVATE),
                 let transfer = EasyHandle.from(client).transfer
             else { continue }
+            isNews = true
             complete(transfer, code)
         }
+        return isNews
     }
 }
 

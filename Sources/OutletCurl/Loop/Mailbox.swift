@@ -28,6 +28,7 @@ final class Mailbox: Sendable {
     private struct State {
         var messages: [LoopMessage] = []
         var driver = Driver.none
+        var hasForeign = false
     }
 
     /// What became of a message.
@@ -44,9 +45,12 @@ final class Mailbox: Sendable {
 
     private let state = Lock(State())
 
-    /// Adds a message.
-    func post(_ message: LoopMessage) -> Reply {
+    /// Adds a message behind all others: what is cancelled or resumed must have been started first.
+    ///
+    /// - Parameter isOwn: Whether the sender is the driver, in a handler.
+    func post(_ message: LoopMessage, isOwn: Bool = false) -> Reply {
         state.withLock { state in
+            if !isOwn { state.hasForeign = true }
             switch state.driver {
             case .over: return .closed
             case .awake:
@@ -65,10 +69,14 @@ final class Mailbox: Sendable {
     }
 
     /// Takes all messages in exchange for an empty array, whose capacity is used again.
-    func take(into messages: inout [LoopMessage]) {
+    ///
+    /// - Returns: Whether other threads have sent any of them.
+    func take(into messages: inout [LoopMessage]) -> Bool {
         state.withLock { state in
             state.driver = .awake
             swap(&state.messages, &messages)
+            defer { state.hasForeign = false }
+            return state.hasForeign
         }
     }
 
