@@ -41,10 +41,13 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     override func runValidators() {
+        // Without a validator nothing is copied: this is on every request's way.
         let facts = mutable.withLock { mutable in
-            (mutable.dataValidators, mutable.requests.last, mutable.response, mutable.data)
+            mutable.dataValidators.isEmpty
+                ? nil
+                : (mutable.dataValidators, mutable.requests.last, mutable.response, mutable.data)
         }
-        guard let response = facts.2 else { return }
+        guard let facts, let response = facts.2 else { return }
         facts.0.forEach { validator in
             guard error == nil else { return }
             let result = validator.validation(facts.1, response, facts.3)
