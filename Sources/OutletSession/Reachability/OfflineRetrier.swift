@@ -1,0 +1,246 @@
+public import Dispatch
+public import FoundationEssentials
+public import OutletHTTP
+
+/// Lets requests that failed for want of a network wait for one, and tries them again.
+///
+/// All that wait share one look at the path. A request that is not helped by the path being
+/// there is tried again with growing delays, and not more often than ``retryLimit``.
+///
+/// Thread: any.
+public final class OfflineRetrier: RequestInterceptor {
+    /// Five seconds.
+    public static let defaultWait = DispatchTimeInterval.seconds(5)
+    /// Failures that say that there is no network.
+    public static let defaultURLErrorOfflineCodes: Set<TransferError.Code> = [
+        .notConnectedToInternet
+    ]
+    /// Whether an error is, or holds, one of ``defaultURLErrorOfflineCodes``.
+    public static let defaultIsOfflineError: @Sendable (_ error: any Error) -> Bool = { error in
+        transferCode(of: error).map { defaultURLErrorOfflineCodes.contains($0) } ?? false
+    }
+    /// Failures that a missing network may be behind: then, and only then, they wait, too.
+    public static let suspectCodes: Set<TransferError.Code> = [.cannotFindHost, .dnsLookupFailed]
+
+    /// How often a request is tried again.
+    public let retryLimit: UInt
+    private let monitor: PathMonitor
+    private let maximumWait: TimeInterval
+    private let isOfflineError: @Sendable (_ error: any Error) -> Bool
+    private let deadlines = Deadlines()
+    /// Orders what is done to the monitor.
+    private let queue = DispatchQueue(label: "outlet.OfflineRetrier")
+
+    private struct Waiting: Sendable {
+        let retryCount: Int
+        /// Whether the error alone does not tell.
+        let isSuspect: Bool
+        let deadline: Deadlines.Token
+        let completion: @Sendable (RetryResult) -> Void
+    }
+    private struct State: Sendable {
+        var waiting: [Int: Waiting] = [:]
+        var lastKey = 0
+        var isMonitoring = false
+        /// Whether the path was missing since the look at it began.
+        var hasBeenOffline = false
+    }
+    private let state = Lock(State())
+
+    /// Makes a retrier.
+    ///
+    /// - Parameters:
+    ///   - monitor: Tells the path.
+    ///   - maximumWait: How long a request waits for a network before its failure stands.
+    ///   - retryLimit: How often a request is tried again.
+    ///   - isOfflineError: Whether an error says that there is no network.
+    public init(
+        monitor: PathMonitor = .system, maximumWait: DispatchTimeInterval = defaultWait,
+        retryLimit: UInt = 5,
+        isOfflineError: @escaping @Sendable (_ error: any Error) -> Bool = defaultIsOfflineError
+    ) {
+        self.monitor = monitor
+        self.maximumWait = maximumWait.seconds
+        self.retryLimit = retryLimit
+        self.isOfflineError = isOfflineError
+    }
+
+    /// Makes a retrier that waits for a network over one type of interface.
+    public convenience init(
+        requiredInterfaceType: NetworkPath.InterfaceType,
+        maximumWait: DispatchTimeInterval = defaultWait, retryLimit: UInt = 5,
+        isOfflineError: @escaping @Sendable (_ error: any Error) -> Bool = defaultIsOfflineError
+    ) {
+        self.init(
+            monitor: PathMonitor.system.restricted { $0 == requiredInterfaceType },
+            maximumWait: maximumWait, retryLimit: retryLimit, isOfflineError: isOfflineError)
+    }
+
+    /// Makes a retrier that waits for a network over any but some types of interfaces.
+    public convenience init(
+        prohibitedInterfaceTypes: [NetworkPath.InterfaceType],
+        maximumWait: DispatchTimeInterval = defaultWait, retryLimit: UInt = 5,
+        isOfflineError: @escaping @Sendable (_ error: any Error) -> Bool = defaultIsOfflineError
+    ) {
+        self.init(
+            monitor: PathMonitor.system.restricted { !prohibitedInterfaceTypes.contains($0) },
+            maximumWait: maximumWait, retryLimit: retryLimit, isOfflineError: isOfflineError)
+    }
+
+    deinit {
+        if state.withLock({ $0.isMonitoring }) { monitor.stop() }
+    }
+
+    /// None: a wait ends with the retrier's own limit.
+    public var answerTimeout: TimeInterval? { 0 }
+
+    /// Changes nothing.
+    public func adapt(
+        _ request: HTTPRequest, for session: Session,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) { completion(.success(request)) }
+
+    /// Waits for a network if the want of one was the failure.
+    public func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+    ) {
+        let isOffline = isOfflineError(error)
+        let code = Self.transferCode(of: error)
+        let isSuspect = !isOffline && code.map { Self.suspectCodes.contains($0) } == true
+        let retryCount = request.retryCount
+        guard isOffline || isSuspect, retryCount < retryLimit else {
+            completion(.doNotRetry)
+            return
+        }
+        queue.async {
+            self.wait(retryCount: retryCount, isSuspect: isSuspect, completion: completion)
+        }
+    }
+
+    // MARK: On the queue
+
+    private func wait(
+        retryCount: Int, isSuspect: Bool, completion: @escaping @Sendable (RetryResult) -> Void
+    ) {
+        let key = state.withLock { state in
+            state.lastKey += 1
+            return state.lastKey
+        }
+        let deadline = deadlines.add(after: maximumWait) { [weak self] in
+            guard let self else { return }
+            queue.async { self.giveUp(key) }
+        }
+        let starts = state.withLock { state in
+            state.waiting[key] = Waiting(
+                retryCount: retryCount, isSuspect: isSuspect, deadline: deadline,
+                completion: completion)
+            defer { state.isMonitoring = true }
+            if !state.isMonitoring { state.hasBeenOffline = false }
+            return !state.isMonitoring
+        }
+        guard starts else { return }
+        monitor.start(queue) { [weak self] path in self?.update(path) }
+    }
+
+    private func update(_ path: NetworkPath) {
+        let (released, hasBeenOffline) = state.withLock { state -> ([Waiting], Bool) in
+            guard path.status != .unsatisfied, state.isMonitoring else {
+                state.hasBeenOffline = true
+                return ([], true)
+            }
+            defer {
+                state.waiting = [:]
+                state.isMonitoring = false
+            }
+            return (
+                state.waiting.sorted { $0.key < $1.key }.map(\.value), state.hasBeenOffline
+            )
+        }
+        guard !released.isEmpty else { return }
+        monitor.stop()
+        for waiting in released {
+            deadlines.remove(waiting.deadline)
+            waiting.completion(verdict(waiting, hasBeenOffline: hasBeenOffline))
+        }
+    }
+
+    private func verdict(_ waiting: Waiting, hasBeenOffline: Bool) -> RetryResult {
+        if hasBeenOffline { return .retry }
+        if waiting.isSuspect { return .doNotRetry }
+        // The path was there all the time, and did not help the last time either.
+        return waiting.retryCount == 0
+            ? .retry : .retryWithDelay(Double(1 << min(waiting.retryCount, 16)) / 4)
+    }
+
+    private func giveUp(_ key: Int) {
+        let (waiting, stops) = state.withLock { state in
+            let waiting = state.waiting.removeValue(forKey: key)
+            let stops = state.isMonitoring && state.waiting.isEmpty
+            if stops { state.isMonitoring = false }
+            return (waiting, stops)
+        }
+        if stops { monitor.stop() }
+        waiting?.completion(.doNotRetry)
+    }
+
+    private static func transferCode(of error: any Error) -> TransferError.Code? {
+        (error as? TransferError ?? error.asSessionError?.transferError)?.code
+    }
+}
+
+extension OfflineRetrier: IdleAdapter {
+    var adaptsNothing: Bool { true }
+}
+
+extension DispatchTimeInterval {
+    /// The interval in seconds; a hundred years stand for `never`.
+    fileprivate var seconds: TimeInterval {
+        switch self {
+        case .seconds(let value): TimeInterval(value)
+        case .milliseconds(let value): TimeInterval(value) / 1_000
+        case .microseconds(let value): TimeInterval(value) / 1_000_000
+        case .nanoseconds(let value): TimeInterval(value) / 1_000_000_000
+        case .never: 3_155_760_000
+        @unknown default: 3_155_760_000
+        }
+    }
+}
+
+extension RequestInterceptor where Self == OfflineRetrier {
+    /// Lets requests wait for a network.
+    public static func offlineRetrier(
+        monitor: PathMonitor = .system,
+        maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait, retryLimit: UInt = 5,
+        isOfflineError: @escaping @Sendable (_ error: any Error) -> Bool =
+            OfflineRetrier.defaultIsOfflineError
+    ) -> OfflineRetrier {
+        OfflineRetrier(
+            monitor: monitor, maximumWait: maximumWait, retryLimit: retryLimit,
+            isOfflineError: isOfflineError)
+    }
+
+    /// Lets requests wait for a network over one type of interface.
+    public static func offlineRetrier(
+        requiredInterfaceType: NetworkPath.InterfaceType,
+        maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait, retryLimit: UInt = 5,
+        isOfflineError: @escaping @Sendable (_ error: any Error) -> Bool =
+            OfflineRetrier.defaultIsOfflineError
+    ) -> OfflineRetrier {
+        OfflineRetrier(
+            requiredInterfaceType: requiredInterfaceType, maximumWait: maximumWait,
+            retryLimit: retryLimit, isOfflineError: isOfflineError)
+    }
+
+    /// Lets requests wait for a network over any but some types of interfaces.
+    public static func offlineRetrier(
+        prohibitedInterfaceTypes: [NetworkPath.InterfaceType],
+        maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait, retryLimit: UInt = 5,
+        isOfflineError: @escaping @Sendable (_ error: any Error) -> Bool =
+            OfflineRetrier.defaultIsOfflineError
+    ) -> OfflineRetrier {
+        OfflineRetrier(
+            prohibitedInterfaceTypes: prohibitedInterfaceTypes, maximumWait: maximumWait,
+            retryLimit: retryLimit, isOfflineError: isOfflineError)
+    }
+}
