@@ -12,31 +12,46 @@ let requestFields: HTTPHeaders = [
     "X-Request-ID": "6f1c2e34-9a4b-4c56-8f77-0123456789ab",
 ]
 
-/// Keeps `n` transfers under way until `count` have ended, on the transport's own thread.
-final class TransportWork: @unchecked Sendable {
-    // because the transport calls its handlers from one thread, and `done` says when it is over.
+/// Keeps `n` transfers under way until `count` have ended, each begun by the end of another.
+///
+/// Ends come from as many threads at a time as the transport has loops.
+final class TransportWork: Sendable {
+    private struct State {
+        var started = 0
+        var failed = 0
+        var latencies: [Int64] = []
+    }
+
     private let transport: CurlTransport
     private let job: TransferJob
     private let count: Int
-    private var started = 0
-    private var finished = 0
-    private(set) var failed = 0
-    private(set) var latencies: [Int64]
+    private let state: Lock<State>
     private let done = Signal()
 
     init(_ transport: CurlTransport, _ job: TransferJob, count: Int) {
         self.transport = transport
         self.job = job
         self.count = count
-        latencies = []
-        latencies.reserveCapacity(count)
+        var state = State()
+        state.latencies.reserveCapacity(count)
+        self.state = Lock(state)
     }
 
+    var latencies: [Int64] { state.withLock { $0.latencies } }
+    var failed: Int { state.withLock { $0.failed } }
+
     /// Runs and waits for the end.
-    func run(_ n: Int) {
-        started = min(n, count)
-        for _ in 0..<started { begin() }
+    ///
+    /// - Returns: After how many µs the last of the first `n` had been handed over.
+    @discardableResult
+    func run(_ n: Int) -> Int64 {
+        let start = Measure.now
+        let first = min(n, count)
+        state.withLock { $0.started = first }
+        for _ in 0..<first { begin() }
+        let handedOver = Measure.now - start
         done.wait()
+        return handedOver
     }
 
     private func begin() {
@@ -44,22 +59,21 @@ final class TransportWork: @unchecked Sendable {
     }
 
     fileprivate func end(_ result: TransferResult, after duration: Int64) {
-        if result.error != nil || result.response?.statusCode != 200 {
-            if failed == 0 { print("outlet: \(String(describing: result.error))") }
-            failed += 1
+        let hasFailed = result.error != nil || result.response?.statusCode != 200
+        let (isFirstFailure, next, isLast) = state.withLock { state in
+            state.latencies.append(duration)
+            if hasFailed { state.failed += 1 }
+            let next = state.started < count
+            if next { state.started += 1 }
+            return (
+                hasFailed && state.failed == 1, next, state.latencies.count == count
+            )
         }
-        latencies.append(duration)
-        finished += 1
-        if started < count {
-            started += 1
-            begin()
-        } else if finished == count {
-            done.set()
-        }
+        if isFirstFailure { print("outlet: \(String(describing: result.error))") }
+        if next { begin() } else if isLast { done.set() }
     }
 
-    private final class Started: TransferHandler, @unchecked Sendable {
-        // because only the transport's thread uses it after its start.
+    private final class Started: TransferHandler {
         let work: TransportWork
         let start = Measure.now
 
