@@ -11,6 +11,11 @@ public struct HTTPHeaders: Sendable {
 
     private var storage: Storage
 
+    /// Whether every name is known to be a token, and no value to break its line.
+    ///
+    /// Found out when a field is set, because a request is sent more often than its fields change.
+    package private(set) var isWellFormed = true
+
     /// No fields.
     public init() {
         storage = .fields([])
@@ -31,6 +36,7 @@ public struct HTTPHeaders: Sendable {
     /// The fields of a received header section, unchanged.
     public init(_ block: HeaderBlock) {
         storage = .received(block)
+        isWellFormed = false
     }
 
     /// The fields in order, as values.
@@ -86,6 +92,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Sets a field: the first of that name keeps its place, further ones go.
     public mutating func update(_ header: HTTPHeader) {
+        if isWellFormed { isWellFormed = header.isWellFormed }
         mutate { fields in
             guard let first = fields.firstIndex(where: { $0.isNamed(header.name) }) else {
                 fields.append(header)
@@ -102,6 +109,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Adds, behind the others, those fields of `defaults` whose names are not there yet.
     public mutating func addMissing(from defaults: HTTPHeaders) {
+        if isWellFormed { isWellFormed = defaults.isWellFormed }
         mutate { fields in
             let own = fields.count
             let missing = defaults.fields.filter { header in
@@ -125,6 +133,7 @@ public struct HTTPHeaders: Sendable {
 
     /// Adds a field behind the others, whether or not its name is there already.
     public mutating func append(_ header: HTTPHeader) {
+        if isWellFormed { isWellFormed = header.isWellFormed }
         mutate { $0.append(header) }
     }
 

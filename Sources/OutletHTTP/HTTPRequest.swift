@@ -1,21 +1,62 @@
 public import FoundationEssentials
 
 /// What is asked of a server: method, address, fields and body.
+///
+/// A copy costs one reference: a request passes through many hands on its way.
 public struct HTTPRequest: Sendable, Equatable, Hashable {
+    private struct Parts: Sendable, Hashable {
+        var url: URL?
+        var method: HTTPMethod
+        var headers: HTTPHeaders
+        var body: HTTPBody
+        var timeoutInterval: TimeInterval
+        var allowsBodyInGET = false
+        var attributes: [String: String] = [:]
+    }
+
+    private var parts: Boxed<Parts>
+
     /// Where to; `nil` and addresses without a scheme fail when the request is sent.
-    public var url: URL?
+    public var url: URL? {
+        get { parts.value.url }
+        set { parts.value.url = newValue }
+    }
+
     /// The request method.
-    public var method: HTTPMethod
+    public var method: HTTPMethod {
+        get { parts.value.method }
+        set { parts.value.method = newValue }
+    }
+
     /// The header fields, sent in this order and case.
-    public var headers: HTTPHeaders
+    public var headers: HTTPHeaders {
+        get { parts.value.headers }
+        _modify { yield &parts.value.headers }
+    }
+
     /// What is sent behind the head.
-    public var body: HTTPBody
+    public var body: HTTPBody {
+        get { parts.value.body }
+        _modify { yield &parts.value.body }
+    }
+
     /// How long the transfer may make no progress, in seconds; 0 means no limit.
-    public var timeoutInterval: TimeInterval
+    public var timeoutInterval: TimeInterval {
+        get { parts.value.timeoutInterval }
+        set { parts.value.timeoutInterval = newValue }
+    }
+
     /// Whether a `GET` may carry a body, which servers are free to ignore (RFC 9110 §9.3.1).
-    public var allowsBodyInGET: Bool
+    public var allowsBodyInGET: Bool {
+        get { parts.value.allowsBodyInGET }
+        set { parts.value.allowsBodyInGET = newValue }
+    }
+
     /// Facts about the request for plugins and logs, such as `target.name`; never sent.
-    public var attributes: [String: String]
+    public var attributes: [String: String] {
+        get { parts.value.attributes }
+        _modify { yield &parts.value.attributes }
+    }
 
     /// What a request has that sets no limit of its own: 60 seconds.
     ///
@@ -34,19 +75,23 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
         url: URL?, method: HTTPMethod = .get, headers: HTTPHeaders = HTTPHeaders(),
         body: HTTPBody = .none, timeoutInterval: TimeInterval = defaultTimeoutInterval
     ) {
-        self.url = url
-        self.method = method
-        self.headers = headers
-        self.body = body
-        self.timeoutInterval = timeoutInterval
-        self.allowsBodyInGET = false
-        self.attributes = [:]
+        parts = Boxed(
+            Parts(
+                url: url, method: method, headers: headers, body: body,
+                timeoutInterval: timeoutInterval))
     }
 
     /// The body's bytes when they are in memory; setting `nil` removes the body.
     public var httpBody: Data? {
         get { body.data }
         set { body = newValue.map(HTTPBody.data) ?? .none }
+    }
+}
+
+extension HTTPRequest: CustomStringConvertible {
+    /// Method and address.
+    public var description: String {
+        "\(method.rawValue) \(url?.absoluteString ?? "without an address")"
     }
 }
 
@@ -79,7 +124,9 @@ extension HTTPRequest {
     ///
     /// - Throws: ``HTTPRequestError``.
     public func checkSyntax() throws(HTTPRequestError) {
-        guard isToken(method.rawValue) else { throw .invalidMethod(method.rawValue) }
+        guard method == .get || isToken(method.rawValue) else {
+            throw .invalidMethod(method.rawValue)
+        }
         try headers.checkSyntax()
     }
 }
@@ -89,27 +136,44 @@ extension HTTPHeaders {
     ///
     /// - Throws: ``HTTPRequestError``.
     public func checkSyntax() throws(HTTPRequestError) {
+        guard !isWellFormed else { return }
         for header in self {
             guard isToken(header.name) else { throw .invalidHeaderName(header.name) }
-            guard header.value.utf8.allSatisfy({ $0 != 0x0D && $0 != 0x0A && $0 != 0 }) else {
-                throw .invalidHeaderValue(name: header.name)
-            }
+            guard isLine(header.value) else { throw .invalidHeaderValue(name: header.name) }
         }
     }
 }
 
+extension HTTPHeader {
+    /// Whether the name is a token, and the value does not break the line.
+    var isWellFormed: Bool { isToken(name) && isLine(value) }
+}
+
 /// Whether a text is a token (RFC 9110 §5.6.2).
-func isToken(_ text: String) -> Bool {
-    !text.isEmpty
-        && text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            case 0x21, 0x23, 0x24, 0x25, 0x26, 0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E, 0x5F, 0x60, 0x7C,
-                0x7E:
-                true
-            default: false
-            }
+package func isToken(_ text: String) -> Bool {
+    var text = text
+    return text.withUTF8 { bytes in !bytes.isEmpty && bytes.allSatisfy(isTokenByte) }
+}
+
+/// Whether a token may hold the byte (RFC 9110 §5.6.2): one bit for each of the 128 characters.
+func isTokenByte(_ byte: UInt8) -> Bool {
+    let bits: UInt64 = byte < 64 ? 0x3FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+    return byte < 128 && bits >> UInt64(byte & 63) & 1 == 1
+}
+
+/// Whether a text has no CR, LF or NUL, which would end the line it is sent in.
+private func isLine(_ text: String) -> Bool {
+    var text = text
+    return text.withUTF8 { bytes in
+        // Eight at a time: a byte below 0x20 is rare, and only then is it worth a closer look.
+        var index = 0
+        while index &+ 8 <= bytes.count {
+            let word = UnsafeRawBufferPointer(bytes).loadUnaligned(
+                fromByteOffset: index, as: UInt64.self)
+            let low: UInt64 = 0x2020_2020_2020_2020
+            if (word &- low) & ~word & 0x8080_8080_8080_8080 != 0 { break }
+            index &+= 8
         }
+        return bytes[index...].allSatisfy { $0 != 0x0D && $0 != 0x0A && $0 != 0 }
+    }
 }

@@ -1,6 +1,9 @@
+import Synchronization
+
 /// A response's header fields as they came: the raw bytes, and where each name and value lies.
 ///
-/// Strings are made when somebody asks; a look-up compares lengths, then bytes.
+/// Fields are looked for when somebody asks for the first one, strings are made when somebody asks
+/// for them; a look-up compares lengths, then bytes.
 public struct HeaderBlock: Sendable {
     /// Where one field lies in ``bytes``, in bytes from its start.
     struct Field: Sendable {
@@ -9,20 +12,44 @@ public struct HeaderBlock: Sendable {
         let nameStart, nameEnd, valueStart, valueEnd: UInt32
     }
 
-    /// The header section, status line included, lines ended by LF or CRLF.
-    let bytes: [UInt8]
-    let fields: [Field]
+    /// Where the fields of a section lie.
+    private final class Table: Sendable {
+        let fields: [Field]
 
-    /// Indexes a header section.
+        init(_ fields: [Field]) { self.fields = fields }
+    }
+
+    /// The header section, status line included, lines ended by LF or CRLF.
+    private final class Section: Sendable {
+        let bytes: [UInt8]
+        private let table = AtomicLazyReference<Table>()
+
+        init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+        var fields: [Field] {
+            if let table = table.load() { return table.fields }
+            let found = Table(bytes.withUnsafeBufferPointer(HeaderBlock.index))
+            return table.storeIfNil(found).fields
+        }
+    }
+
+    private let section: Section
+
+    /// Takes a header section.
     ///
     /// A line without a colon (the status line, the final empty line) is passed over; a line that
     /// begins with a blank continues the value before it (RFC 9112 §5.2).
     ///
     /// - Parameter bytes: At most 4 GiB; what lies behind is ignored.
     public init(bytes: [UInt8]) {
-        self.bytes = bytes
-        self.fields = bytes.withUnsafeBufferPointer(HeaderBlock.index)
+        section = Section(bytes)
     }
+
+    /// The header section.
+    var bytes: [UInt8] { section.bytes }
+
+    /// Where the fields lie, in order.
+    var fields: [Field] { section.fields }
 
     /// How many fields the block holds.
     public var count: Int { fields.count }

@@ -42,7 +42,8 @@ extension EventLoop {
         let result = TransferResult(
             response: transfer.response.take(),
             body: easy.body.count > 0 ? easy.body.takeData() : nil,
-            trailers: easy.head.trailers, error: error, metrics: TransferMetrics(transfer, easy))
+            trailers: easy.head.trailers, error: error,
+            metrics: TransferMetrics(transfer, easy, &connections))
         curl_multi_remove_handle(multi, easy.raw)
         deadlines.remove(transfer)
         transfer.easy = nil

@@ -133,7 +133,7 @@ extension EventLoop {
     private func check(
         _ request: HTTPRequest, _ body: RequestBody, _ facts: HeaderList.Facts, _ address: Address
     ) throws(TransferError) {
-        guard HTTPRequest.isMethod(request.method.rawValue) else {
+        guard isToken(request.method.rawValue) else {
             throw malformed(request, address)
         }
         if !request.body.isNone, request.method == .head || request.method == .connect {
@@ -154,11 +154,6 @@ extension EventLoop {
 extension HTTPRequest {
     /// Whether the request is anything but the plainest kind.
     fileprivate var mayHaveBody: Bool { method != .get || !body.isNone }
-
-    /// Whether a method is a token (RFC 9110 §5.6.2).
-    fileprivate static func isMethod(_ method: String) -> Bool {
-        !method.isEmpty && method.utf8.allSatisfy(isTokenByte)
-    }
 }
 
 extension TransferJob {

@@ -14,7 +14,7 @@ final class EventLoop: @unchecked Sendable {
     let settings: TransportSettings
     let turn = TransportTurn()
     /// µs of the monotonic clock, read once a turn and after each wait.
-    private(set) var now: Int64
+    @exclusivity(unchecked) private(set) var now: Int64
 
     private let mailbox = Mailbox()
     /// How many transfers were given to the loop and are not over.
@@ -25,21 +25,23 @@ final class EventLoop: @unchecked Sendable {
     let multi: UnsafeMutableRawPointer
     let shared: SharedState
 
-    private var messages: [LoopMessage] = []
+    @exclusivity(unchecked) private var messages: [LoopMessage] = []
     /// Whether the last turn had messages of other threads: then more of them are likely.
-    private var isBusy = false
-    var pool: HandlePool
-    var addresses = AddressCache()
-    var admission: AdmissionQueue<CurlTransfer>
-    var deadlines = DeadlineHeap<CurlTransfer>()
+    @exclusivity(unchecked) private var isBusy = false
+    @exclusivity(unchecked) var pool: HandlePool
+    @exclusivity(unchecked) var addresses = AddressCache()
+    /// What metrics say about the connections.
+    @exclusivity(unchecked) var connections = ConnectionTexts()
+    @exclusivity(unchecked) var admission: AdmissionQueue<CurlTransfer>
+    @exclusivity(unchecked) var deadlines = DeadlineHeap<CurlTransfer>()
     /// The transfers in the multi handle.
-    var active: [CurlTransfer] = []
+    @exclusivity(unchecked) var active: [CurlTransfer] = []
     /// Transfers that were suspended before they had a place, by identifier.
     var held: [UInt64: CurlTransfer] = [:]
-    var isDraining = false
+    @exclusivity(unchecked) var isDraining = false
     private var isCleanedUp = false
     /// No more transfers start.
-    var isShutDown = false
+    @exclusivity(unchecked) var isShutDown = false
 
     /// Makes a loop.
     ///

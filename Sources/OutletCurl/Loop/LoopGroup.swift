@@ -39,7 +39,9 @@ struct LoopGroup {
             bulk = loop
             return loop
         }
-        guard shardCount > 1 else { return try shard(0) }
+        if shardCount == 1 || shards.first.map({ $0.load.value < Self.transfersPerShard }) == true {
+            return try shard(0)
+        }
         // The first ones are filled up first: that is where the idle connections are.
         var least = try shard(0)
         for index in 0..<shardCount {

@@ -10,32 +10,32 @@ final class EasyHandle {
     /// libcurl's own words for a failure (`CURLOPT_ERRORBUFFER`).
     let errorText: UnsafeMutablePointer<CChar>
     /// The transfer that runs on the handle; held by its loop as long as it does.
-    unowned(unsafe) var transfer: CurlTransfer?
+    @exclusivity(unchecked) unowned(unsafe) var transfer: CurlTransfer?
     /// Opens the sockets on behalf of the transfer's origin.
     let opener: UnsafeMutablePointer<ccurl_opener>
-    var headers = HeaderList()
+    @exclusivity(unchecked) var headers = HeaderList()
     let head = HeadCollector()
-    var body = ByteBuffer()
+    @exclusivity(unchecked) var body = ByteBuffer()
     /// A small request body, kept in one place while libcurl sends it.
-    var requestBody = ByteBuffer()
+    @exclusivity(unchecked) var requestBody = ByteBuffer()
 
     /// The first option that libcurl refused, and why.
-    private(set) var refusal: (option: CURLoption, code: CURLcode)?
+    @exclusivity(unchecked) private(set) var refusal: (option: CURLoption, code: CURLcode)?
     /// Options are set that the next transfer may not want.
-    var isMarked = false
+    @exclusivity(unchecked) var isMarked = false
 
     // What is set now, where most transfers want the same again.
 
     /// `CURLOPT_TIMEOUT_MS`.
-    var limit = 0
+    @exclusivity(unchecked) var limit = 0
     /// `CURLOPT_PIPEWAIT`.
-    var waitsForStream = false
+    @exclusivity(unchecked) var waitsForStream = false
     /// `CURLOPT_ACCEPT_ENCODING`.
-    var decodes = false
+    @exclusivity(unchecked) var decodes = false
     /// `CURLOPT_HTTPGET`.
-    var hasMethod = false
+    @exclusivity(unchecked) var hasMethod = false
     /// `CURLOPT_FRESH_CONNECT`.
-    var isFresh = false
+    @exclusivity(unchecked) var isFresh = false
 
     private let setUp: HandleSetUp
 

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import OutletHTTP
 
 /// A request whose parameters a ``ParameterEncoding`` puts in, at every attempt.
@@ -29,9 +30,21 @@ enum RequestParts {
         _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?,
         _ modifier: Session.RequestModifier?
     ) -> any URLRequestConvertible {
-        let plain = PlainRequest(url: url, method: method, headers: headers)
-        guard let modifier else { return plain }
-        return ModifiedRequest(base: plain, modifier: modifier)
+        guard let modifier else { return plain(url, method, headers) }
+        return ModifiedRequest(
+            base: PlainRequest(url: url, method: method, headers: headers), modifier: modifier)
+    }
+
+    /// Text and addresses stay what they are, so they are made into a request once.
+    private static func plain(
+        _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?
+    ) -> any URLRequestConvertible {
+        if type(of: url) == String.self, let text = url as? String,
+            let url = AddressMemory.shared.url(text)
+        {
+            return HTTPRequest(url: url, method: method, headers: headers ?? HTTPHeaders())
+        }
+        return PlainRequest(url: url, method: method, headers: headers)
     }
 
     /// Without parameters the base is left as it is: a plain request then needs no thread.
@@ -52,7 +65,9 @@ enum RequestParts {
 
     /// Encodings of the user's may have something to put in even so.
     private static func leavesRequestsWithoutParameters(_ encoding: any ParameterEncoding) -> Bool {
-        encoding is URLEncoding || encoding is JSONEncoding || encoding is PropertyListEncoding
+        let type = type(of: encoding)
+        return type == URLEncoding.self || type == JSONEncoding.self
+            || type == PropertyListEncoding.self
     }
 
     private static func leavesRequestsWithoutParameters(_ encoder: any ParameterEncoder) -> Bool {

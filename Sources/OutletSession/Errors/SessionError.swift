@@ -2,7 +2,7 @@ public import FoundationEssentials
 public import OutletHTTP
 
 /// Why a request of a session failed, by stage, each with its evidence.
-public enum SessionError: Error, Sendable {
+public indirect enum SessionError: Error, Sendable {
     /// The body to upload could not be made.
     case createUploadableFailed(error: any Error)
     /// The request could not be made.

@@ -125,7 +125,7 @@ public class DataRequest: Request, @unchecked Sendable {
         completionHandler:
             @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
     ) -> Self {
-        let isQuick = (serializer as? any QuickSerializer)?.isQuick == true
+        let isQuick = (serializer as? DataResponseSerializer)?.isQuick == true
         append(
             ResponseHandler(destination: destination, isQuick: isQuick) { request in
                 Self.serialized(request, serializer, completionHandler)
@@ -166,8 +166,8 @@ public class DataRequest: Request, @unchecked Sendable {
         let result: Result<Data?, SessionError> =
             outcome.error.map(Result.failure) ?? .success(outcome.data)
         let response = outcome.response(result)
-        if let request = request as? DataRequest {
-            request.monitors?.request(request, didParseResponse: response)
+        if let monitors = request.monitors, let request = request as? DataRequest {
+            monitors.request(request, didParseResponse: response)
         }
         // Retriers were asked about this error when the transfer ended.
         return ResponseHandler.Serialized(failure: nil) { _ in completion(response) }
@@ -190,8 +190,8 @@ public class DataRequest: Request, @unchecked Sendable {
             }
         }
         let response = outcome.response(result, took: (ContinuousClock.now - start) / .seconds(1))
-        if let request = request as? DataRequest {
-            request.monitors?.request(request, didParseResponse: response)
+        if let monitors = request.monitors, let request = request as? DataRequest {
+            monitors.request(request, didParseResponse: response)
         }
         return ResponseHandler.Serialized(failure: response.error) { replacement in
             completion(replacement.map { response.failing(with: $0) } ?? response)

@@ -266,6 +266,7 @@ extension Request: TransferHandler {
             guard mutable.responseHandlers[mutable.nextHandler] == nil else { return .serialize }
             defer { mutable.deliveries = InlineFirst() }
             mutable.machine.didFinish()
+            mutable.delivered = mutable.nextHandler
             return .deliver(
                 mutable.deliveries, tellsCURL: mutable.observers?.curl != nil,
                 endStreams: mutable.observers?.endStreams() ?? [])

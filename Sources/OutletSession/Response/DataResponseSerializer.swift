@@ -22,11 +22,6 @@ public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
     ) throws -> SerializedObject
 }
 
-/// A serializer that may say that it runs no code of the user's and takes microseconds at most.
-protocol QuickSerializer: Sendable {
-    var isQuick: Bool { get }
-}
-
 /// Changes a body before it is serialized; not asked about empty ones.
 public protocol DataPreprocessor: Sendable {
     /// Returns the body to serialize.
@@ -131,13 +126,14 @@ enum EmptyResponseRules {
 }
 
 /// Hands the body over as it is.
-public final class DataResponseSerializer: ResponseSerializer, QuickSerializer {
+public final class DataResponseSerializer: ResponseSerializer {
     /// Changes the body first.
     public let dataPreprocessor: any DataPreprocessor
     /// Status codes whose responses may be empty.
     public let emptyResponseCodes: Set<Int>
     /// Methods whose responses may be empty.
     public let emptyRequestMethods: Set<HTTPMethod>
+    /// Whether it runs no code of the user's and takes microseconds at most.
     let isQuick: Bool
 
     static let usual = DataResponseSerializer()
@@ -151,7 +147,7 @@ public final class DataResponseSerializer: ResponseSerializer, QuickSerializer {
         self.dataPreprocessor = dataPreprocessor
         self.emptyResponseCodes = emptyResponseCodes
         self.emptyRequestMethods = emptyRequestMethods
-        self.isQuick = dataPreprocessor is PassthroughPreprocessor
+        self.isQuick = type(of: dataPreprocessor) == PassthroughPreprocessor.self
     }
 
     /// Returns the body; empty data when it is empty, and that is allowed.

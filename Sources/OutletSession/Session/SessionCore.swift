@@ -123,8 +123,11 @@ final class SessionCore: Sendable {
     /// The request with the session's fields and limits where it has none of its own.
     func wireRequest(from request: HTTPRequest) -> HTTPRequest {
         var wire = request
-        wire.headers.addMissing(from: configuration.headers)
-        if request.timeoutInterval == HTTPRequest.defaultTimeoutInterval {
+        // A change copies the request, so nothing is set that is so already.
+        if !configuration.headers.isEmpty { wire.headers.addMissing(from: configuration.headers) }
+        if request.timeoutInterval == HTTPRequest.defaultTimeoutInterval,
+            configuration.timeoutIntervalForRequest != HTTPRequest.defaultTimeoutInterval
+        {
             wire.timeoutInterval = configuration.timeoutIntervalForRequest
         }
         return wire

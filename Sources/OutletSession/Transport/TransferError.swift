@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import OutletHTTP
 
 /// Why a transfer failed: a stable code, the stage, the host, and what a person can do about it.
 public struct TransferError: Error, Sendable, Equatable {
@@ -80,32 +81,70 @@ public struct TransferError: Error, Sendable, Equatable {
         case receiving
     }
 
+    private struct Facts: Sendable, Equatable {
+        var code: Code
+        var stage: Stage
+        var host: String?
+        var reason: String
+        var advice: String
+        var underlyingCode: Int32?
+        var downloadResumeData: Data?
+    }
+
+    /// Boxed, so that the many results without an error do not carry room for one.
+    private var facts: Boxed<Facts>
+
     /// What went wrong.
-    public var code: Code
+    public var code: Code {
+        get { facts.value.code }
+        set { facts.value.code = newValue }
+    }
+
     /// When it went wrong.
-    public var stage: Stage
+    public var stage: Stage {
+        get { facts.value.stage }
+        set { facts.value.stage = newValue }
+    }
+
     /// The host (and port, where it is not the scheme's own) that was talked to.
-    public var host: String?
+    public var host: String? {
+        get { facts.value.host }
+        set { facts.value.host = newValue }
+    }
+
     /// The fact behind the code, from the library or the system; no secrets.
-    public var reason: String
+    public var reason: String {
+        get { facts.value.reason }
+        set { facts.value.reason = newValue }
+    }
+
     /// What to try next; empty when there is nothing to say.
-    public var advice: String
+    public var advice: String {
+        get { facts.value.advice }
+        set { facts.value.advice = newValue }
+    }
+
     /// libcurl's code, where there is one (`CURLcode`).
-    public var underlyingCode: Int32?
+    public var underlyingCode: Int32? {
+        get { facts.value.underlyingCode }
+        set { facts.value.underlyingCode = newValue }
+    }
+
     /// What a download can be gone on with; set by the session, not by transports.
-    public var downloadResumeData: Data?
+    public var downloadResumeData: Data? {
+        get { facts.value.downloadResumeData }
+        set { facts.value.downloadResumeData = newValue }
+    }
 
     /// Makes an error.
     public init(
         code: Code, stage: Stage = .preparing, host: String? = nil, reason: String,
         advice: String = "", underlyingCode: Int32? = nil
     ) {
-        self.code = code
-        self.stage = stage
-        self.host = host
-        self.reason = reason
-        self.advice = advice
-        self.underlyingCode = underlyingCode
+        facts = Boxed(
+            Facts(
+                code: code, stage: stage, host: host, reason: reason, advice: advice,
+                underlyingCode: underlyingCode))
     }
 
     /// The transfer was cancelled.

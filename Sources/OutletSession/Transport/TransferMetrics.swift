@@ -1,3 +1,5 @@
+package import OutletHTTP
+
 /// What was measured of one transfer.
 ///
 /// Times count from its start, in microseconds, 0 where the stage did not occur (a re-used
@@ -31,16 +33,50 @@ public struct TransferMetrics: Sendable, Equatable {
     public var responseBodyBytes: Int64 = 0
     /// Whether the connection had been used before (`CURLINFO_NUM_CONNECTS` is 0).
     public var isReusedConnection = false
+
+    /// Texts about a connection, shared by the metrics of all transfers on it.
+    package struct Connection: Sendable, Equatable {
+        package var httpVersion = ""
+        package var remoteAddress = ""
+        package var localAddress = ""
+        package var tls = ""
+        package var proxy = ""
+
+        package init() {}
+    }
+
+    package var connection = unknownConnection
+    private static let unknownConnection = Boxed(Connection())
+
     /// The protocol spoken, such as `HTTP/2` (`CURLINFO_HTTP_VERSION`); empty before a response.
-    public var httpVersion = ""
+    public var httpVersion: String {
+        get { connection.value.httpVersion }
+        set { connection.value.httpVersion = newValue }
+    }
+
     /// The peer's address and port (`CURLINFO_PRIMARY_IP`, `_PORT`); empty when not connected.
-    public var remoteAddress = ""
+    public var remoteAddress: String {
+        get { connection.value.remoteAddress }
+        set { connection.value.remoteAddress = newValue }
+    }
+
     /// The own address and port (`CURLINFO_LOCAL_IP`, `_PORT`); empty when not connected.
-    public var localAddress = ""
+    public var localAddress: String {
+        get { connection.value.localAddress }
+        set { connection.value.localAddress = newValue }
+    }
+
     /// The TLS version and cipher, such as `TLSv1.3 TLS_AES_256_GCM_SHA384`; empty without TLS.
-    public var tls = ""
+    public var tls: String {
+        get { connection.value.tls }
+        set { connection.value.tls = newValue }
+    }
+
     /// The proxy in use, without credentials; empty without one.
-    public var proxy = ""
+    public var proxy: String {
+        get { connection.value.proxy }
+        set { connection.value.proxy = newValue }
+    }
 
     /// Makes metrics of nothing.
     public init() {}

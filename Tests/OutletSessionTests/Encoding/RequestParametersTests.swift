@@ -133,14 +133,14 @@ import Testing
 
     @Test func `a request of values alone stays one: it needs no thread to be made`() {
         let session = Session(transport: StubTransport { _ in .status(204) })
-        #expect(session.request(address).convertible is PlainRequest)
-        #expect(
-            session.request(address, encoding: JSONEncoding.default).convertible is PlainRequest)
+        #expect(session.request(address).isMadeOfValues)
+        #expect(session.request(address, encoding: JSONEncoding.default).isMadeOfValues)
         #expect(
             session.request(address, parameters: nil as [String: String]?, encoder: .json)
-                .convertible is PlainRequest)
-        #expect(!(session.request(address, parameters: ["a": 1]).convertible is PlainRequest))
-        #expect(!(session.request(address, requestModifier: { _ in }).convertible is PlainRequest))
+                .isMadeOfValues)
+        #expect(session.request("http://[").isMadeOfValues, "a text that is no address")
+        #expect(!session.request(address, parameters: ["a": 1]).isMadeOfValues)
+        #expect(!session.request(address, requestModifier: { _ in }).isMadeOfValues)
     }
 
     @Test func `the default encoding needs no allocation as an existential`() {

@@ -1,0 +1,37 @@
+/// A large value behind one reference: copying it costs one count, changing a copy copies it.
+@usableFromInline package struct Boxed<Value: Sendable>: Sendable {
+    @usableFromInline final class Storage: @unchecked Sendable {
+        // because it is changed only while one `Boxed` alone refers to it.
+
+        /// Unchecked, because `Boxed` is a value: whoever holds it for changing holds it alone.
+        @exclusivity(unchecked) @usableFromInline var value: Value
+
+        @usableFromInline init(_ value: Value) { self.value = value }
+    }
+
+    @usableFromInline var storage: Storage
+
+    @inlinable package init(_ value: Value) { storage = Storage(value) }
+
+    /// The value.
+    @inlinable package var value: Value {
+        get { storage.value }
+        _modify {
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.value) }
+            yield &storage.value
+        }
+    }
+
+    /// Whether both are copies of which none was changed.
+    @inlinable package func isIdentical(to other: Boxed) -> Bool { storage === other.storage }
+}
+
+extension Boxed: Equatable where Value: Equatable {
+    @inlinable package static func == (a: Boxed, b: Boxed) -> Bool {
+        a.isIdentical(to: b) || a.value == b.value
+    }
+}
+
+extension Boxed: Hashable where Value: Hashable {
+    @inlinable package func hash(into hasher: inout Hasher) { hasher.combine(value) }
+}
