@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build release plugins demo test headers samples bench bench-all lint format clean
+.PHONY: help setup build release plugins demo test headers samples bench bench-all bench-count lint format clean
 .NOTPARALLEL:
 
 STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
@@ -54,8 +54,12 @@ samples: ## Build the C sample plugin with nothing but cc and the header
 bench: setup ## Measure what a request costs, beside a plain C libcurl loop (under two minutes)
 	@Benchmarks/run
 
-bench-all: setup ## Measure everything: downloads, 10,000 in flight, fresh TLS connections
+bench-all: setup ## Measure everything, longer: downloads of 1 GiB, 4,096 under way, soak excepted
 	@Benchmarks/run --all
+	@Benchmarks/count --skip-build
+
+bench-count: setup ## Count instructions and allocations of a request (needs valgrind)
+	@Benchmarks/count
 
 lint: setup ## Check format, imports and warnings
 	@$(STEP) "format" swift format lint --strict --recursive $(FORMATTED)

@@ -141,8 +141,10 @@ let package = Package(
             cSettings: c),
         .executableTarget(
             name: "OutletBench",
-            dependencies: ["OutletCurl", "OutletSession", "OutletHTTP"],
-            path: "Benchmarks/Bench", swiftSettings: swift),
+            dependencies: [
+                "OutletCurl", "OutletPluginHost", "OutletProvider", "OutletSession", "OutletHTTP",
+            ],
+            path: "Benchmarks/Bench", swiftSettings: swift, linkerSettings: linkOwnRuntime),
 
         // Tests.
         .target(

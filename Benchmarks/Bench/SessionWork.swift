@@ -52,12 +52,12 @@ final class SessionWork: Sendable {
         }
     }
 
-    /// Runs with `n` tasks that await one value after the other.
-    func runAsync(_ n: Int) async {
+    /// Runs with `n` tasks that await one value after the other, on an executor if there is one.
+    func runAsync(_ n: Int, on executor: (any TaskExecutor)?) async {
         await withTaskGroup(of: [Int64].self) { group in
             for index in 0..<n {
                 let share = count / n + (index < count % n ? 1 : 0)
-                group.addTask { [self] in
+                group.addTask(executorPreference: executor) { [self] in
                     var durations: [Int64] = []
                     durations.reserveCapacity(share)
                     for _ in 0..<share {

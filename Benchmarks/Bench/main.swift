@@ -2,17 +2,21 @@ import FoundationEssentials
 import Glibc
 import OutletCurl
 import OutletHTTP
+import OutletPluginHost
+import OutletProvider
 import OutletSession
 
 // One measurement in a process of its own; `Benchmarks/run` starts them and compares.
 //
 //   OutletBench transport URL CONCURRENCY COUNT
 //   OutletBench session-callback-inline|session-callback-queue URL CONCURRENCY COUNT
-//   OutletBench session-async URL CONCURRENCY COUNT
+//   OutletBench session-async|session-executor URL CONCURRENCY COUNT
+//   OutletBench provider-plugins URL CONCURRENCY COUNT PLUGIN
 //   OutletBench tls-fresh URL COUNT CA_DIRECTORY
 //   OutletBench inflight URL COUNT
 //   OutletBench download-file URL PATH
 //   OutletBench download-memory URL
+//   OutletBench idle -
 //   OutletBench soak URL COUNT [URL ...]
 
 let arguments = CommandLine.arguments
@@ -48,7 +52,7 @@ switch what {
 case "transport":
     measureTransport(
         CurlTransport(configuration: configuration), what, n: number(3), count: number(4))
-case "session-callback-inline", "session-callback-queue", "session-async":
+case "session-callback-inline", "session-callback-queue", "session-async", "session-executor":
     let n = number(3)
     let count = number(4)
     let session = Session(
@@ -56,11 +60,32 @@ case "session-callback-inline", "session-callback-queue", "session-async":
         delivery: what == "session-callback-inline" ? .inline : .queued)
     let warmUp = SessionWork(session, url, count: count / 10 + n)
     let work = SessionWork(session, url, count: count)
-    if what == "session-async" { await warmUp.runAsync(n) } else { warmUp.run(n) }
+    let executor = what == "session-executor" ? session.taskExecutor : nil
+    let isAsync = !what.hasPrefix("session-callback")
+    if isAsync { await warmUp.runAsync(n, on: executor) } else { warmUp.run(n) }
     let measure = Measure()
-    if what == "session-async" { await work.runAsync(n) } else { work.run(n) }
+    if isAsync { await work.runAsync(n, on: executor) } else { work.run(n) }
     measure.end(what, n: n, count: count, latencies: work.latencies)
     failed = warmUp.failed + work.failed
+case "provider-plugins":
+    let n = number(3)
+    let count = number(4)
+    guard arguments.count > 5, let address = URL(string: url),
+        let host = try? PluginHost.load(directories: [], files: [arguments[5]]),
+        host.failures.isEmpty
+    else { exit(64) }
+    let session = Session(
+        transport: CurlTransport(configuration: configuration), configuration: configuration,
+        interceptor: host.interceptor)
+    let provider = Provider<MeasuredTarget>(session: session, plugins: host.providerPlugins)
+    let warmUp = ProviderWork(provider, address, count: count / 10 + n)
+    let work = ProviderWork(provider, address, count: count)
+    warmUp.run(n)
+    let measure = Measure()
+    work.run(n)
+    measure.end(what, n: n, count: count, latencies: work.latencies)
+    failed = warmUp.failed + work.failed
+    _ = host.shutDownAndWait()
 case "tls-fresh":
     configuration.certificateAuthorities = .directory(path: arguments[4])
     job.request.headers.add(name: "Connection", value: "close")
@@ -71,7 +96,9 @@ case "inflight":
     let work = TransportWork(CurlTransport(configuration: configuration), job, count: count)
     let measure = Measure()
     work.run(count)
-    measure.end(what, n: count, count: count)
+    // The server answers nobody before all are there: the first answer tells when they were.
+    let pending = Double(work.latencies.first ?? 0) / 1e6
+    measure.end(what, n: count, count: count, extra: "\"pending_s\":\(pending)")
     failed = work.failed
 case "download-file", "download-memory":
     if what == "download-file" { job.delivery = .file(path: arguments[3], offset: 0) }
@@ -80,6 +107,10 @@ case "download-file", "download-memory":
     work.run(1)
     measure.end(what, n: 1, count: 1)
     failed = work.failed
+case "idle":
+    let transport = CurlTransport(configuration: configuration)
+    _ = transport.taskExecutor
+    Measure().end(what, n: 0, count: 1)
 case "soak":
     configuration.httpMaximumConnectionsPerHost = 64
     let urls = [url] + arguments.dropFirst(4)

@@ -204,8 +204,9 @@ final class EventLoop: @unchecked Sendable {
         let maySleep = !isTimerDue
         // A look without sleeping spares a busy sender the wake, which costs it a system call.
         var ready: Int32 = maySleep && !isBusy ? 0 : ccurl_poller_wait(poller, 0)
-        if maySleep, ready == 0 {
-            ready = ccurl_poller_wait(poller, mailbox.fallAsleep() ? sleepTime : 0)
+        // With messages there the sockets have to wait: the turn after these looks at them.
+        if maySleep, ready == 0, mailbox.fallAsleep() {
+            ready = ccurl_poller_wait(poller, sleepTime)
         }
         now = ccurl_now_us()
         if ready > 0 { ccurl_poller_dispatch(poller) }

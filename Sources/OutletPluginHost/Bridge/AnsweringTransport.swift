@@ -23,6 +23,8 @@ final class AnsweringTransport: Transport {
     }
 
     func shutDown() { network.shutDown() }
+
+    var taskExecutor: (any TaskExecutor)? { network.taskExecutor }
 }
 
 /// One answer on its way to whoever sent the request.

@@ -39,9 +39,8 @@ enum RequestParts {
     private static func plain(
         _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?
     ) -> any URLRequestConvertible {
-        if type(of: url) == String.self, let text = url as? String,
-            let url = AddressMemory.shared.url(text)
-        {
+        let type = type(of: url)
+        if type == String.self || type == URL.self, let url = try? url.asURL() {
             return HTTPRequest(url: url, method: method, headers: headers ?? HTTPHeaders())
         }
         return PlainRequest(url: url, method: method, headers: headers)

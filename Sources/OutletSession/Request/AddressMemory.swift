@@ -11,19 +11,34 @@ final class AddressMemory: Sendable {
         let url: URL
     }
 
-    /// By the texts' hashes; a new one takes the place of the former.
-    private let entries = Lock([Entry?](repeating: nil, count: 256))
+    private struct Memory: Sendable {
+        /// Programs that ask for one address again and again need no hash.
+        var last: Entry?
+        /// By the texts' hashes; a new one takes the place of the former.
+        var entries = [Entry?](repeating: nil, count: 256)
+    }
+
+    private let memory = Lock(Memory())
     /// Longer texts are parsed each time: what lies here is never let go of.
     private static let maximumLength = 1024
 
     /// The address that a text spells, if it is one.
     func url(_ text: String) -> URL? {
         guard text.utf8.count <= Self.maximumLength else { return URL(string: text) }
-        let index = Self.index(of: text)
-        let known = entries.withLock { $0[index] }
-        if let known, known.text == text { return known.url }
+        let known = memory.withLock { memory -> URL? in
+            if let last = memory.last, last.text == text { return last.url }
+            guard let entry = memory.entries[Self.index(of: text)], entry.text == text else {
+                return nil
+            }
+            memory.last = entry
+            return entry.url
+        }
+        if let known { return known }
         guard let url = URL(string: text) else { return nil }
-        entries.withLock { $0[index] = Entry(text: text, url: url) }
+        memory.withLock { memory in
+            memory.last = Entry(text: text, url: url)
+            memory.entries[Self.index(of: text)] = memory.last
+        }
         return url
     }
 

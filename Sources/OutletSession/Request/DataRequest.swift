@@ -141,7 +141,7 @@ public class DataRequest: Request, @unchecked Sendable {
         let metrics: TransferMetrics?
         let error: SessionError?
 
-        func response<Value>(
+        consuming func response<Value>(
             _ result: Result<Value, SessionError>, took duration: Double = 0
         ) -> DataResponse<Value, SessionError> {
             DataResponse(
@@ -179,7 +179,7 @@ public class DataRequest: Request, @unchecked Sendable {
             @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
     ) -> ResponseHandler.Serialized {
         let outcome = outcome(of: request)
-        let start = ContinuousClock.now
+        let start = DispatchTime.now().uptimeNanoseconds
         let result = Result {
             try serializer.serialize(
                 request: outcome.request, response: outcome.response, data: outcome.data,
@@ -189,12 +189,17 @@ public class DataRequest: Request, @unchecked Sendable {
                 .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
             }
         }
-        let response = outcome.response(result, took: (ContinuousClock.now - start) / .seconds(1))
+        let end = DispatchTime.now().uptimeNanoseconds
+        let response = outcome.response(result, took: Double(end &- start) / 1e9)
         if let monitors = request.monitors, let request = request as? DataRequest {
             monitors.request(request, didParseResponse: response)
         }
         return ResponseHandler.Serialized(failure: response.error) { replacement in
-            completion(replacement.map { response.failing(with: $0) } ?? response)
+            if let replacement {
+                completion(response.failing(with: replacement))
+            } else {
+                completion(response)
+            }
         }
     }
 }

@@ -3,9 +3,9 @@ public import OutletHTTP
 
 /// A request's value, to be awaited: once or often, before or after it is there.
 public struct DataTask<Value: Sendable>: Sendable {
-    private let request: DataRequest
-    private let outcome: Awaited<DataResponse<Value, SessionError>>
-    private let shouldAutomaticallyCancel: Bool
+    @usableFromInline let request: DataRequest
+    @usableFromInline let outcome: Awaited<DataResponse<Value, SessionError>>
+    @usableFromInline let shouldAutomaticallyCancel: Bool
 
     init<Serializer: DataResponseSerializerProtocol>(
         _ request: DataRequest, serializer: Serializer, automaticallyCancelling: Bool
@@ -26,7 +26,7 @@ public struct DataTask<Value: Sendable>: Sendable {
     }
 
     /// Everything about the finished request.
-    public var response: DataResponse<Value, SessionError> {
+    @inlinable public var response: DataResponse<Value, SessionError> {
         get async {
             guard shouldAutomaticallyCancel else { return await outcome.value }
             return await withTaskCancellationHandler {
@@ -38,14 +38,14 @@ public struct DataTask<Value: Sendable>: Sendable {
     }
 
     /// The value, or why there is none.
-    public var result: Result<Value, SessionError> {
+    @inlinable public var result: Result<Value, SessionError> {
         get async { await response.result }
     }
 
     /// The value.
     ///
     /// - Throws: ``SessionError``.
-    public var value: Value {
+    @inlinable public var value: Value {
         get async throws { try await result.get() }
     }
 

@@ -37,6 +37,7 @@ extension Request: TransferHandler {
             channel = keep(task, &mutable, monitors)
             calls = mutable.observers?.finish(result.metrics)
             mutable.response = result.response
+            if let trailers = result.trailers { mutable.watched().trailers = trailers }
             metrics.redirectCount = mutable.redirects
             metrics.redirectDuration = mutable.redirectDuration
             mutable.metrics.append(metrics)
@@ -137,7 +138,7 @@ extension Request: TransferHandler {
     fileprivate func evaluate(_ task: any TransferTask, attempt: Int, at place: FinishingPlace) {
         didTransfer(task)
         runValidators()
-        monitors?.request(self, didCompleteTask: task, with: error)
+        if let monitors { monitors.request(self, didCompleteTask: task, with: error) }
         retryOrFinish(attempt: attempt, at: place)
     }
 
@@ -198,12 +199,13 @@ extension Request: TransferHandler {
 
     /// Runs the handlers that have not run, one after the other, then delivers all values.
     func serializeNext(at place: FinishingPlace) {
-        while let handler = nextHandler() {
+        var former: Delivery?
+        while let handler = nextHandler(after: former) {
             let serialized = handler.serialize(self)
             guard let failure = serialized.failure, !isCancelled, let session = core.session,
                 case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
             else {
-                append(Delivery(handler: handler, serialized: serialized))
+                former = Delivery(handler: handler, serialized: serialized)
                 continue
             }
             let attempt = mutable.withLock { mutable in
@@ -236,8 +238,10 @@ extension Request: TransferHandler {
         }
     }
 
-    private func nextHandler() -> ResponseHandler? {
+    /// Keeps what the handler before has made, and finds the next that has not run.
+    private func nextHandler(after former: Delivery?) -> ResponseHandler? {
         mutable.withLock { mutable in
+            if let former { mutable.deliveries.append(former) }
             guard mutable.machine.phase == .finishing,
                 let handler = mutable.responseHandlers[mutable.nextHandler]
             else { return nil }

@@ -68,7 +68,10 @@ extension Request {
     public func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
-        guard head.isFinal else { return .proceed }
+        guard head.isFinal else {
+            tellInformational(head)
+            return .proceed
+        }
         tellHead(head, of: task)
         guard watchesHeads else { return .proceed }
         let fate = redirectFate(of: head)

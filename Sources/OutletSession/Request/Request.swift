@@ -79,6 +79,10 @@ public class Request: @unchecked Sendable {
     let core: SessionCore
     /// Counts the requests of this process.
     let serial: UInt64
+    /// Where the request stands in its session's registry, -1 when it is not there.
+    ///
+    /// Unchecked, because the registry alone reads and writes it, under its lock.
+    @exclusivity(unchecked) var place = -1
     let convertible: any URLRequestConvertible
     let shouldAutomaticallyResume: Bool?
     let hasOwnMonitors = Atomic(false)

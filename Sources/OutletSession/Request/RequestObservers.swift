@@ -34,6 +34,12 @@ final class RequestObservers: @unchecked Sendable {
     /// Told once that the request is made, or will not be.
     var curl: Observer<Request>?
     var curlStreams: [StreamBuffer<String>] = []
+    /// Told of interim heads.
+    var informational: Observer<HTTPResponse>?
+    /// The interim heads of this attempt.
+    var informationalResponses: [HTTPResponse] = []
+    /// What came behind the body.
+    var trailers: HTTPHeaders?
     var response: Judge?
     var responseStreams: [StreamBuffer<HTTPResponse>] = []
 
@@ -136,6 +142,8 @@ final class RequestObservers: @unchecked Sendable {
         uploaded = TransferProgress()
         downloaded = TransferProgress()
         isPassingBy = false
+        informationalResponses = []
+        trailers = nil
     }
 }
 

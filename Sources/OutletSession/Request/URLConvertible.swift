@@ -12,7 +12,9 @@ public protocol URLConvertible: Sendable {
 extension String: URLConvertible {
     /// The URL this text spells; nothing in it is escaped on the way.
     public func asURL() throws -> URL {
-        guard let url = URL(string: self) else { throw SessionError.invalidURL(url: self) }
+        guard let url = AddressMemory.shared.url(self) else {
+            throw SessionError.invalidURL(url: self)
+        }
         return url
     }
 }

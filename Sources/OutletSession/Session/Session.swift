@@ -79,6 +79,12 @@ open class Session: @unchecked Sendable {
     public var serializationQueue: DispatchQueue { core.serializationQueue }
     /// Where completions run that name no queue.
     public var callbackQueue: DispatchQueue { core.callbackQueue }
+    /// Runs tasks on the transport's own thread: `withTaskExecutorPreference(session.taskExecutor)`.
+    ///
+    /// A task that awaits one request after another then changes threads no more. It must not
+    /// block: all requests of the session wait for it. `nil` when the transport has no thread to
+    /// offer.
+    public var taskExecutor: (any TaskExecutor)? { core.transport.taskExecutor }
     /// Whether a request starts when its first handler is added.
     public var startRequestsImmediately: Bool { core.startsImmediately }
     /// Adapts and retries all requests.

@@ -26,12 +26,7 @@ final class SessionCore: Sendable {
     /// `nil` when nobody watches: the request path then pays one test an event.
     let monitors: CompositeEventMonitor?
 
-    /// Requests that are under way, and why no more may start.
-    private struct Registry {
-        var active: [UInt64: Request] = [:]
-        var closed: SessionError?
-    }
-    private let registry = Lock(Registry())
+    private let registry = Lock(RequestRegistry())
     private let owner = Lock(WeakSession())
 
     private struct WeakSession: Sendable { weak var session: Session? }
@@ -77,24 +72,25 @@ final class SessionCore: Sendable {
     func register(_ request: Request) -> SessionError? {
         registry.withLock { registry in
             if let closed = registry.closed { return closed }
-            registry.active[request.serial] = request
+            registry.insert(request)
             return nil
         }
     }
 
     func unregister(_ request: Request) {
-        registry.withLock { _ = $0.active.removeValue(forKey: request.serial) }
+        registry.withLock { $0.remove(request) }
     }
 
-    var activeRequests: [Request] { registry.withLock { Array($0.active.values) } }
+    var activeRequests: [Request] { registry.withLock { $0.all } }
 
     /// Ends all requests with that error, and lets no more start.
     func close(_ error: SessionError) {
         let active = registry.withLock { registry -> [Request]? in
             guard registry.closed == nil else { return nil }
             registry.closed = error
-            defer { registry.active.removeAll() }
-            return Array(registry.active.values)
+            let all = registry.all
+            for request in all { registry.remove(request) }
+            return all
         }
         guard let active else { return }
         for request in active.sorted(by: { $0.serial < $1.serial }) { request.abandon(with: error) }
@@ -110,12 +106,12 @@ final class SessionCore: Sendable {
 
     /// The session's adapters and the request's own, in this order.
     func adapters(for own: (any RequestInterceptor)?) -> [any RequestAdapter] {
-        sessionAdapters + (own.map { Interceptor.adapters(in: $0) } ?? [])
+        own.map { sessionAdapters + Interceptor.adapters(in: $0) } ?? sessionAdapters
     }
 
     /// The session's retriers and the request's own, in this order.
     func retriers(for own: (any RequestInterceptor)?) -> [any RequestRetrier] {
-        sessionRetriers + (own.map { Interceptor.retriers(in: $0) } ?? [])
+        own.map { sessionRetriers + Interceptor.retriers(in: $0) } ?? sessionRetriers
     }
 
     // MARK: Requests on the wire

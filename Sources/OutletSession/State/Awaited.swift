@@ -1,45 +1,63 @@
 /// A value that is made once, and awaited by any number of tasks, before or after.
 ///
 /// `fulfil` resumes the waiting tasks from wherever it is called; nothing runs under the lock.
-final class Awaited<Value: Sendable>: Sendable {
-    private enum State: Sendable {
-        case pending([UnsafeContinuation<Value, Never>])
+/// Inlinable, so that awaiting is compiled for the type awaited: it is on every request's way.
+@usableFromInline final class Awaited<Value: Sendable>: Sendable {
+    @usableFromInline enum State: Sendable {
+        case pending
+        case awaited(UnsafeContinuation<Value, Never>)
+        case awaitedByMany([UnsafeContinuation<Value, Never>])
         case fulfilled(Value)
     }
 
-    private let state = Lock(State.pending([]))
+    @usableFromInline let state = Lock(State.pending)
+
+    init() {}
 
     /// Makes the value known; only the first call counts.
     func fulfil(_ value: Value) {
-        let waiting = state.withLock { state -> [UnsafeContinuation<Value, Never>] in
-            guard case .pending(let waiting) = state else { return [] }
+        let former = state.withLock { state in
+            let former = state
+            if case .fulfilled = former { return former }
             state = .fulfilled(value)
-            return waiting
+            return former
         }
-        for continuation in waiting { continuation.resume(returning: value) }
+        switch former {
+        case .pending, .fulfilled: break
+        case .awaited(let continuation): continuation.resume(returning: value)
+        case .awaitedByMany(let continuations):
+            for continuation in continuations { continuation.resume(returning: value) }
+        }
     }
 
-    private var known: Value? {
+    @inlinable var known: Value? {
         state.withLock { state in
             guard case .fulfilled(let value) = state else { return nil }
             return value
         }
     }
 
+    /// Keeps a continuation until the value is there.
+    ///
+    /// - Returns: The value, if it is there already; the continuation is not kept then.
+    @inlinable func keep(_ continuation: UnsafeContinuation<Value, Never>) -> Value? {
+        state.withLock { state -> Value? in
+            switch state {
+            case .fulfilled(let value): return value
+            case .pending: state = .awaited(continuation)
+            case .awaited(let first): state = .awaitedByMany([first, continuation])
+            case .awaitedByMany(let others): state = .awaitedByMany(others + [continuation])
+            }
+            return nil
+        }
+    }
+
     /// The value; waits for it without limit, so its maker must always make it.
-    var value: Value {
+    @inlinable var value: Value {
         get async {
             if let known { return known }
             return await withUnsafeContinuation { continuation in
-                let value = state.withLock { state -> Value? in
-                    switch state {
-                    case .fulfilled(let value): return value
-                    case .pending(let waiting):
-                        state = .pending(waiting + [continuation])
-                        return nil
-                    }
-                }
-                if let value { continuation.resume(returning: value) }
+                if let value = keep(continuation) { continuation.resume(returning: value) }
             }
         }
     }

@@ -22,6 +22,16 @@ public protocol Transport: AnyObject, Sendable {
     ///
     /// Thread: any, once or often. Does not wait.
     func shutDown()
+
+    /// Runs tasks on the transport's own thread, if it has one to offer.
+    ///
+    /// Such tasks must not block: all transfers wait for them.
+    var taskExecutor: (any TaskExecutor)? { get }
+}
+
+extension Transport {
+    /// None.
+    public var taskExecutor: (any TaskExecutor)? { nil }
 }
 
 /// A transfer that a transport has begun.

@@ -1,0 +1,60 @@
+import FoundationEssentials
+import Glibc
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// What servers say besides the head and the body, and tasks on the transport's thread.
+@Suite struct FieldTests {
+    @Test func `interim heads and trailers of a response can be had`() async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .send(
+                "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
+                    + "HTTP/1.1 103 Early Hints\r\nLink: </b.css>\r\n\r\n"
+                    + "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
+                    + "2\r\nab\r\n0\r\nX-Sum: 195\r\n\r\n"))
+        defer { server.stop() }
+        let session = Session()
+        let links = Recorder<String>()
+        let request = session.request(server.baseURL)
+            .onInformationalResponse { links.record($0.headers["Link"] ?? "") }
+        let response = await request.serializingData().response
+        #expect(response.value == Data("ab".utf8))
+        #expect(response.response?.statusCode == 200)
+        #expect(request.informationalResponses.map(\.statusCode) == [103, 103])
+        #expect(try await links.values(2) == ["</a.css>", "</b.css>"])
+        #expect(request.trailers?["X-Sum"] == "195")
+    }
+
+    @Test func `a plain response has neither interim heads nor trailers`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"))
+        defer { server.stop() }
+        let session = Session()
+        let request = session.request(server.baseURL)
+        _ = await request.serializingData().response
+        #expect(request.informationalResponses.isEmpty)
+        #expect(request.trailers == nil)
+    }
+
+    @Test func `a task may run on the transport's own thread`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"), .again)
+        defer { server.stop() }
+        let session = Session()
+        let executor = try #require(session.taskExecutor)
+        let threads = try await Task(executorPreference: executor) {
+            let before = threadName()
+            _ = try await session.request(server.baseURL).serializingData().value
+            return [before, threadName()]
+        }.value
+        #expect(threads == ["outlet-loop", "outlet-loop"])
+    }
+}
+
+private func threadName() -> String {
+    var name = [CChar](repeating: 0, count: 16)
+    pthread_getname_np(pthread_self(), &name, name.count)
+    return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+}
