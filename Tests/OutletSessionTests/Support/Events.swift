@@ -26,7 +26,7 @@ final class Events<Value: Sendable>: Sendable {
         for waiter in ready { waiter.continuation.resume() }
     }
 
-    /// Waits for so many values in all, ten seconds at most.
+    /// Waits for so many values in all, half a minute at most.
     @discardableResult
     func wait(for count: Int) async throws -> [Value] {
         try await withCheckedThrowingContinuation { continuation in
@@ -39,7 +39,7 @@ final class Events<Value: Sendable>: Sendable {
                 continuation.resume()
                 return
             }
-            DispatchQueue.global().asyncAfter(deadline: .now() + 10) { self.expire(count) }
+            DispatchQueue.global().asyncAfter(deadline: .now() + 30) { self.expire(count) }
         }
         return values
     }
