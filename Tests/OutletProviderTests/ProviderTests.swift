@@ -87,6 +87,15 @@ private struct Refusing: PluginType {
     }
 }
 
+/// Tells when nobody holds it any more.
+final class Witness: Sendable {
+    private let end: @Sendable () -> Void
+
+    init(end: @escaping @Sendable () -> Void) { self.end = end }
+
+    deinit { end() }
+}
+
 @Suite struct ProviderTests {
     private func provider(
         _ answer: StubAnswer = .text("live"), plugins: [any PluginType] = [],
@@ -128,6 +137,15 @@ private struct Refusing: PluginType {
                 "a.prepare", "b.prepare", "a.willSend[a, b]", "b.willSend[a, b]", "a.didReceive",
                 "b.didReceive", "a.process", "b.process",
             ])
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: [true, false])
+    func `nothing is kept of a request that is over`(hasPlugins: Bool) async {
+        let (provider, _) = provider(plugins: hasPlugins ? [Diary("a")] : [])
+        await withCheckedContinuation { continuation in
+            let witness = Witness { continuation.resume() }
+            provider.request(.closed) { _ in _ = witness }
+        }
     }
 
     @Test func `each attempt is prepared anew, the result is processed once`() async throws {

@@ -12,6 +12,8 @@ public protocol Cancellable: Sendable {
 public final class CancellableToken: Cancellable {
     private struct State {
         var isCancelled = false
+        /// There is nothing left to cancel.
+        var isOver = false
         var action: (@Sendable () -> Void)?
     }
 
@@ -40,9 +42,19 @@ public final class CancellableToken: Cancellable {
     /// What to do at ``cancel()`` from now on; done at once if that came already.
     func onCancel(_ action: @escaping @Sendable () -> Void) {
         let isLate = state.withLock { state in
-            if !state.isCancelled { state.action = action }
-            return state.isCancelled
+            if !state.isCancelled, !state.isOver { state.action = action }
+            return state.isCancelled && !state.isOver
         }
         if isLate { action() }
+    }
+
+    /// Forgets what to do at ``cancel()``: the request is over.
+    ///
+    /// What is done holds the request, and the request its completion, which holds this token.
+    func settle() {
+        state.withLock { state in
+            state.isOver = true
+            state.action = nil
+        }
     }
 }

@@ -132,6 +132,7 @@ final class ProviderCall: Sendable {
     }
 
     private func finish(_ result: Result<Response, ProviderError>) {
+        token.settle()
         for plugin in plugins { plugin.didReceive(result, target: target) }
         completion(plugins.reduce(result) { $1.process($0, target: target) })
     }
