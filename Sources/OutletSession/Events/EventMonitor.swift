@@ -9,8 +9,8 @@ public import OutletHTTP
 ///
 /// Thread: ``queue``, one event after the other.
 public protocol EventMonitor: TransferEventMonitor {
-    /// Where the events are delivered; the session's callback queue when `nil`.
-    var queue: DispatchQueue? { get }
+    /// Where the events are delivered; ``Dispatch/DispatchQueue/sessionCallbacks`` by default.
+    var queue: DispatchQueue { get }
 
     /// The first form of the request was made, before any adapter.
     func request(_ request: Request, didCreateInitialURLRequest urlRequest: HTTPRequest)

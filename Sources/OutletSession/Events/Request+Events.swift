@@ -46,10 +46,12 @@ extension Request {
     func keep(
         _ task: any TransferTask, _ mutable: inout Mutable, _ monitors: CompositeEventMonitor?
     ) -> RequestObservers.Channel<any TransferTask>? {
+        let wasAnnounced = mutable.isTaskAhead
         guard mutable.note(task) else { return nil }
         mutable.begunAttempt = mutable.machine.attempt
-        guard let monitors else { return mutable.observers?.task }
-        monitors.request(self, didCreateTask: task)
+        let channel = wasAnnounced ? nil : mutable.observers?.task
+        guard let monitors else { return channel }
+        if !wasAnnounced { monitors.request(self, didCreateTask: task) }
         monitors.request(self, didResumeTask: task)
         // Whoever asked for this before found no transfer to do it to.
         switch mutable.machine.state {
@@ -57,7 +59,7 @@ extension Request {
         case .suspended: monitors.request(self, didSuspendTask: task)
         case .initialized, .resumed, .finished: break
         }
-        return mutable.observers?.task
+        return channel
     }
 }
 

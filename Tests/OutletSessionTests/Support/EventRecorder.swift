@@ -3,7 +3,7 @@ import OutletSession
 
 /// Keeps the names of events, those of requests and those of transfers apart.
 struct EventRecorder: EventObserver {
-    let queue: DispatchQueue? = DispatchQueue(label: "events")
+    let queue = DispatchQueue(label: "events")
     let ofRequests = Events<String>()
     let ofTransfers = Events<String>()
 
