@@ -37,7 +37,8 @@ extension Session {
         self.init(
             transport: CurlTransport(configuration: configuration), configuration: configuration,
             rootQueue: rootQueue, startRequestsImmediately: startRequestsImmediately,
-            requestSetup: requestSetup, requestQueue: requestQueue, serializationQueue: serializationQueue,
+            requestSetup: requestSetup, requestQueue: requestQueue,
+            serializationQueue: serializationQueue,
             callbackQueue: callbackQueue, delivery: delivery, interceptor: interceptor,
             redirectHandler: redirectHandler, eventMonitors: eventMonitors)
     }

@@ -140,8 +140,8 @@ private final class PeerMonitor: EventMonitor {
     @Test func `a data request tells a monitor in the peer's spelling`() async throws {
         let session = Session(
             transport: StubTransport { _ in .text("x") }, eventMonitors: [monitor])
-        session.request(url).validate(statusCode: [200]).response { _ in }
-            .responseString { _ in }
+        session.request(url, shouldAutomaticallyResume: false).validate(statusCode: [200])
+            .response { _ in }.responseString { _ in }.resume()
         #expect(
             try await names() == [
                 "requestDidResume(_:)", "request(_:didCreateInitialURLRequest:)",
@@ -179,10 +179,8 @@ private final class PeerMonitor: EventMonitor {
     }
 
     @Test func `a request that waits for the network says so`() async throws {
-        let path = NetworkPath(
-            status: .satisfied, interfaces: [], supportsIPv4: true, supportsIPv6: true)
         let retrier = OfflineRetrier(
-            monitor: PathMonitor(start: { _, update in update(path) }, stop: {}))
+            monitor: PathMonitor(start: { _, update in update(.pathAvailable) }, stop: {}))
         let session = Session(
             transport: StubTransport(answers: [
                 .failure(URLError(.notConnectedToInternet)), .text("x"),

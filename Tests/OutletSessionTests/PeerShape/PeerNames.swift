@@ -76,6 +76,12 @@ extension SessionConfiguration {
     static var af: SessionConfiguration.Type { self }
 }
 
+extension NetworkPath {
+    static var pathAvailable: NetworkPath {
+        NetworkPath(status: .satisfied, interfaces: [], supportsIPv4: true, supportsIPv6: true)
+    }
+}
+
 extension Result {
     var isSuccess: Bool { success != nil }
     var isFailure: Bool { !isSuccess }

@@ -38,7 +38,7 @@ private struct CustomEncoding: ParameterEncoding {
 
 /// Values, encoders, serializers and errors in the peer's spelling.
 @Suite struct PeerValueTests {
-    let url = URL(string: "http://example.test/")!
+    let url = URL(filePath: "/form")
 
     @Test func `headers`() throws {
         var headers: HTTPHeaders = [
