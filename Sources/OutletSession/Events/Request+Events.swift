@@ -52,9 +52,13 @@ extension Request {
         let channel = wasAnnounced ? nil : mutable.observers?.task
         guard let monitors else { return channel }
         if !wasAnnounced { monitors.request(self, didCreateTask: task) }
-        monitors.request(self, didResumeTask: task)
+        let state = mutable.machine.state
+        // A task that was made ahead and is cancelled before its start only ever ends.
+        if !wasAnnounced || state != .cancelled {
+            monitors.request(self, didResumeTask: task)
+        }
         // Whoever asked for this before found no transfer to do it to.
-        switch mutable.machine.state {
+        switch state {
         case .cancelled: monitors.request(self, didCancelTask: task)
         case .suspended: monitors.request(self, didSuspendTask: task)
         case .initialized, .resumed, .finished: break

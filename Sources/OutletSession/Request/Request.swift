@@ -85,7 +85,8 @@ public class Request: @unchecked Sendable {
     ///
     /// Unchecked, because the registry alone reads and writes it, under its lock.
     @exclusivity(unchecked) var place = -1
-    let convertible: any URLRequestConvertible
+    /// What the request is made of, at each attempt.
+    public let convertible: any URLRequestConvertible
     /// Whether the first handler starts the request; the session's setting if `nil`.
     public let shouldAutomaticallyResume: Bool?
     let hasOwnMonitors = Atomic(false)

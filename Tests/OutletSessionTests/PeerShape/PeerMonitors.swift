@@ -143,15 +143,15 @@ private final class PeerMonitor: EventMonitor {
         session.request(url, shouldAutomaticallyResume: false).validate(statusCode: [200])
             .response { _ in }.responseString { _ in }.resume()
         #expect(
-            try await names() == [
+            try await names(until: "parsed value") == [
                 "requestDidResume(_:)", "request(_:didCreateInitialURLRequest:)",
                 "request(_:didCreateURLRequest:)", "request(_:didCreateTask:)",
                 "request(_:didResumeTask:)", "urlSession(_:dataTask:didReceive:)",
                 "urlSession(_:dataTask:didReceive:)", "urlSession(_:task:didFinishCollecting:)",
                 "request(_:didGatherMetrics:)", "urlSession(_:task:didCompleteWithError:)",
                 "request(_:didValidateRequest:response:data:withResult:)",
-                "request(_:didCompleteTask:with:)", "parsed data", "parsed value",
-                "requestDidFinish(_:)",
+                "request(_:didCompleteTask:with:)", "requestDidFinish(_:)", "parsed data",
+                "parsed value",
             ])
     }
 
@@ -163,10 +163,7 @@ private final class PeerMonitor: EventMonitor {
         let response = await session.download(resumingWith: data).validate().serializingString()
             .response
         #expect(response.value == "one, two, three")
-        var seen = monitor.names.values
-        while seen.count(where: { $0 == "requestDidFinish(_:)" }) < 2 {
-            seen = try await monitor.names.wait(for: seen.count + 1)
-        }
+        let seen = try await names(until: "parsed download")
         let told = seen.filter { $0.contains("downloadTask") && !$0.contains("didWriteData") }
         #expect(
             told == [

@@ -247,5 +247,6 @@ private final class TracingSession: Session, @unchecked Sendable {
             request.underlyingQueue === AF.rootQueue && request.shouldAutomaticallyResume == nil)
         #expect(request.serializationQueue === AF.serializationQueue)
         #expect(request.description == "GET \(url) (200)" && request.data != nil)
+        #expect(request.convertible.urlRequest?.url != nil)
     }
 }

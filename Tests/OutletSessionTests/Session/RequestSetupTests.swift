@@ -55,7 +55,7 @@ import Testing
         #expect(
             try await recorder.requestEvents().dropFirst(4) == [
                 "didResume", "didResumeTask", "didGatherMetrics", "didCompleteTask",
-                "didParseResponse", "didFinish",
+                "didFinish", "didParseResponse",
             ])
     }
 
@@ -96,8 +96,8 @@ import Testing
         #expect(request.isCancelled)
         #expect(
             try await recorder.requestEvents().dropFirst(5) == [
-                "didCancel", "didResumeTask", "didCancelTask", "didGatherMetrics",
-                "didCompleteTask", "didParseResponse", "didFinish",
+                "didCancel", "didCancelTask", "didGatherMetrics",
+                "didCompleteTask", "didFinish", "didParseResponse",
             ])
     }
 
