@@ -54,7 +54,6 @@ import Testing
 }
 
 private func threadName() -> String {
-    var name = [CChar](repeating: 0, count: 16)
-    pthread_getname_np(pthread_self(), &name, name.count)
-    return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+    let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
+    return String(name?.dropLast() ?? "")
 }
