@@ -22,6 +22,12 @@ final class AnsweringTransport: Transport {
         return task
     }
 
+    func connect(
+        _ job: WebSocketJob, handler: any WebSocketHandler
+    ) -> any WebSocketConnection {
+        network.connect(job, handler: handler)
+    }
+
     func shutDown() { network.shutDown() }
 
     var taskExecutor: (any TaskExecutor)? { network.taskExecutor }

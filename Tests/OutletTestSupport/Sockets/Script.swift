@@ -16,6 +16,13 @@ public enum Step: Sendable {
     case stall
     /// Closes the connection with a reset (RST).
     case reset
+    /// Reads a WebSocket handshake and accepts it: with more lines in the answer's head, which take
+    /// the place of those of the same name, and with frames glued behind it.
+    case upgrade([String] = [], glued: [WebSocketFrame] = [])
+    /// Reads one WebSocket frame of the client's and records it.
+    case frame
+    /// Sends messages back and answers pings and the close frame, until the client is gone.
+    case echo
     /// Starts the script again on the same connection.
     case again
 

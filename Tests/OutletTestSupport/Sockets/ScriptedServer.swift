@@ -20,6 +20,8 @@ public final class ScriptedServer: Sendable {
     public let connections = Recorder<Int>()
     /// Each request, once it has been read in full.
     public let requests = Recorder<Request>()
+    /// Each WebSocket frame that was read.
+    public let frames = Recorder<WebSocketFrame>()
     /// The number of each connection, when its script is over.
     public let endings = Recorder<Int>()
 
@@ -82,6 +84,7 @@ public final class ScriptedServer: Sendable {
         let gate: Gate
         let connections: Recorder<Int>
         let requests: Recorder<Request>
+        let frames: Recorder<WebSocketFrame>
         let endings: Recorder<Int>
         let bytes: Recorder<(connection: Int, bytes: [UInt8])>
 
@@ -89,6 +92,7 @@ public final class ScriptedServer: Sendable {
             gate = server.stopGate
             connections = server.connections
             requests = server.requests
+            frames = server.frames
             endings = server.endings
             bytes = server.bytes
         }
@@ -155,6 +159,22 @@ public final class ScriptedServer: Sendable {
                 return false
             case .reset:
                 socket.resetWhenClosed()
+                return false
+            case .upgrade(let lines, let glued):
+                guard let head = reader.head() else { return false }
+                requests.record(Request(connection: connection, head: head, body: []))
+                return socket.send(
+                    WebSocketFrame.acceptance(of: head, lines).utf8 + glued.flatMap(\.bytes))
+            case .frame:
+                guard let frame = reader.frame() else { return false }
+                frames.record(frame)
+            case .echo:
+                while let frame = reader.frame() {
+                    frames.record(frame)
+                    guard let answer = frame.echo else { continue }
+                    guard socket.send(answer.bytes) else { return false }
+                    if frame.opcode == .close { return true }
+                }
                 return false
             case .again:
                 break
