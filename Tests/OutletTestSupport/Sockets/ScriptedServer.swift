@@ -154,17 +154,19 @@ public final class ScriptedServer: Sendable {
                 }
             case .wait(let other):
                 return socket.wait(for: other)
+            case .open(let other):
+                other.open()
             case .stall:
                 reader.drop()
                 return false
             case .reset:
                 socket.resetWhenClosed()
                 return false
-            case .upgrade(let lines, let glued):
+            case .upgrade(let lines, let glued, let limit):
                 guard let head = reader.head() else { return false }
                 requests.record(Request(connection: connection, head: head, body: []))
-                return socket.send(
-                    WebSocketFrame.acceptance(of: head, lines).utf8 + glued.flatMap(\.bytes))
+                let answer = WebSocketFrame.acceptance(of: head, lines).utf8
+                return socket.send((answer + glued.flatMap(\.bytes)).prefix(limit))
             case .frame:
                 guard let frame = reader.frame() else { return false }
                 frames.record(frame)
