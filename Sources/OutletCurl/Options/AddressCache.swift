@@ -68,7 +68,8 @@ final class Address {
         guard hasCredential else { return nil }
         return Credential(
             user: Self.part(CURLUPART_USER, of: handle, flags: UInt32(CURLU_URLDECODE)) ?? "",
-            password: Self.part(CURLUPART_PASSWORD, of: handle, flags: UInt32(CURLU_URLDECODE)) ?? "")
+            password: Self.part(CURLUPART_PASSWORD, of: handle, flags: UInt32(CURLU_URLDECODE))
+                ?? "")
     }
 
     private static func part(

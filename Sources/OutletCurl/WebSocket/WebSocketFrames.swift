@@ -2,8 +2,9 @@ import CWslay
 import FoundationEssentials
 import OutletSession
 
-/// The client's end of a WebSocket's frames (RFC 6455 §5), by wslay: bytes in, messages out, and the
-/// other way round. No socket, no clock.
+/// The client's end of a WebSocket's frames (RFC 6455 §5), by wslay.
+///
+/// Bytes in, messages out, and the other way round; no socket, no clock.
 ///
 /// Thread: its loop's.
 final class WebSocketFrames {
