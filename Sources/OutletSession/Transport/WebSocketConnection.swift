@@ -128,20 +128,33 @@ extension Transport {
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
-        let connection = RefusedConnection()
+        refuse(
+            TransferError(
+                code: .unsupportedURL, reason: "this session's transport speaks no WebSocket",
+                advice: "use a transport that implements connect(_:handler:)"),
+            handler: handler)
+    }
+
+    /// Ends a WebSocket that cannot be opened here, on the caller's thread.
+    package func refuse(
+        _ error: TransferError, response: HTTPResponse? = nil, handler: any WebSocketHandler
+    ) -> any WebSocketConnection {
+        let connection = RefusedConnection(error)
         let turn = TransportTurn()
         handler.transferDidFinish(
-            connection, result: TransferResult(error: RefusedConnection.error), turn: turn)
+            connection, result: TransferResult(response: response, error: error), turn: turn)
         turn.end()
         return connection
     }
 }
 
-/// A WebSocket of a transport that has none.
+/// A WebSocket that will not be.
 private final class RefusedConnection: WebSocketConnection {
-    static let error = TransferError(
-        code: .unsupportedURL, reason: "this session's transport speaks no WebSocket",
-        advice: "use a transport that implements connect(_:handler:)")
+    private let error: TransferError
+
+    init(_ error: TransferError) {
+        self.error = error
+    }
 
     /// Below all of the transport's own.
     let identifier: UInt64 = 0
@@ -154,11 +167,11 @@ private final class RefusedConnection: WebSocketConnection {
         _ message: WebSocketMessage,
         completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
     ) {
-        completion(.failure(Self.error))
+        completion(.failure(error))
     }
 
     func sendPing(completion: @escaping @Sendable (Result<Void, TransferError>) -> Void) {
-        completion(.failure(Self.error))
+        completion(.failure(error))
     }
 
     func close(code: WebSocketCloseCode, reason: Data?) {}

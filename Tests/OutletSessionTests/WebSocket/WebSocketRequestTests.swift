@@ -3,33 +3,21 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
-import Synchronization
 import Testing
 
 /// What a WebSocket's request does with what a transport tells it.
 @Suite(.timeLimit(.minutes(1))) final class WebSocketRequestTests: Sendable {
-    private let sessions = Mutex<[Session]>([])
-
-    private func session(
-        _ transport: any Transport, startRequestsImmediately: Bool = true,
-        interceptor: (any RequestInterceptor)? = nil
-    ) -> Session {
-        let session = Session(
-            transport: transport, startRequestsImmediately: startRequestsImmediately,
-            interceptor: interceptor)
-        sessions.withLock { $0.append(session) }
-        return session
-    }
+    private let sessions = KeptSessions()
 
     private func session(_ script: StubSocketStep...) -> Session {
-        session(StubTransport { _ in .webSocket(script) })
+        sessions.make(StubTransport { _ in .webSocket(script) })
     }
 
     // MARK: Factories and settings
 
     @Test func `the handshake has what the factory was given`() async throws {
         let transport = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
-        let request = session(transport).webSocketRequest(
+        let request = sessions.make(transport).webSocketRequest(
             to: "wss://example.org/chat", configuration: .protocol("a, b"),
             parameters: ["x": "1"], headers: ["X-Own": "yes"],
             requestModifier: { $0.headers.add(name: "X-Modified", value: "too") })
@@ -79,7 +67,7 @@ import Testing
     }
 
     @Test func `a transport without WebSockets is a named error`() async throws {
-        let request = session(PlainTransport()).webSocketRequest(to: "ws://example.org")
+        let request = sessions.make(PlainTransport()).webSocketRequest(to: "ws://example.org")
         let sent = Events<Bool>()
         request.send(.string("x")) { sent.append((try? $0.get()) != nil) }
         let events = await request.events()
@@ -112,7 +100,7 @@ import Testing
             gate.wait()
             return .webSocket([.send(.string("a")), .close(.normalClosure)])
         }
-        let request = session(transport).webSocketRequest(to: "ws://example.org")
+        let request = sessions.make(transport).webSocketRequest(to: "ws://example.org")
         let first = Events<String>()
         let second = Events<String>()
         let messages = Events<WebSocketMessage>()
@@ -148,7 +136,7 @@ import Testing
 
     @Test func `the protocol chosen is told`() async {
         let transport = StubTransport { _ in .webSocket(protocol: "b", [.close(.normalClosure)]) }
-        let request = session(transport).webSocketRequest(
+        let request = sessions.make(transport).webSocketRequest(
             to: "ws://example.org", configuration: .protocol("a, b"))
         #expect(await request.events().first == "connected b")
     }
@@ -177,7 +165,7 @@ import Testing
             .send(.string(#"{"x":1}"#)), .send(.string("no")), .send(.data(Data(#"{"x":2}"#.utf8))),
             .close(.normalClosure),
         ]
-        let request = session(StubTransport { _ in .webSocket(script) })
+        let request = sessions.make(StubTransport { _ in .webSocket(script) })
             .webSocketRequest(to: "ws://example.org")
         var points: [Point] = []
         var failures = 0

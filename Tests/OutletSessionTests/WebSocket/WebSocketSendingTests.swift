@@ -3,26 +3,14 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
-import Synchronization
 import Testing
 
 /// Sending, pinging, closing, and the pipeline of the handshake.
 @Suite(.timeLimit(.minutes(1))) final class WebSocketSendingTests: Sendable {
-    private let sessions = Mutex<[Session]>([])
-
-    private func session(
-        _ transport: any Transport, startRequestsImmediately: Bool = true,
-        interceptor: (any RequestInterceptor)? = nil
-    ) -> Session {
-        let session = Session(
-            transport: transport, startRequestsImmediately: startRequestsImmediately,
-            interceptor: interceptor)
-        sessions.withLock { $0.append(session) }
-        return session
-    }
+    private let sessions = KeptSessions()
 
     private func socket(_ script: StubSocketStep..., starts: Bool = true) -> WebSocketRequest {
-        session(StubTransport { _ in .webSocket(script) }, startRequestsImmediately: starts)
+        sessions.make(StubTransport { _ in .webSocket(script) }, startRequestsImmediately: starts)
             .webSocketRequest(to: "ws://example.org")
     }
 
@@ -74,7 +62,7 @@ import Testing
     }
 
     @Test func `what waits for a handshake that fails, fails`() async throws {
-        let request = session(StubTransport(answers: [.status(403)]))
+        let request = sessions.make(StubTransport(answers: [.status(403)]))
             .webSocketRequest(to: "ws://example.org")
         let outcomes = Events<Bool>()
         request.send(.string("x")) { outcomes.append((try? $0.get()) != nil) }
@@ -116,7 +104,7 @@ import Testing
 
     @Test func `closing during the handshake completes without an error`() async throws {
         let transport = StubTransport(answers: [.silence])
-        let request = session(transport).webSocketRequest(to: "ws://example.org")
+        let request = sessions.make(transport).webSocketRequest(to: "ws://example.org")
         let names = Events<String>()
         let begun = Events<Bool>()
         request.onURLSessionTaskCreation { _ in begun.append(true) }
@@ -173,7 +161,7 @@ import Testing
         let retrier = Retrier { request, _, _, completion in
             completion(request.retryCount == 0 ? .retry : .doNotRetry)
         }
-        let request = session(
+        let request = sessions.make(
             transport, interceptor: Interceptor(adapter: adapter, retrier: retrier)
         ).webSocketRequest(to: "ws://example.org")
         let sent = Events<Bool>()
@@ -195,7 +183,7 @@ import Testing
         let retrier = Retrier { request, _, _, completion in
             completion(request.retryCount == 0 ? .retry : .doNotRetry)
         }
-        let request = session(transport, interceptor: retrier)
+        let request = sessions.make(transport, interceptor: retrier)
             .webSocketRequest(to: "ws://example.org")
         #expect(
             await request.events()
@@ -205,7 +193,7 @@ import Testing
     @Test func `validators judge the handshake before anything is handed over`() async throws {
         let transport = StubTransport { _ in .webSocket([.send(.string("a")), .echo]) }
         struct Refused: Error {}
-        let request = session(transport).webSocketRequest(to: "ws://example.org")
+        let request = sessions.make(transport).webSocketRequest(to: "ws://example.org")
         request.validate { _, response in
             #expect(response.statusCode == 101)
             return .failure(Refused())
@@ -220,7 +208,7 @@ import Testing
             return
         }
         #expect(error is Refused)
-        let fine = session(StubTransport { _ in .webSocket([.close(.normalClosure)]) })
+        let fine = sessions.make(StubTransport { _ in .webSocket([.close(.normalClosure)]) })
             .webSocketRequest(to: "ws://example.org").validate { _, _ in .success(()) }
         #expect(await fine.events() == ["connected", "disconnected 1000", "completed"])
     }
@@ -228,7 +216,7 @@ import Testing
     @Test func `validators see a refused handshake too`() async throws {
         struct Refused: Error {}
         let codes = Events<Int>()
-        let request = session(StubTransport(answers: [.status(401)]))
+        let request = sessions.make(StubTransport(answers: [.status(401)]))
             .webSocketRequest(to: "ws://example.org")
             .validate { _, response in
                 codes.append(response.statusCode)
@@ -241,7 +229,7 @@ import Testing
     }
 
     @Test func `a handshake that is not answered with 101 names the status`() async {
-        let request = session(StubTransport(answers: [.status(404)]))
+        let request = sessions.make(StubTransport(answers: [.status(404)]))
             .webSocketRequest(to: "ws://example.org")
         #expect(await request.events() == ["completed badServerResponse"])
         #expect(request.error?.failure?.reason.contains("404") == true)

@@ -95,7 +95,7 @@ struct RequestReader {
             guard fill() else { return nil }
         }
         defer { buffer.removeFirst(count) }
-        return Array(buffer.prefix(count))
+        return buffer.prefix(count).map { $0 }
     }
 
     private mutating func fill() -> Bool {

@@ -117,7 +117,8 @@ public final class ScriptedServer: Sendable {
 
         private func play(_ steps: [Step], on socket: StreamSocket, connection: Int) {
             defer { endings.record(connection) }
-            var reader = RequestReader(socket: socket) { bytes.record((connection, $0)) }
+            // Copied, because what was read lies in far more memory than it fills.
+            var reader = RequestReader(socket: socket) { bytes.record((connection, $0.map { $0 })) }
             var index = 0
             while index < steps.count {
                 let step = steps[index]
