@@ -67,6 +67,16 @@ import Testing
         #expect(rest.suffix(8).first == 0x88)
     }
 
+    @Test func `a message that the peer's close frame overtakes counts as not sent`() throws {
+        let frames = try frames()
+        #expect(receive(frames, WebSocketFrame.text("a").bytes).count == 1)
+        #expect(frames.send(.string("late")))
+        #expect(receive(frames, WebSocketFrame.close(1000).bytes).count == 1)
+        #expect(bytes(frames).count == 8)
+        #expect(!frames.wantsToSend)
+        #expect(frames.backlog == 1)
+    }
+
     @Test func `nothing goes out behind a close frame`() throws {
         let frames = try frames()
         frames.close(.goingAway, reason: Data("later".utf8))

@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import Outlet
 import OutletTestSupport
 import Testing
@@ -54,7 +53,6 @@ import Testing
 }
 
 private func threadName() -> String {
-    var name = [CChar](repeating: 0, count: 16)
-    pthread_getname_np(pthread_self(), &name, name.count)
-    return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+    let name = (try? Data(contentsOf: URL(filePath: "/proc/thread-self/comm"))) ?? Data()
+    return String(decoding: name.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
 }

@@ -99,7 +99,9 @@ final class WebSocketLink {
             }
             if let sent = current {
                 current = nil
-                sent.answer(.success(()))
+                // A close frame overtakes messages that were not begun.
+                let isSent = frames.backlog == 0 && frames.fault == nil
+                sent.answer(isSent ? .success(()) : .failure(.notSent))
             }
             guard let next = orders.popFirst() else { return false }
             begin(next, frames)

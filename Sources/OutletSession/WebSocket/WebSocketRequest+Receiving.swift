@@ -50,8 +50,9 @@ extension WebSocketRequest: WebSocketHandler {
     ) {
         let isCancelled = isCancelled
         let pipes = socket.withLock { socket -> [Pipe] in
-            socket.isConnected = false
-            return isCancelled && !socket.isClosing ? [] : socket.pipes
+            defer { socket.isConnected = false }
+            let isWanted = socket.isConnected && (!isCancelled || socket.isClosing)
+            return isWanted ? socket.pipes : []
         }
         for pipe in pipes { pipe.offer(.disconnected(code, reason: reason), of: self) {} }
     }
