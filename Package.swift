@@ -87,12 +87,15 @@ let package = Package(
         // libcurl and OpenSSL.
         .systemLibrary(
             name: "CLibcurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CWslay", providers: [.apt(["libwslay-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CCurl", dependencies: ["CLibcurl"], cSettings: c),
         .target(name: "OutletTLS", dependencies: ["COpenSSL"], swiftSettings: swift),
         .target(
             name: "OutletCurl",
-            dependencies: ["OutletSession", "OutletHTTP", "OutletTLS", "CCurl", "CLibcurl"],
+            dependencies: [
+                "OutletSession", "OutletHTTP", "OutletTLS", "CCurl", "CLibcurl", "CWslay",
+            ],
             swiftSettings: swift),
 
         // Plugins: the header, the host, the Swift SDK.
@@ -153,7 +156,7 @@ let package = Package(
             linkerSettings: pluginLink + linkOwnRuntime),
         .target(name: "CSpawn", path: "Tests/CSpawn", cSettings: c),
         .target(
-            name: "OutletTestSupport", dependencies: ["OutletTestServer", "CSpawn"],
+            name: "OutletTestSupport", dependencies: ["OutletTestServer", "CSpawn", "COpenSSL"],
             path: "Tests/OutletTestSupport", swiftSettings: swift),
         .testTarget(
             name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),

@@ -21,6 +21,8 @@ struct slot {
     bool ours;        // opened through open_socket, so its close is seen as well
     bool dirty;       // listed in `dirty`
     ccurl_tally *tally;
+    ccurl_ready ready;  // who watches it in libcurl's place
+    void *client;
 };
 
 struct ccurl_poller {
@@ -107,14 +109,9 @@ static void take_out(ccurl_poller *poller, int fd, struct slot *slot) {
     slot->armed = 0;
 }
 
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *client, void *unused) {
-    (void)easy;
-    (void)unused;
-    ccurl_poller *poller = client;
-    struct slot *slot = slot_of(poller, fd);
-    if (!slot) return -1;
-    slot->wanted = (what & CURL_POLL_IN && what != CURL_POLL_REMOVE ? EPOLLIN : 0) |
-                   (what & CURL_POLL_OUT && what != CURL_POLL_REMOVE ? EPOLLOUT : 0);
+/// Notes what a socket is watched for from now on.
+static int want(ccurl_poller *poller, int fd, struct slot *slot, uint32_t events) {
+    slot->wanted = events;
     if (!slot->wanted) {
         // The resolver's own sockets are closed behind our back: those do not stay registered.
         if (!slot->ours) take_out(poller, fd, slot);
@@ -131,6 +128,27 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *client, void 
     poller->dirty[poller->dirty_count++] = fd;
     slot->dirty = true;
     return 0;
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *client, void *unused) {
+    (void)easy;
+    (void)unused;
+    ccurl_poller *poller = client;
+    struct slot *slot = slot_of(poller, fd);
+    if (!slot) return -1;
+    if (slot->ready) return 0;  // libcurl lets go of it once more when it closes it
+    return want(poller, fd, slot,
+                (what & CURL_POLL_IN && what != CURL_POLL_REMOVE ? EPOLLIN : 0) |
+                    (what & CURL_POLL_OUT && what != CURL_POLL_REMOVE ? EPOLLOUT : 0));
+}
+
+void ccurl_poller_watch(
+    ccurl_poller *poller, int fd, bool reads, bool writes, ccurl_ready ready, void *client) {
+    struct slot *slot = slot_of(poller, fd);
+    if (!slot) return;
+    slot->ready = ready;
+    slot->client = client;
+    want(poller, fd, slot, (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0));
 }
 
 static int on_timer(CURLM *multi, long timeout_ms, void *client) {
@@ -157,6 +175,7 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
     if (slot) {
         slot->wanted = slot->armed = 0;
         slot->ours = true;
+        slot->ready = NULL;
         slot->tally = opener->tally;
         if (slot->tally) slot->tally->sockets++;
     }
@@ -169,6 +188,7 @@ static int close_socket(void *client, curl_socket_t fd) {
     if (slot) {
         slot->wanted = slot->armed = 0;  // the kernel forgets a closed descriptor by itself
         slot->ours = false;
+        slot->ready = NULL;
         ccurl_tally *tally = slot->tally;
         slot->tally = NULL;
         if (tally && --tally->sockets == 0 && tally->is_abandoned) free(tally);
@@ -249,7 +269,12 @@ void ccurl_poller_dispatch(ccurl_poller *poller) {
         uint32_t events = poller->events[index].events;
         int fd = poller->events[index].data.fd;
         // An earlier action of this round may have closed it or lost interest.
-        if (!poller->slots[fd].wanted) continue;
+        struct slot slot = poller->slots[fd];
+        if (!slot.wanted) continue;
+        if (slot.ready) {
+            slot.ready(slot.client);
+            continue;
+        }
         int mask = (events & EPOLLIN ? CURL_CSELECT_IN : 0) |
                    (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                    (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);

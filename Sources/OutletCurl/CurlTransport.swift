@@ -33,6 +33,21 @@ public final class CurlTransport: Transport {
         begin(job, handler) { loop, transfer in loop.post(.start(transfer)) }
     }
 
+    /// Begins to open a WebSocket and returns at once: HTTP/1.1, without extensions, its own connection.
+    ///
+    /// It waits for a place among its host's connections until it is open, and leaves it then.
+    /// ``SessionConfiguration/timeoutIntervalForRequest`` limits the handshake and writing; an open
+    /// WebSocket may be silent.
+    public func connect(
+        _ job: WebSocketJob, handler: any WebSocketHandler
+    ) -> any WebSocketConnection {
+        var transferJob = TransferJob(request: job.request)
+        transferJob.credential = job.credential
+        return begin(transferJob, link: WebSocketLink(job), handler) { loop, transfer in
+            loop.post(.start(transfer))
+        }
+    }
+
     /// Carries one transfer and returns when it is over; for scripts and programs that do one thing.
     ///
     /// As long as the transport has no thread of its own, the transfer runs on this one, and none is
@@ -49,17 +64,19 @@ public final class CurlTransport: Transport {
     }
 
     private func begin(
-        _ job: TransferJob, _ handler: any TransferHandler,
+        _ job: TransferJob, link: WebSocketLink? = nil, _ handler: any TransferHandler,
         post: (EventLoop, CurlTransfer) -> Bool
     ) -> CurlTransfer {
         do throws(TransferError) {
             let loop = try loop(isBulk: job.isBulk)
             let transfer = CurlTransfer(
-                job, handler: handler, loop: loop, patience: settings.patience(of: job.request))
+                job, link: link, handler: handler, loop: loop,
+                patience: settings.patience(of: job.request))
             if !post(loop, transfer) { Self.refuse(transfer, .transportClosed) }
             return transfer
         } catch {
-            let transfer = CurlTransfer(job, handler: handler, loop: nil, patience: nil)
+            let transfer = CurlTransfer(
+                job, link: link, handler: handler, loop: nil, patience: nil)
             Self.refuse(transfer, error)
             return transfer
         }

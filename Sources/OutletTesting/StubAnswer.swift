@@ -20,6 +20,8 @@ public struct StubAnswer: Sendable {
     public var stallsAtFailure: Bool
     /// When the answer begins, in seconds after the request; `nil` for never, until a cancel.
     public var delay: TimeInterval?
+    /// What happens on a WebSocket once its handshake is accepted (101).
+    public var script: [StubSocketStep] = []
 
     /// Makes an answer.
     public init(

@@ -8,8 +8,12 @@ import Synchronization
 final class StubTask: TransferTask {
     private static let identifiers = Atomic<UInt64>(0)
 
-    let identifier = StubTask.identifiers.wrappingAdd(1, ordering: .relaxed).newValue
+    let identifier = StubTask.nextIdentifier()
     private let queue: DispatchQueue
+
+    static func nextIdentifier() -> UInt64 {
+        identifiers.wrappingAdd(1, ordering: .relaxed).newValue
+    }
 
     private struct State {
         /// Dropped at the end: nothing is told twice.

@@ -20,7 +20,8 @@ public final class StubTransport: Transport {
     private struct State {
         var jobs: [TransferJob] = []
         var bodies: [UInt64: Data] = [:]
-        var running: [UInt64: StubTask] = [:]
+        /// What ends those that run.
+        var running: [UInt64: any TransferTask] = [:]
         var isShutDown = false
     }
     private let state = Mutex(State())
@@ -64,7 +65,7 @@ public final class StubTransport: Transport {
             return state.isShutDown
         }
         guard !isShutDown else {
-            task.fail(TransferError(code: .transportClosed, reason: "the transport was shut down"))
+            task.fail(Self.closed)
             return task
         }
         queue.async { [self] in
@@ -76,6 +77,34 @@ public final class StubTransport: Transport {
         }
         return task
     }
+
+    /// Answers the handshake on the stub's own queue, and plays ``StubAnswer/script`` after a 101.
+    public func connect(
+        _ job: WebSocketJob, handler: any WebSocketHandler
+    ) -> any WebSocketConnection {
+        let socket = StubSocket(queue: queue, handler: handler, job: job)
+        var transferJob = TransferJob(request: job.request)
+        transferJob.credential = job.credential
+        let asked = transferJob
+        let isShutDown = state.withLock { state in
+            state.jobs.append(asked)
+            if !state.isShutDown { state.running[socket.identifier] = socket }
+            return state.isShutDown
+        }
+        guard !isShutDown else {
+            socket.fail(Self.closed)
+            return socket
+        }
+        queue.async { [self] in
+            socket.play(responder(asked)) { [weak self] in
+                self?.state.withLock { _ = $0.running.removeValue(forKey: socket.identifier) }
+            }
+        }
+        return socket
+    }
+
+    private static let closed = TransferError(
+        code: .transportClosed, reason: "the transport was shut down")
 
     /// Cancels what has no answer yet.
     public func shutDown() {

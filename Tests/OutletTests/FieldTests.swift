@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Glibc
 import Outlet
 import OutletTestSupport
 import Testing
@@ -54,6 +53,6 @@ import Testing
 }
 
 private func threadName() -> String {
-    let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
-    return String(name?.dropLast() ?? "")
+    let name = (try? Data(contentsOf: URL(filePath: "/proc/thread-self/comm"))) ?? Data()
+    return String(decoding: name.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
 }

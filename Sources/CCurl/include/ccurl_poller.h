@@ -39,6 +39,16 @@ typedef struct ccurl_opener {
 /// `opener` must live as long as `easy`; its tally may be changed between transfers.
 void ccurl_opener_adopt(const ccurl_opener *_Nonnull opener, CURL *_Nonnull easy);
 
+/// Told that a watched socket can be read from or written to, or has failed.
+typedef void (*ccurl_ready)(void *_Nonnull client);
+
+/// Watches a socket that libcurl has handed over (`CURLOPT_CONNECT_ONLY`), until it is closed.
+///
+/// May be called again to watch for other things, or for nothing.
+void ccurl_poller_watch(
+    ccurl_poller *_Nonnull poller, int fd, bool reads, bool writes, ccurl_ready _Nonnull ready,
+    void *_Nonnull client);
+
 /// Waits for events; 0 ms looks without waiting, a negative time waits for ever.
 ///
 /// Returns how many sockets are ready; an interruption or a wake counts as none.

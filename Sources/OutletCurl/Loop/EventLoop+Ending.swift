@@ -6,12 +6,23 @@ extension EventLoop {
     /// libcurl has finished a transfer.
     func complete(_ transfer: CurlTransfer, _ code: CURLcode) {
         guard let easy = transfer.easy else { return }
+        if code == CURLE_OK, transfer.failure == nil, let link = transfer.link {
+            return shakeHands(transfer, link, easy)
+        }
         if code == CURLE_OK { settle(transfer) }
         var error = transfer.failure
         if error == nil, code != CURLE_OK {
             error = TransferError(
                 code, transfer, easy, socketError: ccurl_poller_take_socket_error(poller))
         }
+        retire(transfer, easy, error)
+    }
+
+    /// A WebSocket is over.
+    func complete(_ transfer: CurlTransfer, _ error: TransferError?) {
+        guard let easy = transfer.easy else { return }
+        var error = error
+        if error?.host == nil { error?.host = transfer.address?.host }
         retire(transfer, easy, error)
     }
 
@@ -55,7 +66,7 @@ extension EventLoop {
             active[transfer.activeIndex] = last
             last.activeIndex = transfer.activeIndex
         }
-        let origin = transfer.address?.origin
+        let origin = transfer.giveUpPlace()
         transfer.finish(result, turn: turn)
         if let origin { leave(origin) }
     }
@@ -74,7 +85,7 @@ extension EventLoop {
             guard let easy = transfer.easy else { return }
             var error = error
             error.host = transfer.address?.host
-            error.stage = TransferError.Stage(transfer, easy)
+            error.stage = TransferError.Stage(transfer)
             retire(transfer, easy, error)
         }
     }

@@ -21,7 +21,7 @@ extension EventLoop {
     }
 
     /// How long a transfer may take in all, µs.
-    private var resourceLimit: Int64? {
+    var resourceLimit: Int64? {
         milliseconds(settings.configuration.timeoutIntervalForResource).map { Int64($0) * 1000 }
     }
 
@@ -98,6 +98,11 @@ extension EventLoop {
         easy.applyLimit(remaining)
         easy.applyMultiplexing(settings, address)
         easy.applyReuse(settings, address)
+        if let link = transfer.link {
+            easy.applyConnectOnly()
+            link.handshake = try handshake(link.job, address)
+            return try checkOptions(of: easy, address)
+        }
         easy.applyCredential(transfer.job.credential)
         if transfer.job.request.mayHaveBody {
             transfer.body = try RequestBody(transfer.job.request.body)
@@ -112,6 +117,20 @@ extension EventLoop {
         easy.applyBody(transfer.job.request.method, transfer.body)
         easy.applyBuffers(isBulk: transfer.job.isBulk)
         easy.applyProgress(transfer.reportsProgress)
+        try checkOptions(of: easy, address)
+    }
+
+    private func handshake(
+        _ job: WebSocketJob, _ address: Address
+    ) throws(TransferError) -> WebSocketHandshake {
+        try WebSocketHandshake(
+            job.request, target: address.target, host: address.host,
+            credential: job.credential ?? address.credential)
+    }
+
+    private func checkOptions(
+        of easy: EasyHandle, _ address: Address
+    ) throws(TransferError) {
         guard let refusal = easy.refusal else { return }
         throw TransferError(
             code: .badRequest, host: address.host,

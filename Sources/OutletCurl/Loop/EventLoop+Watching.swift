@@ -11,6 +11,11 @@ extension EventLoop {
     func pause(_ transfer: CurlTransfer, _ directions: Int32) {
         guard let easy = transfer.easy else { return }
         transfer.isPaused = true
+        if let link = transfer.link {
+            if directions == ccurl_pause_all { link.isSuspended = true }
+            if !link.isConnected { deadlines.remove(transfer) }
+            return
+        }
         deadlines.remove(transfer)
         // Refused as long as there is no connection; `willSend()` asks again.
         transfer.isPauseApplied = curl_easy_pause(easy.raw, directions) == CURLE_OK
@@ -37,6 +42,10 @@ extension EventLoop {
         case .active:
             guard let easy = transfer.easy else { return }
             transfer.lastProgress = now
+            if let link = transfer.link {
+                link.isSuspended = false
+                return link.isConnected ? advance(transfer, link) : watch(transfer)
+            }
             watch(transfer)
             guard transfer.isPauseApplied else { return }
             transfer.isPauseApplied = false
@@ -80,6 +89,7 @@ extension EventLoop {
     }
 
     private func checkProgress(_ transfer: CurlTransfer) {
+        if let link = transfer.link, link.isConnected { return expire(transfer, link) }
         guard let easy = transfer.easy, let patience = transfer.patience else {
             return deadlines.remove(transfer)
         }
@@ -95,7 +105,7 @@ extension EventLoop {
             let isSending = sent < transfer.body.length ?? 0
             return deadlines.set(transfer, to: isSending ? min(due, now + patience / 4) : due)
         }
-        let stage = TransferError.Stage(transfer, easy)
+        let stage = TransferError.Stage(transfer)
         end(
             transfer,
             TransferError(

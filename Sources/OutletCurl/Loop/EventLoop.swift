@@ -187,6 +187,7 @@ final class EventLoop: @unchecked Sendable {
                 switch message {
                 case .start(let transfer): fail(transfer, error)
                 case .run(let job): LoopExecutor.runElsewhere(job)
+                case .order(let order): take(order)
                 default: break
                 }
             }
@@ -256,6 +257,7 @@ final class EventLoop: @unchecked Sendable {
         case .suspend(let transfer): suspend(transfer)
         case .resume(let transfer): resume(transfer)
         case .reportProgress(let transfer): reportProgress(of: transfer)
+        case .order(let order): take(order)
         case .run(let job): job.runSynchronously(on: executor.asUnownedTaskExecutor())
         case .drain: isDraining = true
         case .shutDown: shutDown()

@@ -7,6 +7,8 @@ enum LoopMessage {
     case suspend(CurlTransfer)
     case resume(CurlTransfer)
     case reportProgress(CurlTransfer)
+    /// Something to do with a WebSocket.
+    case order(WebSocketOrder)
     /// A piece of a Swift task wants to run on the loop's thread.
     case run(UnownedJob)
     /// No more will come; the loop ends when it has nothing left to do.

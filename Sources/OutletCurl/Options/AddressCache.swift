@@ -57,9 +57,26 @@ final class Address {
         curl_url_cleanup(handle)
     }
 
-    private static func part(_ part: CURLUPart, of handle: OpaquePointer) -> String? {
+    /// Path and query, as a request line has them.
+    var target: String {
+        let query = Self.part(CURLUPART_QUERY, of: handle).map { "?\($0)" } ?? ""
+        return (Self.part(CURLUPART_PATH, of: handle) ?? "/") + query
+    }
+
+    /// Name and password of the address, if it carries any.
+    var credential: Credential? {
+        guard hasCredential else { return nil }
+        return Credential(
+            user: Self.part(CURLUPART_USER, of: handle, flags: UInt32(CURLU_URLDECODE)) ?? "",
+            password: Self.part(CURLUPART_PASSWORD, of: handle, flags: UInt32(CURLU_URLDECODE))
+                ?? "")
+    }
+
+    private static func part(
+        _ part: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0
+    ) -> String? {
         var text: UnsafeMutablePointer<CChar>?
-        guard curl_url_get(handle, part, &text, 0) == CURLUE_OK, let text else { return nil }
+        guard curl_url_get(handle, part, &text, flags) == CURLUE_OK, let text else { return nil }
         defer { curl_free(text) }
         return String(cString: text)
     }

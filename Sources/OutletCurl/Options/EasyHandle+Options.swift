@@ -153,6 +153,16 @@ extension EasyHandle {
         set(CURLOPT_PASSWORD, text: credential.password)
     }
 
+    /// libcurl makes the connection and hands it over; the handle is not used for anything else.
+    func applyConnectOnly() {
+        isMarked = true
+        set(CURLOPT_CONNECT_ONLY, 1)
+        // Its own bytes follow, so neither HTTP/2 nor a proxy that reads them.
+        set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        set(CURLOPT_HTTPPROXYTUNNEL, 1)
+        set(CURLOPT_FRESH_CONNECT, 1)
+    }
+
     /// The fields, and the codings that libcurl undoes because a field asks for them.
     ///
     /// - Returns: False when the fields cannot go on the wire.

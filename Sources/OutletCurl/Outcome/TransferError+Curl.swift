@@ -14,7 +14,7 @@ extension TransferError {
     ///   - socketError: errno of a socket that could not be opened, or 0.
     init(_ code: CURLcode, _ transfer: CurlTransfer, _ easy: EasyHandle, socketError: Int32) {
         let host = transfer.address?.host
-        let stage = Stage(transfer, easy)
+        let stage = Stage(transfer)
         let text = String(cString: easy.errorText)
         let meaning = Meaning(code, stage, transfer, easy, text, socketError)
         self.init(
@@ -25,7 +25,11 @@ extension TransferError {
 
 extension TransferError.Stage {
     /// How far a transfer has come.
-    init(_ transfer: CurlTransfer, _ easy: EasyHandle) {
+    init(_ transfer: CurlTransfer) {
+        guard let easy = transfer.easy else {
+            self = .preparing
+            return
+        }
         let raw = easy.raw
         if transfer.hasResponse || transfer.heldHead != nil || easy.head.isInsideHead {
             self = .receiving

@@ -21,5 +21,20 @@ extension TransferMetrics {
         responseBodyBytes = ccurl_get_offset(raw, CURLINFO_SIZE_DOWNLOAD_T)
         isReusedConnection = transfer.sends > 0 && ccurl_get_long(raw, CURLINFO_NUM_CONNECTS) == 0
         connection = connections.texts(transfer, raw)
+        if let link = transfer.link { count(link, transfer) }
+    }
+
+    /// What libcurl cannot know of a WebSocket's bytes.
+    private mutating func count(_ link: WebSocketLink, _ transfer: CurlTransfer) {
+        guard link.isConnected else { return }
+        httpVersion = "HTTP/1.1"
+        let head = Int64(link.handshake?.head.count ?? 0)
+        preTransfer = link.headAt - transfer.admitted
+        firstByte = link.firstByteAt > 0 ? link.firstByteAt - transfer.admitted : 0
+        total = ccurl_now_us() - transfer.admitted
+        requestHeaderBytes = min(head, link.bytesSent)
+        requestBodyBytes = link.bytesSent - requestHeaderBytes
+        responseHeaderBytes = link.headBytesReceived
+        responseBodyBytes = link.bytesReceived - link.headBytesReceived
     }
 }

@@ -37,6 +37,7 @@ extension CurlTransfer {
         if (100..<200).contains(head.statusCode), head.statusCode != 101 {
             return tell(head, loop)
         }
+        if let link { return loop.greet(self, link, head) }
         loop.learn(from: self, head)
         if mayBeChallenge(head) {
             heldHead = head

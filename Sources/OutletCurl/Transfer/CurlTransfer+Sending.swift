@@ -1,6 +1,7 @@
 import CCurl
 import OutletHTTP
 import OutletSession
+import OutletTLS
 
 extension CurlTransfer {
     /// A connection is ready for the request (`CURLOPT_PREREQFUNCTION`).
@@ -23,6 +24,10 @@ extension CurlTransfer {
         }
         sends += 1
         wasAnswered = false
+        // Of a connection that it hands over, libcurl tells nothing any more.
+        if link != nil, let easy, let connection = ccurl_get_ssl(easy.raw) {
+            tls = TLSConnection.agreement(of: connection)
+        }
         // libcurl forgets a pause that came before it had a connection.
         if isPaused { loop.pause(self, ccurl_pause_all) }
         return true

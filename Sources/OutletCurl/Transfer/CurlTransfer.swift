@@ -29,6 +29,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
 
     let job: TransferJob
     private let visible = VisibleState()
+    /// What a WebSocket has besides; `nil` for other transfers.
+    let link: WebSocketLink?
     /// Let go of when the transfer is over.
     private(set) var handler: (any TransferHandler)?
 
@@ -46,6 +48,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var file: FileSink?
     /// Where the transfer stands among the active ones.
     var activeIndex = -1
+    /// It counts as one of those that its origin may have under way.
+    private(set) var hasPlace = true
 
     var deadline: Int64 = 0
     var deadlineIndex = -1
@@ -84,9 +88,13 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
 
     private static let identifiers = Atomic<UInt64>(0)
 
-    init(_ job: TransferJob, handler: any TransferHandler, loop: EventLoop?, patience: Int64?) {
+    init(
+        _ job: TransferJob, link: WebSocketLink? = nil, handler: any TransferHandler,
+        loop: EventLoop?, patience: Int64?
+    ) {
         identifier = Self.identifiers.add(1, ordering: .relaxed).newValue
         self.job = job
+        self.link = link
         delivery = job.delivery
         reportsProgress = job.reportsProgress
         self.handler = handler
@@ -124,7 +132,16 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         loop?.load.fall()
         // Origins are the loop's, so the last of their owners must not be a task that a user keeps.
         address = nil
+        link?.abandon(result.error)
         handler.transferDidFinish(self, result: result, turn: turn)
+    }
+
+    /// Lets others have its place.
+    ///
+    /// - Returns: Where that is; `nil` when it has none any more.
+    func giveUpPlace() -> Origin<CurlTransfer>? {
+        defer { hasPlace = false }
+        return hasPlace ? address?.origin : nil
     }
 
     /// The loop that runs the transfer, in its callbacks.

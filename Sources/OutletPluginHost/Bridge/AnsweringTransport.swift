@@ -22,6 +22,21 @@ final class AnsweringTransport: Transport {
         return task
     }
 
+    func connect(
+        _ job: WebSocketJob, handler: any WebSocketHandler
+    ) -> any WebSocketConnection {
+        guard let number = job.request.attributes[AnswerStore.attribute],
+            let answer = answers.take(number)
+        else { return network.connect(job, handler: handler) }
+        return refuse(
+            TransferError(
+                code: .badServerResponse, stage: .receiving, host: job.request.url?.host(),
+                reason: "a plugin answered \(answer.status) to the WebSocket handshake"),
+            response: HTTPResponse(
+                url: job.request.url, statusCode: answer.status, headers: answer.headers),
+            handler: handler)
+    }
+
     func shutDown() { network.shutDown() }
 
     var taskExecutor: (any TaskExecutor)? { network.taskExecutor }

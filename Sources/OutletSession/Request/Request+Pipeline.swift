@@ -184,7 +184,7 @@ extension Request {
         let task =
             readsFile
             ? FileTask.start(job, limit: core.configuration.maximumResponseSize, handler: self)
-            : core.transport.start(job, handler: self)
+            : begin(job)
         let monitors = monitors
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
         let (channel, state, wantsProgress) = mutable.withLock { mutable in

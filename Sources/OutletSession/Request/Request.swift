@@ -275,6 +275,11 @@ public class Request: @unchecked Sendable {
         core.wireRequest(from: request)
     }
 
+    /// Begins a transfer.
+    func begin(_ job: TransferJob) -> any TransferTask {
+        core.transport.start(job, handler: self)
+    }
+
     /// Whether adapters see the request.
     var usesAdapters: Bool { true }
 

@@ -128,4 +128,26 @@ open class Session: UploadFactory, @unchecked Sendable {
             (queue ?? core.callbackQueue).async(execute: completion)
         }
     }
+
+    // MARK: WebSocket
+
+    /// Makes a request that opens a WebSocket.
+    ///
+    /// - Parameters:
+    ///   - convertible: The handshake, a `GET` to a ws, wss, http or https address; asked again at
+    ///     every attempt.
+    ///   - configuration: The WebSocket's settings.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func webSocketRequest(
+        performing convertible: any URLRequestConvertible,
+        configuration: WebSocketRequest.Configuration = .default,
+        interceptor: (any RequestInterceptor)? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> WebSocketRequest {
+        WebSocketRequest(
+            core: core, convertible: convertible, configuration: configuration,
+            interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
 }

@@ -119,15 +119,15 @@ extension DataStreamRequest {
     func pipe<Parser: StreamParser>(
         on queue: DispatchQueue?, _ make: @escaping @Sendable () -> Parser,
         deliver: @escaping Deliver<Parser.Value, Parser.Failure>
-    ) -> StreamPipe {
+    ) -> Pipe {
         let parser = ParserBox(make)
-        return StreamPipe(on: queue) { request, item, done in
+        return Pipe(on: queue) { request, item, done in
             request.parse(item, with: parser, done: done, deliver: deliver)
         }
     }
 
     private func parse<Parser: StreamParser>(
-        _ item: StreamPipe.Item, with parser: ParserBox<Parser>,
+        _ item: Item, with parser: ParserBox<Parser>,
         done: @escaping @Sendable () -> Void, deliver: Deliver<Parser.Value, Parser.Failure>
     ) {
         let token = CancellationToken(self)

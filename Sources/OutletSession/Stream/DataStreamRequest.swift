@@ -16,6 +16,16 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     public typealias Validation =
         @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse) -> ValidationResult
 
+    /// What goes to a handler.
+    enum Item: Sendable {
+        case chunk(Data, attempt: Int)
+        /// The last.
+        case completion
+    }
+
+    /// A handler's way.
+    typealias Pipe = StreamPipe<DataStreamRequest, Item>
+
     /// A validation, and whether it is one of this library's.
     struct Validator: Sendable {
         let isQuick: Bool
@@ -24,7 +34,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     /// What changes besides what changes in every request.
     private struct State: Sendable {
-        var pipes: [StreamPipe] = []
+        var pipes: [Pipe] = []
         var validators = InlineFirst<Validator>()
         /// Whether the body under way is the response's; a redirect's is not.
         var isContent = false
@@ -76,7 +86,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         _ chunk: UnsafeRawBufferPointer, from task: any TransferTask
     ) -> TransferDecision {
         let attempt = mutable.withLock { $0.machine.attempt }
-        let pipes = stream.withLock { state -> [StreamPipe] in
+        let pipes = stream.withLock { state -> [Pipe] in
             guard state.isContent else { return [] }
             state.attempt = attempt
             state.pending += chunk.count * state.pipes.count
@@ -94,7 +104,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     }
 
     private func offer(
-        _ data: Data, to pipes: [StreamPipe], from task: any TransferTask, attempt: Int
+        _ data: Data, to pipes: [Pipe], from task: any TransferTask, attempt: Int
     ) {
         for pipe in pipes {
             pipe.offer(.chunk(data, attempt: attempt), of: self) {
@@ -165,7 +175,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     // MARK: Handlers
 
     /// Adds a handler's way; starts the request.
-    func add(_ pipe: StreamPipe) {
+    func add(_ pipe: Pipe) {
         stream.withLock { state in
             state.pipes.append(pipe)
             state.openPipes += 1
@@ -174,7 +184,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
             ResponseHandler(destination: .anywhere, isQuick: true) { request in
                 ResponseHandler.Serialized(failure: nil) { _ in
                     guard let request = request as? DataStreamRequest else { return }
-                    pipe.offer(.completion, of: request) {}
+                    pipe.offer(.completion, of: request, isLast: true) {}
                 }
             })
     }

@@ -1,25 +1,14 @@
 import Dispatch
-import FoundationEssentials
 
 /// One handler's way: pieces go in from the transport, and come out one at a time, in order.
-final class StreamPipe: Sendable {
-    /// What goes in.
-    enum Item: Sendable {
-        case chunk(Data, attempt: Int)
-        /// The last.
-        case completion
-    }
-
+final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
     /// Takes an item; has to call `done` once it is done with it.
     typealias Consumer =
-        @Sendable (
-            _ request: DataStreamRequest, _ item: Item, _ done: @escaping @Sendable () -> Void
-        )
-        -> Void
+        @Sendable (_ owner: Owner, _ item: Item, _ done: @escaping @Sendable () -> Void) -> Void
 
     private struct Entry: Sendable {
-        /// Held here and not by the pipe, which the request holds.
-        let request: DataStreamRequest
+        /// Held here and not by the pipe, which the owner holds.
+        let owner: Owner
         let item: Item
         let done: @Sendable () -> Void
     }
@@ -40,14 +29,14 @@ final class StreamPipe: Sendable {
         self.consumer = consumer
     }
 
-    /// Puts an item in; what comes after the completion is dropped.
+    /// Puts an item in; what comes after the last is dropped.
     func offer(
-        _ item: Item, of request: DataStreamRequest, done: @escaping @Sendable () -> Void
+        _ item: Item, of owner: Owner, isLast: Bool = false, done: @escaping @Sendable () -> Void
     ) {
         let (isTaken, begins) = inbox.withLock { inbox in
             guard !inbox.isComplete else { return (false, false) }
-            if case .completion = item { inbox.isComplete = true }
-            inbox.entries.append(Entry(request: request, item: item, done: done))
+            inbox.isComplete = isLast
+            inbox.entries.append(Entry(owner: owner, item: item, done: done))
             defer { inbox.isDraining = true }
             return (true, !inbox.isDraining)
         }
@@ -62,7 +51,7 @@ final class StreamPipe: Sendable {
 
     private func drain() {
         while case let entries = takeAll(), !entries.isEmpty {
-            for entry in entries { consumer(entry.request, entry.item, entry.done) }
+            for entry in entries { consumer(entry.owner, entry.item, entry.done) }
         }
     }
 

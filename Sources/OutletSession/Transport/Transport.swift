@@ -18,6 +18,17 @@ public protocol Transport: AnyObject, Sendable {
     /// Thread: any. Never blocks.
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask
 
+    /// Begins to open a WebSocket and returns at once; the default refuses with a named error.
+    ///
+    /// - Parameters:
+    ///   - job: The handshake to send.
+    ///   - handler: As for ``start(_:handler:)``.
+    ///
+    /// - Returns: The connection. The handler may be called before this returns.
+    ///
+    /// Thread: any. Never blocks.
+    func connect(_ job: WebSocketJob, handler: any WebSocketHandler) -> any WebSocketConnection
+
     /// Cancels all transfers and frees what the transport holds; it starts no more.
     ///
     /// Thread: any, once or often. Does not wait.

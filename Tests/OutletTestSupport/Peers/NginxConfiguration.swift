@@ -66,6 +66,9 @@ struct NginxConfiguration {
             "location = /basic { auth_basic Outlet; auth_basic_user_file \(directory)/passwords;",
             "    try_files /small.txt =500; }",
             "location = /upload { proxy_pass \(plain)/info; proxy_set_header X-Method $request_method; }",
+            "location ~ ^/socket/(?<port>[0-9]+)/ { proxy_pass http://127.0.0.1:$port;",
+            "    proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade;",
+            "    proxy_set_header Connection upgrade; }",
             "location /limited/ { alias \(directory)/files/; limit_rate 64k; }",
             "location /compressed/ { gzip on; gzip_types text/plain; gzip_min_length 1; }",
         ]

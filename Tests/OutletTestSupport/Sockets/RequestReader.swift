@@ -34,6 +34,22 @@ struct RequestReader {
         return take(length)
     }
 
+    /// The next WebSocket frame; `nil` if the connection ends before.
+    mutating func frame() -> WebSocketFrame? {
+        guard let start = take(2) else { return nil }
+        var length = Int(start[1] & 0x7F)
+        if length >= 126 {
+            guard let bytes = take(length == 126 ? 2 : 8) else { return nil }
+            length = bytes.reduce(0) { $0 << 8 | Int($1) }
+        }
+        let isMasked = start[1] & 0x80 != 0
+        guard let mask = take(isMasked ? 4 : 0), var payload = take(length) else { return nil }
+        if isMasked { for index in payload.indices { payload[index] ^= mask[index % 4] } }
+        return WebSocketFrame(
+            opcode: .init(rawValue: start[0] & 0x0F), payload: payload,
+            isFinal: start[0] & 0x80 != 0, isMasked: isMasked)
+    }
+
     /// Says that nothing more comes, and reads to the client's end: closing before would be a reset.
     mutating func finish() {
         socket.finishSending()
@@ -79,7 +95,7 @@ struct RequestReader {
             guard fill() else { return nil }
         }
         defer { buffer.removeFirst(count) }
-        return Array(buffer.prefix(count))
+        return buffer.prefix(count).map { $0 }
     }
 
     private mutating func fill() -> Bool {

@@ -12,10 +12,20 @@ public enum Step: Sendable {
     case trickle([UInt8], size: Int, interval: Duration)
     /// Does nothing until the test opens the gate.
     case wait(Gate)
+    /// Opens a gate.
+    case open(Gate)
     /// Does nothing until the client closes the connection; what it sends is read and dropped.
     case stall
     /// Closes the connection with a reset (RST).
     case reset
+    /// Reads a WebSocket handshake and accepts it: with more lines in the answer's head, which take
+    /// the place of those of the same name, with frames glued behind it, and no more than `limit`
+    /// bytes of all that.
+    case upgrade([String] = [], glued: [WebSocketFrame] = [], limit: Int = .max)
+    /// Reads one WebSocket frame of the client's and records it.
+    case frame
+    /// Sends messages back and answers pings and the close frame, until the client is gone.
+    case echo
     /// Starts the script again on the same connection.
     case again
 

@@ -20,6 +20,8 @@ public final class ScriptedServer: Sendable {
     public let connections = Recorder<Int>()
     /// Each request, once it has been read in full.
     public let requests = Recorder<Request>()
+    /// Each WebSocket frame that was read.
+    public let frames = Recorder<WebSocketFrame>()
     /// The number of each connection, when its script is over.
     public let endings = Recorder<Int>()
 
@@ -82,6 +84,7 @@ public final class ScriptedServer: Sendable {
         let gate: Gate
         let connections: Recorder<Int>
         let requests: Recorder<Request>
+        let frames: Recorder<WebSocketFrame>
         let endings: Recorder<Int>
         let bytes: Recorder<(connection: Int, bytes: [UInt8])>
 
@@ -89,6 +92,7 @@ public final class ScriptedServer: Sendable {
             gate = server.stopGate
             connections = server.connections
             requests = server.requests
+            frames = server.frames
             endings = server.endings
             bytes = server.bytes
         }
@@ -113,7 +117,8 @@ public final class ScriptedServer: Sendable {
 
         private func play(_ steps: [Step], on socket: StreamSocket, connection: Int) {
             defer { endings.record(connection) }
-            var reader = RequestReader(socket: socket) { bytes.record((connection, $0)) }
+            // Copied, because what was read lies in far more memory than it fills.
+            var reader = RequestReader(socket: socket) { bytes.record((connection, $0.map { $0 })) }
             var index = 0
             while index < steps.count {
                 let step = steps[index]
@@ -150,11 +155,29 @@ public final class ScriptedServer: Sendable {
                 }
             case .wait(let other):
                 return socket.wait(for: other)
+            case .open(let other):
+                other.open()
             case .stall:
                 reader.drop()
                 return false
             case .reset:
                 socket.resetWhenClosed()
+                return false
+            case .upgrade(let lines, let glued, let limit):
+                guard let head = reader.head() else { return false }
+                requests.record(Request(connection: connection, head: head, body: []))
+                let answer = WebSocketFrame.acceptance(of: head, lines).utf8
+                return socket.send((answer + glued.flatMap(\.bytes)).prefix(limit))
+            case .frame:
+                guard let frame = reader.frame() else { return false }
+                frames.record(frame)
+            case .echo:
+                while let frame = reader.frame() {
+                    frames.record(frame)
+                    guard let answer = frame.echo else { continue }
+                    guard socket.send(answer.bytes) else { return false }
+                    if frame.opcode == .close { return true }
+                }
                 return false
             case .again:
                 break

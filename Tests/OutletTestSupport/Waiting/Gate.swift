@@ -16,6 +16,12 @@ public final class Gate: Sendable {
         self.writer = Mutex(writer)
     }
 
+    /// Whether it is open, or will be within a time; blocks for that time at most.
+    public func isOpen(within duration: Duration) -> Bool {
+        var entry = pollfd(fd: reader.number, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, Int32(duration.seconds * 1000)) > 0
+    }
+
     /// Opens the gate for good.
     public func open() {
         writer.withLock { $0 = nil }

@@ -1,0 +1,28 @@
+import FoundationEssentials
+import OutletSession
+
+extension CurlTransfer: WebSocketConnection {
+    func send(
+        _ message: WebSocketMessage,
+        completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
+    ) {
+        post(WebSocketOrder(.send(message), of: self, completion: completion))
+    }
+
+    func sendPing(completion: @escaping @Sendable (Result<Void, TransferError>) -> Void) {
+        post(WebSocketOrder(.ping, of: self, completion: completion))
+    }
+
+    func close(code: WebSocketCloseCode, reason: Data?) {
+        post(WebSocketOrder(.close(code, reason: reason), of: self))
+    }
+
+    private func post(_ order: WebSocketOrder) {
+        guard running?.post(.order(order)) == true else {
+            return order.answer(.failure(.webSocketClosed))
+        }
+    }
+
+    /// Who is told of messages.
+    var webSocketHandler: (any WebSocketHandler)? { handler as? any WebSocketHandler }
+}

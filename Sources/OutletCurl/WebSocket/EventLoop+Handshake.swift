@@ -1,0 +1,92 @@
+import CCurl
+import OutletHTTP
+import OutletSession
+
+/// The opening handshake of a WebSocket on a connection that libcurl has made.
+extension EventLoop {
+    /// libcurl has made the connection: the handshake goes out.
+    func shakeHands(_ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle) {
+        link.descriptor = ccurl_get_socket(easy.raw)
+        guard link.descriptor >= 0, let handshake = link.handshake else {
+            return complete(
+                transfer,
+                TransferError(
+                    code: .networkConnectionLost, stage: .connecting,
+                    reason: "the connection was lost as soon as it was made"))
+        }
+        link.stage = .handshaking
+        link.headAt = now
+        link.put(handshake.head)
+        if settings.logsWire {
+            handshake.head.withUnsafeBytes {
+                WireLog.write(CURLINFO_HEADER_OUT, $0, of: transfer.identifier)
+            }
+        }
+        transfer.lastProgress = now
+        advance(transfer, link)
+    }
+
+    /// Takes bytes of the answer's head.
+    ///
+    /// - Returns: What lies behind the head.
+    func takeHead(
+        _ bytes: UnsafeRawBufferPointer, _ transfer: CurlTransfer, _ link: WebSocketLink
+    ) throws(TransferError) -> UnsafeRawBufferPointer {
+        guard let easy = transfer.easy else { return bytes }
+        if link.firstByteAt == 0 { link.firstByteAt = now }
+        var rest = bytes
+        while link.stage == .handshaking, transfer.phase == .active, !rest.isEmpty {
+            let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.count
+            link.line.append(contentsOf: rest[..<end])
+            rest = UnsafeRawBufferPointer(rebasing: rest[end...])
+            guard link.line.count <= HeadCollector.limit else {
+                _ = transfer.refuseHead()
+                throw transfer.failure ?? .webSocketClosed
+            }
+            guard link.line.last == UInt8(ascii: "\n") else { continue }
+            link.headBytesReceived += Int64(link.line.count)
+            if settings.logsWire {
+                link.line.withUnsafeBytes {
+                    WireLog.write(CURLINFO_HEADER_IN, $0, of: transfer.identifier)
+                }
+            }
+            let isTaken = link.line.withUnsafeMutableBytes { line in
+                ccurl_collect_header(
+                    line.baseAddress?.assumingMemoryBound(to: CChar.self), 1, line.count,
+                    easy.head.lines) == line.count
+            }
+            link.line.removeAll(keepingCapacity: true)
+            guard isTaken else { throw transfer.failure ?? .cancelled }
+        }
+        return rest
+    }
+
+    /// The final head of the answer is there.
+    ///
+    /// - Returns: Whether the transfer goes on; if not, its `failure` says why, or the head is all.
+    func greet(_ transfer: CurlTransfer, _ link: WebSocketLink, _ head: HTTPResponse) -> Bool {
+        guard head.statusCode == 101 else {
+            guard transfer.accept(head, self) else { return false }
+            complete(transfer, nil as TransferError?)
+            return true
+        }
+        do throws(TransferError) {
+            try link.handshake?.check(head)
+            guard let frames = WebSocketFrames(maximumMessageSize: link.job.maximumMessageSize)
+            else {
+                throw TransferError(
+                    code: .unknown, host: transfer.address?.host, reason: "no memory left")
+            }
+            link.frames = frames
+        } catch {
+            transfer.response = head
+            transfer.failure = error
+            return false
+        }
+        link.stage = .open
+        guard transfer.accept(head, self) else { return false }
+        // An open WebSocket may stay for days: others need not wait for its place.
+        if let origin = transfer.giveUpPlace() { leave(origin) }
+        return true
+    }
+}

@@ -1,0 +1,270 @@
+import CCurl
+import Glibc
+import OutletHTTP
+import OutletSession
+
+/// A WebSocket's connection: libcurl makes it (`CURLOPT_CONNECT_ONLY`), then it is watched here.
+///
+/// The handle stays in the multi handle, which closes the connection when the handle is taken out.
+extension EventLoop {
+    /// How long a peer may take to close the connection after this end has, µs.
+    private static let closePatience: Int64 = 5_000_000
+    /// How long a peer that broke a rule may take to close the connection, µs: this end would lose
+    /// its own last words by closing while bytes come in.
+    private static let refusalPatience: Int64 = 1_000_000
+    /// So many reads in a row, then other transfers have their turn.
+    private static let readsInARow = 32
+    /// One TLS record.
+    private static let readSize = 16 << 10
+
+    // MARK: Orders
+
+    /// Carries out what was asked of a WebSocket, or lets it wait until it is open.
+    func take(_ order: WebSocketOrder) {
+        let transfer = order.transfer
+        guard let link = transfer.link, transfer.phase != .finished else {
+            return order.answer(.failure(.webSocketClosed))
+        }
+        switch order.kind {
+        case .goOn: break
+        case .close(let code, let reason):
+            guard link.frames != nil else { return end(transfer, .cancelled) }
+            guard link.ownClose == nil, link.peerClose == nil, link.stage == .open else { return }
+            link.ownClose = (code, reason)
+            // The peer's close frame is still to be read, whoever waits for whom.
+            transfer.isPaused = false
+            link.isSuspended = false
+            link.take(order)
+        case .send, .ping:
+            guard link.ownClose == nil, link.stage != .refusing else {
+                return order.answer(.failure(.webSocketClosed))
+            }
+            link.take(order)
+        }
+        if link.isConnected, transfer.phase == .active { advance(transfer, link) }
+    }
+
+    // MARK: Going on
+
+    /// Does all that can be done without waiting.
+    func advance(_ transfer: CurlTransfer, _ link: WebSocketLink) {
+        guard let easy = transfer.easy else { return }
+        write(transfer, link, easy)
+        do throws(TransferError) {
+            try read(transfer, link, easy)
+            guard transfer.phase == .active else { return }
+            write(transfer, link, easy)
+            if let error = link.writeError, !transfer.isPaused { throw error }
+        } catch {
+            // Whoever wants the connection closed does not mind how.
+            let isWanted = link.peerClose != nil || link.ownClose != nil
+            return isWanted ? conclude(transfer, link) : complete(transfer, error)
+        }
+        if link.peerClose != nil, !link.hasOutput || link.writeError != nil {
+            return conclude(transfer, link)
+        }
+        ccurl_poller_watch(
+            poller, link.descriptor, mayRead(transfer, link), link.maySend, socketIsReady,
+            Unmanaged.passUnretained(transfer).toOpaque())
+        watchSocket(transfer, link)
+    }
+
+    private func mayRead(_ transfer: CurlTransfer, _ link: WebSocketLink) -> Bool {
+        !transfer.isPaused && link.peerClose == nil && (!link.isFlooded || link.stage == .refusing)
+    }
+
+    /// Both ends have said goodbye.
+    private func conclude(_ transfer: CurlTransfer, _ link: WebSocketLink) {
+        if let close = link.peerClose ?? link.ownClose, let handler = transfer.webSocketHandler {
+            handler.webSocket(
+                transfer, didCloseWith: close.code, reason: close.reason, turn: turn)
+        }
+        complete(transfer, nil as TransferError?)
+    }
+
+    // MARK: Out
+
+    private func write(_ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle) {
+        guard !link.isSuspended, link.writeError == nil else { return }
+        while link.hasOutput || link.refill() {
+            var count = 0
+            let code = link.withOutput {
+                curl_easy_send(easy.raw, $0.baseAddress, $0.count, &count)
+            }
+            switch code {
+            case CURLE_OK:
+                link.didSend(count)
+                transfer.lastProgress = now
+            case CURLE_AGAIN: return
+            default:
+                link.writeError = TransferError(
+                    code: .networkConnectionLost, stage: .sending, host: transfer.address?.host,
+                    reason: "the connection broke while sending: "
+                        + String(cString: curl_easy_strerror(code)),
+                    underlyingCode: Int32(bitPattern: code.rawValue))
+                return
+            }
+        }
+    }
+
+    // MARK: In
+
+    private func read(
+        _ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle
+    ) throws(TransferError) {
+        deliver(transfer, link)
+        var reads = 0
+        while transfer.phase == .active, mayRead(transfer, link) {
+            guard reads < Self.readsInARow else {
+                // Bytes may lie in TLS, where epoll does not see them.
+                post(.order(WebSocketOrder(.goOn, of: transfer)))
+                return
+            }
+            reads += 1
+            guard try readOnce(transfer, link, easy) else { return }
+            deliver(transfer, link)
+        }
+    }
+
+    /// - Returns: Whether there may be more.
+    private func readOnce(
+        _ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle
+    ) throws(TransferError) -> Bool {
+        let result = withUnsafeTemporaryAllocation(byteCount: Self.readSize, alignment: 1) {
+            buffer -> Result<Bool, TransferError> in
+            var count = 0
+            let code = curl_easy_recv(easy.raw, buffer.baseAddress, buffer.count, &count)
+            if code == CURLE_AGAIN { return .success(false) }
+            guard code == CURLE_OK, count > 0 else {
+                return .failure(end(of: transfer, link, code))
+            }
+            transfer.lastProgress = now
+            link.bytesReceived += Int64(count)
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer.prefix(count))
+            return Result { () throws(TransferError) in
+                try take(bytes, transfer, link)
+                return true
+            }
+        }
+        return try result.get()
+    }
+
+    /// The peer's bytes have come to an end, in order or not.
+    private func end(
+        of transfer: CurlTransfer, _ link: WebSocketLink, _ code: CURLcode
+    ) -> TransferError {
+        if link.stage == .refusing { return refusal(transfer, link) }
+        let reason =
+            code != CURLE_OK
+            ? "the connection broke: \(String(cString: curl_easy_strerror(code)))"
+            : link.stage == .open
+                ? "the server closed the connection without a close frame"
+                : "the server closed the connection inside the WebSocket handshake"
+        return TransferError(
+            code: .networkConnectionLost, stage: TransferError.Stage(transfer),
+            host: transfer.address?.host, reason: reason,
+            underlyingCode: code == CURLE_OK ? nil : Int32(bitPattern: code.rawValue))
+    }
+
+    private func take(
+        _ bytes: UnsafeRawBufferPointer, _ transfer: CurlTransfer, _ link: WebSocketLink
+    ) throws(TransferError) {
+        switch link.stage {
+        case .connecting, .refusing: break
+        case .handshaking:
+            let rest = try takeHead(bytes, transfer, link)
+            if link.stage == .open, !rest.isEmpty { try take(rest, transfer, link) }
+        case .open:
+            guard let frames = link.frames else { return }
+            for event in frames.receive(bytes) { link.received.append(event) }
+            guard frames.fault != nil else { return }
+            link.stage = .refusing
+            link.closeDeadline = now + Self.refusalPatience
+        }
+    }
+
+    /// Hands over what has come, until the handler wants no more.
+    private func deliver(_ transfer: CurlTransfer, _ link: WebSocketLink) {
+        while transfer.phase == .active, !transfer.isPaused,
+            let event = link.received.popFirst()
+        {
+            switch event {
+            case .pong(let payload): link.didReceivePong(payload)
+            case .close(let code, let reason): link.peerClose = (code, reason)
+            case .message(let message):
+                guard link.ownClose == nil, let handler = transfer.webSocketHandler else { break }
+                let decision = handler.webSocket(transfer, didReceive: message, turn: turn)
+                switch decision {
+                case .proceed, .deliver: break
+                case .pause: pause(transfer, CURLPAUSE_RECV)
+                case .cancel: end(transfer, .cancelled)
+                }
+            }
+        }
+    }
+
+    // MARK: Time limits
+
+    private func watchSocket(_ transfer: CurlTransfer, _ link: WebSocketLink) {
+        var due = resourceLimit.map { transfer.arrived + $0 }
+        let waits = link.stage == .handshaking && !link.isSuspended || link.maySend
+        if waits, let patience = transfer.patience {
+            due = min(due ?? .max, transfer.lastProgress + patience)
+        }
+        if link.ownClose != nil, link.closeDeadline == nil, !link.maySend {
+            link.closeDeadline = now + min(Self.closePatience, transfer.patience ?? .max)
+        }
+        // What came before the end is still the handler's.
+        if let deadline = link.closeDeadline, link.received.isEmpty || link.ownClose != nil {
+            due = min(due ?? .max, deadline)
+        }
+        if let due { deadlines.set(transfer, to: due) } else { deadlines.remove(transfer) }
+    }
+
+    /// A time limit of a connected WebSocket may be over.
+    func expire(_ transfer: CurlTransfer, _ link: WebSocketLink) {
+        if let deadline = link.closeDeadline, deadline <= now {
+            if link.ownClose != nil { return conclude(transfer, link) }
+            if link.received.isEmpty { return complete(transfer, refusal(transfer, link)) }
+        }
+        watchSocket(transfer, link)
+        guard transfer.deadlineIndex >= 0, transfer.deadline <= now else { return }
+        let stage = TransferError.Stage(transfer)
+        let activity =
+            link.stage == .open
+            ? link.hasOutput ? "sending a message" : "connected" : stage.activity
+        end(
+            transfer,
+            TransferError(code: .timedOut, reason: "timed out while \(activity)"))
+    }
+
+    /// Which rule the peer broke.
+    private func refusal(_ transfer: CurlTransfer, _ link: WebSocketLink) -> TransferError {
+        let fault = link.frames?.fault ?? .protocolError
+        let limit = link.job.maximumMessageSize
+        return switch fault {
+        case .messageTooBig:
+            TransferError(
+                code: .dataLengthExceedsMaximum, stage: .receiving, host: transfer.address?.host,
+                reason: "the server sent a message above the limit of \(limit) bytes",
+                advice: "raise maximumMessageSize")
+        case .invalidFramePayloadData:
+            TransferError(
+                code: .badServerResponse, stage: .receiving, host: transfer.address?.host,
+                reason: "the server sent a text that is not UTF-8")
+        default:
+            TransferError(
+                code: .badServerResponse, stage: .receiving, host: transfer.address?.host,
+                reason: "the server broke the WebSocket protocol")
+        }
+    }
+}
+
+/// A watched socket is ready, or broken, which reading finds out.
+private func socketIsReady(_ client: UnsafeMutableRawPointer) {
+    let transfer = Unmanaged<CurlTransfer>.fromOpaque(client).takeUnretainedValue()
+    guard let loop = transfer.running, let link = transfer.link, transfer.phase == .active else {
+        return
+    }
+    loop.advance(transfer, link)
+}

@@ -1,0 +1,302 @@
+import CWslay
+import FoundationEssentials
+import OutletSession
+
+/// The client's end of a WebSocket's frames (RFC 6455 §5), by wslay.
+///
+/// Bytes in, messages out, and the other way round; no socket, no clock.
+///
+/// Thread: its loop's.
+final class WebSocketFrames {
+    /// What the peer has sent.
+    enum Event: Equatable {
+        case message(WebSocketMessage)
+        case pong([UInt8])
+        case close(WebSocketCloseCode, reason: Data?)
+    }
+
+    /// How many bytes are made at a time: enough to fill two TLS records.
+    private static let outputSize = 32 << 10
+
+    /// `nil` once there is nothing more to be read or said.
+    private var context: wslay_event_context_ptr?
+    private let maximumMessageSize: Int
+    private var events: [Event] = []
+    /// What wslay may read now.
+    private var input = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var output: [UInt8] = []
+    /// wslay has stopped inside a frame because ``output`` is full.
+    private var isInsideFrame = false
+    /// The message that is being received.
+    private var message = ByteBuffer()
+    /// Whether the frame that is being received is a control frame.
+    private var isControlFrame = false
+    private var isTooBig = false
+    private var isFaulty = false
+
+    /// `nil` when memory is short.
+    init?(maximumMessageSize: Int) {
+        self.maximumMessageSize = maximumMessageSize
+        context = makeContext()
+        if context == nil { return nil }
+    }
+
+    deinit {
+        if let context { wslay_event_context_free(context) }
+    }
+
+    private func makeContext() -> wslay_event_context_ptr? {
+        var callbacks = wslay_event_callbacks(
+            recv_callback: onReceive, send_callback: onSend, genmask_callback: onMask,
+            on_frame_recv_start_callback: onFrame, on_frame_recv_chunk_callback: onChunk,
+            on_frame_recv_end_callback: nil, on_msg_recv_callback: onMessage)
+        var made: wslay_event_context_ptr?
+        let client = Unmanaged.passUnretained(self).toOpaque()
+        guard wslay_event_context_client_init(&made, &callbacks, client) == 0 else { return nil }
+        // Messages are put together here: wslay would allocate for each fragment, empty ones too,
+        // would not say which rule was broken, and takes the limit for control frames as well.
+        wslay_event_config_set_no_buffering(made, 1)
+        wslay_event_config_set_max_recv_msg_length(made, UInt64(Int64.max))
+        return made
+    }
+
+    // MARK: Bytes that came
+
+    /// Takes bytes of the peer.
+    ///
+    /// - Returns: What they bring; nothing after a close frame or a ``fault``.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> [Event] {
+        guard let context, !isFaulty, !isCloseReceived else { return [] }
+        input = bytes
+        let code = wslay_event_recv(context)
+        input = UnsafeRawBufferPointer(start: nil, count: 0)
+        if code != 0 {
+            replaceContext()
+        } else if wslay_event_get_read_enabled(context) == 0, !isCloseReceived {
+            isFaulty = true
+        }
+        defer { events = [] }
+        return events
+    }
+
+    /// Answers a frame that wslay cannot read at all: it would close without saying why.
+    private func replaceContext() {
+        isFaulty = true
+        if let context { wslay_event_context_free(context) }
+        context = isInsideFrame ? nil : makeContext()
+        close(.protocolError, reason: nil)
+    }
+
+    /// The rule that the peer broke, as the code to close with; `nil` while it keeps them.
+    ///
+    /// The close frame that says so is made by itself.
+    var fault: WebSocketCloseCode? {
+        guard isFaulty else { return nil }
+        if isTooBig { return .messageTooBig }
+        guard let context, wslay_event_get_close_sent(context) != 0 else { return .protocolError }
+        return WebSocketCloseCode(rawValue: Int(wslay_event_get_status_code_sent(context)))
+    }
+
+    /// The peer's close frame has come; the answer to it is made by itself.
+    var isCloseReceived: Bool {
+        context.map { wslay_event_get_close_received($0) != 0 } ?? false
+    }
+
+    // MARK: Bytes to send
+
+    /// Takes a message to be sent.
+    ///
+    /// - Returns: False behind a close frame, or when memory is short.
+    func send(_ message: WebSocketMessage) -> Bool {
+        switch message {
+        case .data(let data):
+            return data.withUnsafeBytes { queue(WSLAY_BINARY_FRAME, $0) }
+        case .string(var text):
+            return text.withUTF8 { queue(WSLAY_TEXT_FRAME, UnsafeRawBufferPointer($0)) }
+        }
+    }
+
+    /// Takes a ping to be sent; 125 bytes at most.
+    ///
+    /// - Returns: False behind a close frame, or when memory is short.
+    func ping(_ payload: [UInt8]) -> Bool {
+        payload.withUnsafeBytes { queue(WSLAY_PING, $0) }
+    }
+
+    private func queue(_ opcode: wslay_opcode, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let context else { return false }
+        var message = wslay_event_msg(
+            opcode: UInt8(opcode.rawValue),
+            msg: bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), msg_length: bytes.count)
+        return wslay_event_queue_msg(context, &message) == 0
+    }
+
+    /// Takes a close frame to be sent, behind which nothing else is.
+    ///
+    /// A code that must not be on the wire (RFC 6455 §7.4) is left out, and the reason with it; the
+    /// reason is cut off after 123 bytes, and made UTF-8 where it is not.
+    func close(_ code: WebSocketCloseCode, reason: Data?) {
+        guard let context else { return }
+        var text = String(decoding: reason ?? Data(), as: UTF8.self)
+        while text.utf8.count > 123 { text.unicodeScalars.removeLast() }
+        let number = code.isSendable ? UInt16(code.rawValue) : 0
+        text.withUTF8 { _ = wslay_event_queue_close(context, number, $0.baseAddress, $0.count) }
+    }
+
+    /// Whether there are bytes to be made of what was taken.
+    var wantsToSend: Bool { context.map { wslay_event_want_write($0) != 0 } ?? false }
+
+    /// How many frames wait to be made.
+    var backlog: Int { context.map { wslay_event_get_queued_msg_count($0) } ?? 0 }
+
+    /// The next bytes for the peer; none when all were made.
+    func makeBytes() -> [UInt8] {
+        guard let context, wantsToSend else { return [] }
+        output.reserveCapacity(Self.outputSize)
+        isInsideFrame = false
+        if wslay_event_send(context) != 0 {
+            // Only memory can be short; what has begun cannot be gone on with.
+            wslay_event_context_free(context)
+            self.context = nil
+        }
+        defer { output = [] }
+        return output
+    }
+
+    // MARK: Callbacks
+
+    fileprivate func takeInput(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let piece = UnsafeRawBufferPointer(rebasing: input.prefix(buffer.count))
+        buffer.copyMemory(from: piece)
+        input = UnsafeRawBufferPointer(rebasing: input.dropFirst(piece.count))
+        return piece.count
+    }
+
+    fileprivate func putOutput(_ bytes: UnsafeRawBufferPointer) -> Int {
+        let room = Self.outputSize - output.count
+        isInsideFrame = bytes.count > room
+        output.append(contentsOf: bytes.prefix(room))
+        return min(bytes.count, room)
+    }
+
+    fileprivate func beginFrame(_ frame: wslay_event_on_frame_recv_start_arg) {
+        isControlFrame = frame.opcode & 0x8 != 0
+        guard !isControlFrame else { return }
+        guard frame.payload_length <= UInt64(max(0, maximumMessageSize - message.count)) else {
+            refuse()
+            return
+        }
+        // What a peer announces is believed up to here; beyond, the buffer grows as bytes come.
+        message.reserve(message.count + Int(min(frame.payload_length, 1 << 20)))
+    }
+
+    private func refuse() {
+        guard let context else { return }
+        isTooBig = true
+        isFaulty = true
+        wslay_event_shutdown_read(context)
+        close(.messageTooBig, reason: nil)
+    }
+
+    fileprivate func addChunk(_ bytes: UnsafeRawBufferPointer) {
+        guard !isControlFrame, !isTooBig, !bytes.isEmpty else { return }
+        if !message.append(bytes) { refuse() }
+    }
+
+    fileprivate func endMessage(_ arg: wslay_event_on_msg_recv_arg) {
+        guard !isFaulty else { return }
+        let payload = UnsafeRawBufferPointer(start: arg.msg, count: arg.msg_length)
+        switch UInt32(arg.opcode) {
+        case WSLAY_TEXT_FRAME.rawValue:
+            events.append(.message(.string(String(decoding: message.bytes, as: UTF8.self))))
+            message.trim()
+        case WSLAY_BINARY_FRAME.rawValue:
+            events.append(.message(.data(message.takeData())))
+        case WSLAY_PONG.rawValue: events.append(.pong(Array(payload)))
+        case WSLAY_CONNECTION_CLOSE.rawValue:
+            let code = arg.status_code == 0 ? .noStatusReceived : Int(arg.status_code).closeCode
+            let reason = payload.dropFirst(2)
+            events.append(.close(code, reason: reason.isEmpty ? nil : Data(reason)))
+        default: break
+        }
+    }
+}
+
+extension Int {
+    fileprivate var closeCode: WebSocketCloseCode { WebSocketCloseCode(rawValue: self) }
+}
+
+extension WebSocketCloseCode {
+    /// Whether the code may be on the wire (RFC 6455 §7.4).
+    var isSendable: Bool {
+        switch rawValue {
+        case 1000...1003, 1007...1014, 3000...4999: true
+        default: false
+        }
+    }
+}
+
+// MARK: wslay's callbacks
+
+private func frames(_ client: UnsafeMutableRawPointer?) -> WebSocketFrames? {
+    client.map { Unmanaged<WebSocketFrames>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func onReceive(
+    _ context: wslay_event_context_ptr?, _ buffer: UnsafeMutablePointer<UInt8>?, _ size: Int,
+    _ flags: Int32, _ client: UnsafeMutableRawPointer?
+) -> Int {
+    let count = frames(client)?.takeInput(into: .init(start: buffer, count: size)) ?? 0
+    if count > 0 { return count }
+    wslay_event_set_error(context, Int32(WSLAY_ERR_WOULDBLOCK.rawValue))
+    return -1
+}
+
+private func onSend(
+    _ context: wslay_event_context_ptr?, _ bytes: UnsafePointer<UInt8>?, _ size: Int,
+    _ flags: Int32, _ client: UnsafeMutableRawPointer?
+) -> Int {
+    let count = frames(client)?.putOutput(.init(start: bytes, count: size)) ?? 0
+    if count > 0 { return count }
+    wslay_event_set_error(context, Int32(WSLAY_ERR_WOULDBLOCK.rawValue))
+    return -1
+}
+
+/// Masks are unpredictable (RFC 6455 §10.3): from the system's random source.
+private func onMask(
+    _ context: wslay_event_context_ptr?, _ buffer: UnsafeMutablePointer<UInt8>?, _ size: Int,
+    _ client: UnsafeMutableRawPointer?
+) -> Int32 {
+    var random = SystemRandomNumberGenerator()
+    // One call of the system's for each mask, which has four bytes.
+    var bytes: UInt64 = random.next()
+    for index in 0..<min(size, 8) {
+        buffer?[index] = UInt8(truncatingIfNeeded: bytes)
+        bytes >>= 8
+    }
+    return size <= 8 ? 0 : -1
+}
+
+private func onFrame(
+    _ context: wslay_event_context_ptr?,
+    _ frame: UnsafePointer<wslay_event_on_frame_recv_start_arg>?,
+    _ client: UnsafeMutableRawPointer?
+) {
+    if let frame { frames(client)?.beginFrame(frame.pointee) }
+}
+
+private func onChunk(
+    _ context: wslay_event_context_ptr?,
+    _ chunk: UnsafePointer<wslay_event_on_frame_recv_chunk_arg>?,
+    _ client: UnsafeMutableRawPointer?
+) {
+    guard let chunk else { return }
+    frames(client)?.addChunk(.init(start: chunk.pointee.data, count: chunk.pointee.data_length))
+}
+
+private func onMessage(
+    _ context: wslay_event_context_ptr?, _ message: UnsafePointer<wslay_event_on_msg_recv_arg>?,
+    _ client: UnsafeMutableRawPointer?
+) {
+    if let message { frames(client)?.endMessage(message.pointee) }
+}

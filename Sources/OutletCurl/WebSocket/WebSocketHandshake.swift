@@ -1,0 +1,104 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTLS
+
+/// The client's side of the opening handshake (RFC 6455 §4.1), as a value.
+struct WebSocketHandshake {
+    /// The request as it goes on the wire.
+    let head: [UInt8]
+    private let key: String
+    private let offered: [String]
+    private let host: String
+
+    /// Fields that are the handshake's own, whatever the request says.
+    private static let ownFields: Set<String> = [
+        "connection", "upgrade", "sec-websocket-key", "sec-websocket-version",
+        "sec-websocket-extensions", "content-length", "transfer-encoding", "expect",
+    ]
+
+    /// - Parameters:
+    ///   - target: Path and query of the address.
+    ///   - host: For the field `Host`, unless the request has one.
+    ///   - credential: For the field `Authorization`, unless the request has one.
+    ///   - key: Sixteen random bytes in Base64.
+    init(
+        _ request: HTTPRequest, target: String, host: String, credential: Credential?,
+        key: String = randomKey()
+    ) throws(TransferError) {
+        guard request.method == .get, request.body.isNone else {
+            throw TransferError(
+                code: .badRequest, host: host,
+                reason: "a WebSocket handshake is a GET without a body, not \(request.method)")
+        }
+        do throws(HTTPRequestError) {
+            try request.checkSyntax()
+        } catch {
+            throw TransferError(code: .badRequest, host: host, reason: error.description)
+        }
+        var lines = ["GET \(target) HTTP/1.1"]
+        if request.headers["Host"] == nil { lines.append("Host: \(host)") }
+        lines += [
+            "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: \(key)",
+            "Sec-WebSocket-Version: 13",
+        ]
+        if let credential, request.headers["Authorization"] == nil {
+            let field = HTTPHeader.authorization(
+                username: credential.user, password: credential.password)
+            lines.append("\(field.name): \(field.value)")
+        }
+        for field in request.headers where !Self.ownFields.contains(field.name.lowercased()) {
+            lines.append("\(field.name): \(field.value)")
+        }
+        head = Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+        offered = request.headers.values(for: "Sec-WebSocket-Protocol").flatMap(Self.tokens)
+        self.key = key
+        self.host = host
+    }
+
+    /// Refuses a `101 Switching Protocols` that is not the answer to this handshake.
+    func check(_ response: HTTPResponse) throws(TransferError) {
+        let headers = response.headers
+        guard headers.value(for: "Upgrade")?.lowercased() == "websocket" else {
+            throw wrong("Upgrade", "is not websocket", headers)
+        }
+        guard
+            headers.values(for: "Connection").flatMap(Self.tokens)
+                .contains(where: { $0.lowercased() == "upgrade" })
+        else { throw wrong("Connection", "is not Upgrade", headers) }
+        guard headers.value(for: "Sec-WebSocket-Accept") == Self.accept(key) else {
+            throw wrong("Sec-WebSocket-Accept", "is not the answer to this key", headers)
+        }
+        guard headers.values(for: "Sec-WebSocket-Extensions").flatMap(Self.tokens).isEmpty else {
+            throw wrong("Sec-WebSocket-Extensions", "names what was not asked for", headers)
+        }
+        let chosen = headers.values(for: "Sec-WebSocket-Protocol").flatMap(Self.tokens)
+        guard chosen.count <= 1, chosen.allSatisfy(offered.contains) else {
+            throw wrong("Sec-WebSocket-Protocol", "names what was not asked for", headers)
+        }
+    }
+
+    private func wrong(_ name: String, _ what: String, _ headers: HTTPHeaders) -> TransferError {
+        let fact = headers.value(for: name).map { ": \($0.prefix(80))" } ?? ": it is missing"
+        return TransferError(
+            code: .badServerResponse, stage: .receiving, host: host,
+            reason: "the answer to the WebSocket handshake: \(name) \(what)\(fact)")
+    }
+
+    /// What a server makes of a key (RFC 6455 §4.2.2).
+    static func accept(_ key: String) -> String {
+        sha1(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").base64EncodedString()
+    }
+
+    private static func randomKey() -> String {
+        Data((0..<16).map { _ in UInt8.random(in: 0 ... .max) }).base64EncodedString()
+    }
+
+    /// The elements of a comma-separated field value (RFC 9110 §5.6.1).
+    private static func tokens(_ value: String) -> [String] {
+        value.split(separator: ",").map { item in
+            let start = item.drop { $0 == " " || $0 == "\t" }
+            return String(start.prefix { $0 != " " && $0 != "\t" })
+        }.filter { !$0.isEmpty }
+    }
+}

@@ -1,0 +1,106 @@
+public import FoundationEssentials
+
+extension WebSocketRequest: WebSocketHandler {
+    /// Takes a message for all handlers.
+    public func webSocket(
+        _ connection: any WebSocketConnection, didReceive message: WebSocketMessage,
+        turn: TransportTurn
+    ) -> TransferDecision {
+        let (attempt, isWanted) = mutable.withLock { mutable in
+            (mutable.machine.attempt, mutable.machine.state != .cancelled)
+        }
+        guard isWanted else { return .proceed }
+        let size = message.size
+        let pipes = socket.withLock { socket -> [Pipe] in
+            socket.attempt = attempt
+            socket.pending += size * socket.pipes.count
+            return socket.pipes
+        }
+        for pipe in pipes {
+            pipe.offer(.message(message), of: self) {
+                self.consumed(size, of: connection, attempt: attempt)
+            }
+        }
+        let limit = core.configuration.streamBufferSize
+        let isFull = mutable.withLock { mutable in
+            guard socket.withLock({ $0.pending > limit }) else { return false }
+            mutable.holds.insert(.backPressure)
+            return true
+        }
+        return isFull ? .pause : .proceed
+    }
+
+    /// A handler is done with so many bytes: reading goes on once few are left.
+    private func consumed(_ size: Int, of connection: any WebSocketConnection, attempt: Int) {
+        let limit = core.configuration.streamBufferSize / 4
+        let goesOn = mutable.withLock { mutable in
+            socket.withLock { socket in
+                guard socket.attempt == attempt else { return false }
+                socket.pending -= size
+                return socket.pending <= limit && mutable.holds.contains(.backPressure)
+            }
+        }
+        if goesOn { release(.backPressure, of: connection, attempt: attempt) }
+    }
+
+    /// Takes the news that both ends have closed the connection.
+    public func webSocket(
+        _ connection: any WebSocketConnection, didCloseWith code: WebSocketCloseCode,
+        reason: Data?, turn: TransportTurn
+    ) {
+        let isCancelled = isCancelled
+        let pipes = socket.withLock { socket -> [Pipe] in
+            defer { socket.isConnected = false }
+            let isWanted = socket.isConnected && (!isCancelled || socket.isClosing)
+            return isWanted ? socket.pipes : []
+        }
+        for pipe in pipes { pipe.offer(.disconnected(code, reason: reason), of: self) {} }
+    }
+
+    // MARK: Handlers
+
+    /// Adds a handler's way; starts the request.
+    ///
+    /// One that comes while the connection is open is told of that first.
+    func add(_ pipe: Pipe) {
+        var isGreeted = false
+        while true {
+            let greeting = socket.withLock { socket -> Item? in
+                guard !isGreeted, socket.isConnected else {
+                    socket.pipes.append(pipe)
+                    return nil
+                }
+                return .connected(protocol: socket.chosenProtocol)
+            }
+            guard let greeting else { break }
+            pipe.offer(greeting, of: self) {}
+            isGreeted = true
+        }
+        append(
+            ResponseHandler(destination: .anywhere, isQuick: true) { request in
+                ResponseHandler.Serialized(failure: nil) { _ in
+                    guard let request = request as? WebSocketRequest else { return }
+                    pipe.offer(.completion, of: request, isLast: true) {}
+                }
+            })
+    }
+
+    /// What handlers are told at the end.
+    var completion: Completion {
+        mutable.withLock { mutable in
+            Completion(
+                request: mutable.requests.last, response: mutable.response,
+                metrics: mutable.metrics.last, error: mutable.error)
+        }
+    }
+}
+
+extension WebSocketMessage {
+    /// What it costs to keep, about, in bytes.
+    fileprivate var size: Int {
+        switch self {
+        case .data(let data): 64 + data.count
+        case .string(let text): 64 + text.utf8.count
+        }
+    }
+}

@@ -1,0 +1,220 @@
+import Dispatch
+import FoundationEssentials
+public import OutletHTTP
+
+/// A request that opens a WebSocket (RFC 6455), and hands over what comes on it.
+///
+/// The handshake goes the way of every request: made, adapted, sent, redirected, validated, retried.
+/// Handlers that cannot keep up make the peer wait: once ``SessionConfiguration/streamBufferSize``
+/// bytes lie before them, no more is read.
+public final class WebSocketRequest: Request, @unchecked Sendable {
+    // because what it adds to `Request` is either constant or behind a lock.
+
+    /// Judges the answer to the handshake; answering a failure refuses it.
+    public typealias Validation =
+        @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse) -> ValidationResult
+
+    /// What goes to a handler.
+    enum Item: Sendable {
+        case connected(protocol: String?)
+        case message(WebSocketMessage)
+        case disconnected(WebSocketCloseCode, reason: Data?)
+        /// The last.
+        case completion
+    }
+
+    /// A handler's way.
+    typealias Pipe = StreamPipe<WebSocketRequest, Item>
+
+    /// What changes besides what changes in every request.
+    struct SocketState: Sendable {
+        var pipes: [Pipe] = []
+        var validators: [Validation] = []
+        /// The validators have seen the answer of this attempt.
+        var isValidated = false
+        var connection: (any WebSocketConnection)?
+        /// Messages and pings for a connection that is not there yet, in order.
+        var waiting: [Order] = []
+        /// Somebody is giving ``waiting`` to the connection.
+        var isFlushing = false
+        /// The connection is open, and handlers were told.
+        var isConnected = false
+        /// The subprotocol that the server chose.
+        var chosenProtocol: String?
+        /// The connection is to be closed in order: that is no failure.
+        var isClosing = false
+        /// Nothing is sent any more.
+        var isOver = false
+        var pingToken: Deadlines.Token?
+        /// Bytes that lie before handlers, counted once for each.
+        var pending = 0
+        /// The attempt that the pending bytes belong to.
+        var attempt = 0
+    }
+
+    /// The settings.
+    public let configuration: Configuration
+    let socket = Lock(SocketState())
+
+    init(
+        core: SessionCore, convertible: any URLRequestConvertible, configuration: Configuration,
+        interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
+    ) {
+        self.configuration = configuration
+        super.init(
+            core: core, convertible: convertible, interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+        watchesHeads = true
+    }
+
+    // MARK: Steps
+
+    override func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
+        var wire = try super.prepare(request)
+        wire.url = wire.url.map(Self.httpAddress)
+        if let name = configuration.protocol { wire.headers.update(.websocketProtocol(name)) }
+        return wire
+    }
+
+    /// The address that the handshake goes to (RFC 6455 §3).
+    private static func httpAddress(_ url: URL) -> URL {
+        let schemes = ["ws": "http", "wss": "https"]
+        guard let scheme = url.scheme.flatMap({ schemes[$0.lowercased()] }),
+            var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
+        else { return url }
+        components.scheme = scheme
+        return components.url ?? url
+    }
+
+    override func begin(_ job: TransferJob) -> any TransferTask {
+        var socketJob = WebSocketJob(
+            request: job.request, maximumMessageSize: configuration.maximumMessageSize)
+        socketJob.credential = job.credential
+        let connection = core.transport.connect(socketJob, handler: self)
+        socket.withLock { $0.connection = connection }
+        flush()
+        return connection
+    }
+
+    override func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
+        let decision = super.accept(head, from: task)
+        guard head.statusCode == 101 else { return decision }
+        let attempt = mutable.withLock { $0.machine.attempt }
+        guard socket.withLock({ !$0.validators.isEmpty }) else {
+            didConnect(head, attempt: attempt)
+            return decision
+        }
+        mutable.withLock { _ = $0.holds.insert(.judgement) }
+        core.serializationQueue.async {
+            self.validate(head)
+            if self.error == nil {
+                self.didConnect(head, attempt: attempt)
+                self.release(.judgement, of: task, attempt: attempt)
+            } else {
+                task.cancel()
+            }
+        }
+        return .pause
+    }
+
+    private func didConnect(_ head: HTTPResponse, attempt: Int) {
+        let isWanted = mutable.withLock { mutable in
+            mutable.machine.isCurrent(attempt, in: .transferring)
+                && mutable.machine.state != .cancelled
+        }
+        guard isWanted else { return }
+        let chosen = head.headers.value(for: "Sec-WebSocket-Protocol")
+        let pipes = socket.withLock { socket in
+            socket.isConnected = true
+            socket.chosenProtocol = chosen
+            return socket.pipes
+        }
+        for pipe in pipes { pipe.offer(.connected(protocol: chosen), of: self) {} }
+        pingLater()
+    }
+
+    override func take(_ result: TransferResult, _ mutable: inout Mutable) {
+        super.take(result, &mutable)
+        let isClosing = socket.withLock { socket in
+            socket.isConnected = false
+            return socket.isClosing
+        }
+        if isClosing, mutable.error?.isCancellation == true { mutable.error = nil }
+    }
+
+    override func reset(_ mutable: inout Mutable) {
+        super.reset(&mutable)
+        socket.withLock { socket in
+            socket.connection = nil
+            socket.isValidated = false
+            socket.isConnected = false
+            socket.pending = 0
+            socket.attempt = -1
+        }
+    }
+
+    override func cleanUp() {
+        let (waiting, token) = socket.withLock { socket in
+            defer {
+                socket.waiting = []
+                socket.pingToken = nil
+            }
+            socket.isOver = true
+            socket.isConnected = false
+            return (socket.waiting, socket.pingToken)
+        }
+        if let token { core.deadlines.remove(token) }
+        for order in waiting { order.answer(.failure(.webSocketIsOver)) }
+    }
+
+    // MARK: Validation
+
+    /// Judges the answer to the handshake with a closure, after those added before; the first
+    /// failure wins, and the connection is closed without a message having been handed over.
+    ///
+    /// Thread: the session's ``Session/serializationQueue``, or where the request is being finished.
+    @discardableResult
+    public func validate(_ validation: @escaping Validation) -> Self {
+        socket.withLock { $0.validators.append(validation) }
+        return self
+    }
+
+    override func validatesQuickly(_ mutable: Mutable) -> Bool {
+        socket.withLock { $0.validators.isEmpty }
+    }
+
+    override func runValidators() {
+        let response = mutable.withLock { $0.response }
+        if let response { validate(response) }
+        guard error == nil, response?.statusCode != 101, !isCancelled else { return }
+        let refusal = TransferError(
+            code: response == nil ? .unsupportedURL : .badServerResponse, stage: .receiving,
+            host: response?.url?.host(),
+            reason: response.map {
+                "the server answered \($0.statusCode) to the WebSocket handshake, not 101"
+            } ?? "a WebSocket is opened at ws:// and wss:// addresses")
+        mutable.withLock { $0.error = .sessionTaskFailed(error: refusal) }
+    }
+
+    private func validate(_ response: HTTPResponse) {
+        let validators = socket.withLock { socket in
+            defer { socket.isValidated = true }
+            return socket.isValidated ? [] : socket.validators
+        }
+        let request = mutable.withLock { $0.requests.last }
+        for validator in validators where error == nil {
+            refuse(validator(request, response))
+        }
+    }
+}
+
+extension SessionError {
+    /// Whether somebody wanted the end.
+    fileprivate var isCancellation: Bool {
+        switch self {
+        case .explicitlyCancelled: true
+        case .sessionTaskFailed(let error): (error as? TransferError)?.code == .cancelled
+        default: false
+        }
+    }
+}

@@ -1,0 +1,259 @@
+import Dispatch
+public import FoundationEssentials
+import OutletHTTP
+public import OutletSession
+import Synchronization
+
+/// What a stubbed WebSocket does, step by step.
+///
+/// One whose script has run out answers pings, drops messages, and closes when the client does.
+public enum StubSocketStep: Sendable {
+    /// Sends a message to the client.
+    case send(WebSocketMessage)
+    /// Waits for a message of the client's.
+    case receive
+    /// Sends each message of the client's back, until it closes the connection.
+    case echo
+    /// Closes the connection, as a server may.
+    case close(WebSocketCloseCode, reason: Data? = nil)
+    /// The connection fails.
+    case failure(TransferError)
+}
+
+extension StubAnswer {
+    /// Accepts a WebSocket handshake, and does then what the script says.
+    ///
+    /// - Parameters:
+    ///   - protocol: The subprotocol chosen.
+    ///   - script: What happens on the connection.
+    public static func webSocket(
+        protocol: String? = nil, _ script: [StubSocketStep]
+    ) -> StubAnswer {
+        var headers: HTTPHeaders = ["Upgrade": "websocket", "Connection": "Upgrade"]
+        if let name = `protocol` { headers.add(.websocketProtocol(name)) }
+        var answer = StubAnswer(statusCode: 101, headers: headers)
+        answer.script = script
+        return answer
+    }
+}
+
+/// One stubbed WebSocket, played on the transport's queue.
+final class StubSocket: WebSocketConnection {
+    typealias Completion = @Sendable (Result<Void, TransferError>) -> Void
+
+    let identifier = StubTask.nextIdentifier()
+    private let queue: DispatchQueue
+    private let job: WebSocketJob
+
+    private enum Stage { case opening, open, over }
+
+    private struct State {
+        /// Dropped at the end: nothing is told twice.
+        var handler: (any WebSocketHandler)?
+        var stage = Stage.opening
+        var script: ArraySlice<StubSocketStep> = []
+        /// Messages of the client's that the script has not taken.
+        var received: [WebSocketMessage] = []
+        /// What was asked for before the connection was open, or while it is suspended.
+        var waiting: [@Sendable () -> Void] = []
+        var ends: [Completion] = []
+        var isSuspended = false
+        var response: HTTPResponse?
+        var onFinish: (@Sendable () -> Void)?
+    }
+    private let state: Mutex<State>
+
+    init(queue: DispatchQueue, handler: any WebSocketHandler, job: WebSocketJob) {
+        self.queue = queue
+        self.job = job
+        state = Mutex(State(handler: handler))
+    }
+
+    // MARK: The client's side
+
+    func cancel() { queue.async { self.finish(.cancelled) } }
+
+    func suspend() { queue.async { self.state.withLock { $0.isSuspended = true } } }
+
+    func resume() {
+        queue.async {
+            self.state.withLock { $0.isSuspended = false }
+            self.goOn()
+        }
+    }
+
+    func send(_ message: WebSocketMessage, completion: @escaping Completion) {
+        order(completion) { [self] in
+            state.withLock { $0.received.append(message) }
+            completion(.success(()))
+        }
+    }
+
+    func sendPing(completion: @escaping Completion) {
+        order(completion) { completion(.success(())) }
+    }
+
+    func close(code: WebSocketCloseCode, reason: Data?) {
+        queue.async { [self] in
+            guard state.withLock({ $0.stage }) == .open else { return finish(.cancelled) }
+            state.withLock { $0.isSuspended = false }
+            goOn()
+            shut(code, reason)
+        }
+    }
+
+    /// Does something now, once the connection is open, or never.
+    private func order(_ completion: @escaping Completion, _ body: @escaping @Sendable () -> Void) {
+        queue.async { [self] in
+            let isOver = state.withLock { state in
+                guard state.stage != .over else { return true }
+                // Asked in order, done in order; what was not done is answered at the end.
+                state.ends.append(completion)
+                state.waiting.append(body)
+                return false
+            }
+            if isOver { return completion(.failure(Self.closed)) }
+            goOn()
+        }
+    }
+
+    private static let closed = TransferError(
+        code: .networkConnectionLost, stage: .sending, reason: "the WebSocket is closed")
+
+    // MARK: The server's side
+
+    func fail(_ error: TransferError) { queue.async { self.finish(error) } }
+
+    /// Begins an answer; on the queue.
+    func play(_ answer: StubAnswer, onFinish: @escaping @Sendable () -> Void) {
+        state.withLock { $0.onFinish = onFinish }
+        guard let delay = answer.delay else { return }
+        guard delay > 0 else { return open(answer) }
+        queue.asyncAfter(deadline: .now() + delay) { self.open(answer) }
+    }
+
+    private func open(_ answer: StubAnswer) {
+        guard let code = answer.statusCode else { return finish(answer.error) }
+        let head = HTTPResponse(
+            url: job.request.url, statusCode: code, headers: answer.headers)
+        state.withLock { $0.response = head }
+        tell { follow($0.transfer(self, didReceive: head, turn: $1)) }
+        guard code == 101 else { return finish(answer.error) }
+        state.withLock { state in
+            guard state.stage == .opening else { return }
+            state.stage = .open
+            state.script = answer.script[...]
+        }
+        goOn()
+    }
+
+    /// Does the client's orders and the script's steps, as far as they go.
+    private func goOn() {
+        while true {
+            if let order = nextOrder() {
+                order()
+            } else if let step = nextStep() {
+                perform(step)
+            } else {
+                return
+            }
+        }
+    }
+
+    private func nextOrder() -> (@Sendable () -> Void)? {
+        state.withLock { state in
+            guard state.stage == .open, !state.isSuspended, !state.waiting.isEmpty else {
+                return nil
+            }
+            state.ends.removeFirst()
+            return state.waiting.removeFirst()
+        }
+    }
+
+    private func nextStep() -> StubSocketStep? {
+        state.withLock { state in
+            guard state.stage == .open, !state.isSuspended, let step = state.script.first else {
+                return nil
+            }
+            switch step {
+            case .receive:
+                guard !state.received.isEmpty else { return nil }
+                state.received.removeFirst()
+            case .echo:
+                guard !state.received.isEmpty else { return nil }
+                return .send(state.received.removeFirst())
+            case .send, .close, .failure: break
+            }
+            state.script.removeFirst()
+            return step
+        }
+    }
+
+    private func perform(_ step: StubSocketStep) {
+        switch step {
+        case .receive, .echo: break
+        case .send(let message): deliver(message)
+        case .close(let code, let reason): shut(code, reason)
+        case .failure(let error): finish(error)
+        }
+    }
+
+    private func deliver(_ message: WebSocketMessage) {
+        guard message.count <= job.maximumMessageSize else {
+            return finish(
+                TransferError(
+                    code: .dataLengthExceedsMaximum, stage: .receiving,
+                    reason: "the server sent a message above the limit of "
+                        + "\(job.maximumMessageSize) bytes"))
+        }
+        tell { follow($0.webSocket(self, didReceive: message, turn: $1)) }
+    }
+
+    private func follow(_ decision: TransferDecision) {
+        switch decision {
+        case .proceed, .deliver: break
+        case .pause: state.withLock { $0.isSuspended = true }
+        case .cancel: finish(.cancelled)
+        }
+    }
+
+    private func shut(_ code: WebSocketCloseCode, _ reason: Data?) {
+        tell { $0.webSocket(self, didCloseWith: code, reason: reason, turn: $1) }
+        finish(nil)
+    }
+
+    private func tell(_ body: (any WebSocketHandler, TransportTurn) -> Void) {
+        guard let handler = state.withLock({ $0.handler }) else { return }
+        let turn = TransportTurn()
+        body(handler, turn)
+        turn.end()
+    }
+
+    /// Tells the end, the first time only; on the queue.
+    private func finish(_ error: TransferError?) {
+        let ended = state.withLock { state -> State? in
+            guard state.stage != .over else { return nil }
+            defer {
+                state = State()
+                state.stage = .over
+            }
+            return state
+        }
+        guard let ended, let handler = ended.handler else { return }
+        for completion in ended.ends { completion(.failure(error ?? Self.closed)) }
+        ended.onFinish?()
+        let turn = TransportTurn()
+        handler.transferDidFinish(
+            self, result: TransferResult(response: ended.response, error: error), turn: turn)
+        turn.end()
+    }
+}
+
+extension WebSocketMessage {
+    fileprivate var count: Int {
+        switch self {
+        case .data(let data): data.count
+        case .string(let text): text.utf8.count
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import Testing
+
+@testable import OutletCurl
+
+@Suite struct `A WebSocket's frames` {
+    private func frames(_ maximumMessageSize: Int = 1 << 20) throws -> WebSocketFrames {
+        try #require(WebSocketFrames(maximumMessageSize: maximumMessageSize))
+    }
+
+    /// All bytes that are to be sent now.
+    private func bytes(_ frames: WebSocketFrames) -> [UInt8] {
+        var all: [UInt8] = []
+        while case let piece = frames.makeBytes(), !piece.isEmpty { all += piece }
+        return all
+    }
+
+    private func receive(_ frames: WebSocketFrames, _ bytes: [UInt8]) -> [WebSocketFrames.Event] {
+        bytes.withUnsafeBytes { frames.receive($0) }
+    }
+
+    @Test func `control frames pass below any limit of messages`() throws {
+        let frames = try frames(1)
+        let ping = WebSocketFrame(opcode: .ping, payload: Array(repeating: 1, count: 125))
+        #expect(
+            receive(frames, ping.bytes + WebSocketFrame.text("a").bytes) == [.message(.string("a"))]
+        )
+        #expect(
+            receive(frames, WebSocketFrame.close(1000, "why").bytes)
+                == [.close(.normalClosure, reason: Data("why".utf8))])
+        #expect(frames.fault == nil)
+        #expect(frames.isCloseReceived)
+    }
+
+    @Test func `a message of exactly the limit passes, one byte more does not`() throws {
+        let frames = try frames(70_000)
+        let fitting = WebSocketFrame(opcode: .binary, payload: Array(repeating: 1, count: 70_000))
+        #expect(receive(frames, fitting.bytes) == [.message(.data(Data(fitting.payload)))])
+        let large = WebSocketFrame(opcode: .binary, payload: Array(repeating: 1, count: 70_001))
+        // The head and a byte say it: nothing is kept for what will not be taken.
+        #expect(receive(frames, Array(large.bytes.prefix(11))) == [])
+        #expect(frames.fault == .messageTooBig)
+    }
+
+    @Test func `empty fragments without end cost nothing`() throws {
+        let frames = try frames()
+        let begin = WebSocketFrame(opcode: .text, isFinal: false).bytes
+        let middle = WebSocketFrame(opcode: .continuation, isFinal: false).bytes
+        #expect(receive(frames, begin) == [])
+        for _ in 0..<10_000 { #expect(receive(frames, middle).isEmpty) }
+        let end = WebSocketFrame(opcode: .continuation, payload: Array("x".utf8)).bytes
+        #expect(receive(frames, end) == [.message(.string("x"))])
+    }
+
+    @Test func `a broken rule inside a message of our own still ends with a close frame`() throws {
+        let frames = try frames(1)
+        #expect(frames.send(.data(Data(count: 100_000))))
+        let first = frames.makeBytes()
+        #expect(receive(frames, WebSocketFrame.text("ab").bytes).isEmpty)
+        #expect(frames.fault == .messageTooBig)
+        let rest = bytes(frames)
+        // Message: 10 bytes of head, 4 of mask; close: 2, 4 and the code.
+        #expect(first.count + rest.count == 100_014 + 8)
+        #expect(rest.suffix(8).first == 0x88)
+    }
+
+    @Test func `a message that the peer's close frame overtakes counts as not sent`() throws {
+        let frames = try frames()
+        #expect(receive(frames, WebSocketFrame.text("a").bytes).count == 1)
+        #expect(frames.send(.string("late")))
+        #expect(receive(frames, WebSocketFrame.close(1000).bytes).count == 1)
+        #expect(bytes(frames).count == 8)
+        #expect(!frames.wantsToSend)
+        #expect(frames.backlog == 1)
+    }
+
+    @Test func `nothing goes out behind a close frame`() throws {
+        let frames = try frames()
+        frames.close(.goingAway, reason: Data("later".utf8))
+        #expect(!frames.send(.string("x")))
+        #expect(!frames.ping([1]))
+        #expect(bytes(frames).count == 2 + 4 + 2 + 5)
+        #expect(!frames.wantsToSend)
+    }
+
+    @Test(arguments: [0, 999, 1004, 1005, 1006, 1015, 2000, 5000])
+    func `codes that must not be on the wire are left out`(code: Int) throws {
+        let frames = try frames()
+        frames.close(WebSocketCloseCode(rawValue: code), reason: Data("x".utf8))
+        #expect(bytes(frames).count == 2 + 4)
+    }
+
+    @Test func `a long reason is cut off between characters`() throws {
+        let frames = try frames()
+        frames.close(.normalClosure, reason: Data(String(repeating: "€", count: 50).utf8))
+        #expect(bytes(frames).count == 2 + 4 + 2 + 123)
+        let odd = try self.frames()
+        odd.close(.normalClosure, reason: Data(("a" + String(repeating: "€", count: 50)).utf8))
+        #expect(bytes(odd).count == 2 + 4 + 2 + 121)
+    }
+
+    @Test func `masks differ from frame to frame`() throws {
+        let frames = try frames()
+        var masks: Set<[UInt8]> = []
+        for _ in 0..<50 {
+            #expect(frames.ping([]))
+            masks.insert(Array(bytes(frames)[2..<6]))
+        }
+        #expect(masks.count == 50)
+    }
+
+    @Test func `a frame that cannot be read is answered with 1002`() throws {
+        let frames = try frames()
+        // A length that fits into fewer bytes (RFC 6455 §5.2).
+        #expect(receive(frames, [0x82, 126, 0, 1, 0]).isEmpty)
+        #expect(frames.fault == .protocolError)
+        let close = bytes(frames)
+        #expect(close.count == 8)
+        #expect(close[0] == 0x88)
+    }
+}
+
+@Suite struct `A WebSocket's handshake` {
+    private func handshake(
+        _ headers: HTTPHeaders = HTTPHeaders(), method: HTTPMethod = .get,
+        credential: Credential? = nil
+    ) throws(TransferError) -> WebSocketHandshake {
+        try WebSocketHandshake(
+            HTTPRequest(url: URL(string: "http://example.org/"), method: method, headers: headers),
+            target: "/", host: "example.org", credential: credential,
+            key: "dGhlIHNhbXBsZSBub25jZQ==")
+    }
+
+    @Test func `the answer to the RFC's key is the RFC's`() {
+        #expect(
+            WebSocketHandshake.accept("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+    }
+
+    @Test func `fields of the user's do not break it`() throws {
+        let head = String(
+            decoding: try handshake(
+                [
+                    "Host": "other.org", "Connection": "close", "Sec-WebSocket-Version": "8",
+                    "Content-Length": "5", "X-Own": "yes", "Authorization": "Bearer t",
+                ], credential: Credential(user: "u", password: "p")
+            ).head, as: UTF8.self)
+        #expect(
+            head == """
+                GET / HTTP/1.1\r
+                Upgrade: websocket\r
+                Connection: Upgrade\r
+                Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r
+                Sec-WebSocket-Version: 13\r
+                Host: other.org\r
+                X-Own: yes\r
+                Authorization: Bearer t\r
+                \r
+
+                """)
+    }
+
+    @Test func `what cannot be sent is a named error`() {
+        #expect(throws: TransferError.self) { try handshake(["X": "a\r\nY: b"]) }
+        #expect(throws: TransferError.self) { try handshake(method: .post) }
+    }
+
+    @Test func `the right answer is taken, in any case and list`() throws {
+        try handshake(["Sec-WebSocket-Protocol": "a, b"]).check(
+            HTTPResponse(
+                url: nil, statusCode: 101,
+                headers: [
+                    "upgrade": "WebSocket", "connection": "keep-alive, UPGRADE",
+                    "sec-websocket-accept": "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
+                    "sec-websocket-protocol": "b",
+                ]))
+    }
+}

@@ -1,0 +1,267 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+/// What a WebSocket's request does with what a transport tells it.
+@Suite(.timeLimit(.minutes(1))) final class WebSocketRequestTests: Sendable {
+    private let sessions = KeptSessions()
+
+    private func session(_ script: StubSocketStep...) -> Session {
+        sessions.make(StubTransport { _ in .webSocket(script) })
+    }
+
+    // MARK: Factories and settings
+
+    @Test func `the handshake has what the factory was given`() async throws {
+        let transport = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
+        let request = sessions.make(transport).webSocketRequest(
+            to: "wss://example.org/chat", configuration: .protocol("a, b"),
+            parameters: ["x": "1"], headers: ["X-Own": "yes"],
+            requestModifier: { $0.headers.add(name: "X-Modified", value: "too") })
+        _ = await request.events()
+        let sent = try #require(transport.requests.first)
+        #expect(sent.url?.absoluteString == "https://example.org/chat?x=1")
+        #expect(sent.method == .get)
+        #expect(sent.headers["Sec-WebSocket-Protocol"] == "a, b")
+        #expect(sent.headers["X-Own"] == "yes")
+        #expect(sent.headers["X-Modified"] == "too")
+        #expect(sent.headers["User-Agent"] != nil)
+        #expect(request.request?.url?.scheme == "wss")
+    }
+
+    @Test func `settings have their defaults`() {
+        let usual = WebSocketRequest.Configuration.default
+        #expect(usual.protocol == nil)
+        #expect(usual.maximumMessageSize == 1_048_576)
+        #expect(usual.pingInterval == nil)
+        #expect(WebSocketRequest.Configuration.maximumMessageSize(7).maximumMessageSize == 7)
+        #expect(WebSocketRequest.Configuration.pingInterval(3).pingInterval == 3)
+        #expect(WebSocketRequest.Configuration.protocol("p").protocol == "p")
+    }
+
+    @Test func `all factories heed shouldAutomaticallyResume`() throws {
+        let session = session(.close(.normalClosure))
+        let address = "ws://example.org"
+        let url = try #require(URL(string: address))
+        let requests = [
+            session.webSocketRequest(to: address, shouldAutomaticallyResume: false),
+            session.webSocketRequest(
+                to: address, parameters: ["a": "b"], shouldAutomaticallyResume: false),
+            session.webSocketRequest(
+                performing: HTTPRequest(url: url), shouldAutomaticallyResume: false),
+        ]
+        for request in requests {
+            request.streamMessages { _ in }
+            #expect(request.isInitialized)
+        }
+    }
+
+    @Test func `close codes keep their numbers`() {
+        #expect(WebSocketCloseCode.normalClosure.rawValue == 1000)
+        #expect(WebSocketCloseCode.tlsHandshakeFailure.rawValue == 1015)
+        #expect(WebSocketCloseCode(rawValue: 4321).rawValue == 4321)
+        #expect(WebSocketCloseCode(rawValue: 1001) == .goingAway)
+    }
+
+    @Test func `a transport without WebSockets is a named error`() async throws {
+        let request = sessions.make(PlainTransport()).webSocketRequest(to: "ws://example.org")
+        let sent = Events<Bool>()
+        request.send(.string("x")) { sent.append((try? $0.get()) != nil) }
+        let events = await request.events()
+        #expect(events.count == 1)
+        #expect(request.error?.failure?.code == .unsupportedURL)
+        #expect(request.error?.failure?.reason.contains("WebSocket") == true)
+        #expect(try await sent.wait(for: 1) == [false])
+    }
+
+    // MARK: Events
+
+    @Test func `events come in order on the queue asked for`() async throws {
+        let session = session(.send(.string("a")), .send(.data(Data([1]))), .close(.goingAway))
+        let queue = DispatchQueue(label: "wanted")
+        let key = DispatchSpecificKey<Bool>()
+        queue.setSpecific(key: key, value: true)
+        let names = Events<String>()
+        session.webSocketRequest(to: "ws://example.org").streamMessageEvents(on: queue) { event in
+            #expect(DispatchQueue.getSpecific(key: key) == true)
+            names.append(event.kind.name)
+        }
+        #expect(
+            try await names.wait(for: 5)
+                == ["connected", "a", "1 bytes", "disconnected 1001", "completed"])
+    }
+
+    @Test func `several handlers see the same`() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let transport = StubTransport { _ in
+            gate.wait()
+            return .webSocket([.send(.string("a")), .close(.normalClosure)])
+        }
+        let request = sessions.make(transport).webSocketRequest(to: "ws://example.org")
+        let first = Events<String>()
+        let second = Events<String>()
+        let messages = Events<WebSocketMessage>()
+        request.streamMessageEvents { first.append($0.kind.name) }
+        request.streamMessageEvents { second.append($0.kind.name) }
+        request.streamMessages { messages.append($0) }
+        gate.signal()
+        let wanted = ["connected", "a", "disconnected 1000", "completed"]
+        #expect(try await first.wait(for: 4) == wanted)
+        #expect(try await second.wait(for: 4) == wanted)
+        #expect(try await messages.wait(for: 1) == [.string("a")])
+    }
+
+    @Test func `a handler added to a finished request gets the completion only`() async {
+        let request = session(.close(.normalClosure)).webSocketRequest(to: "ws://example.org")
+        #expect(await request.events().count == 3)
+        let late = await request.events()
+        #expect(late == ["completed"])
+    }
+
+    @Test func `a handler added to an open socket is told that it is open`() async throws {
+        let request = session(.receive, .send(.string("a")), .close(.normalClosure))
+            .webSocketRequest(to: "ws://example.org", configuration: .protocol("p"))
+        let names = Events<String>()
+        request.streamMessageEvents { names.append($0.kind.name) }
+        try await names.wait(for: 1)
+        let late = Events<String>()
+        request.streamMessageEvents { late.append($0.kind.name) }
+        request.send(.string("go")) { _ in }
+        #expect(
+            try await late.wait(for: 4) == ["connected", "a", "disconnected 1000", "completed"])
+    }
+
+    @Test func `the protocol chosen is told`() async {
+        let transport = StubTransport { _ in .webSocket(protocol: "b", [.close(.normalClosure)]) }
+        let request = sessions.make(transport).webSocketRequest(
+            to: "ws://example.org", configuration: .protocol("a, b"))
+        #expect(await request.events().first == "connected b")
+    }
+
+    @Test func `the completion knows request, response and metrics`() async throws {
+        let request = session(.close(.normalClosure)).webSocketRequest(to: "ws://example.org/x")
+        var completion: WebSocketRequest.Completion?
+        for await event in request.webSocketTask().streamingMessageEvents() {
+            if case .completed(let last) = event.kind { completion = last }
+        }
+        let last = try #require(completion)
+        #expect(last.request?.url?.path() == "/x")
+        #expect(last.response?.statusCode == 101)
+        #expect(last.metrics != nil)
+        #expect(last.error == nil)
+    }
+
+    // MARK: Decoding
+
+    private struct Point: Codable, Sendable, Equatable {
+        let x: Int
+    }
+
+    @Test func `messages are decoded, and failures told`() async throws {
+        let script: [StubSocketStep] = [
+            .send(.string(#"{"x":1}"#)), .send(.string("no")), .send(.data(Data(#"{"x":2}"#.utf8))),
+            .close(.normalClosure),
+        ]
+        let request = sessions.make(StubTransport { _ in .webSocket(script) })
+            .webSocketRequest(to: "ws://example.org")
+        var points: [Point] = []
+        var failures = 0
+        for await event in request.webSocketTask().streamingDecodableEvents(Point.self) {
+            if let point = event.message { points.append(point) }
+            if case .serializerFailed(let error) = event.kind {
+                guard case .decoding? = error as? DecodableWebSocketMessageDecoder<Point>.Error
+                else { continue }
+                failures += 1
+            }
+        }
+        #expect(points == [Point(x: 1), Point(x: 2)])
+        #expect(failures == 1)
+        #expect(request.error == nil)
+    }
+
+    @Test func `the decoder given is used everywhere`() async throws {
+        struct Fixed: DataDecoder {
+            func decode<D: Decodable>(_ type: D.Type, from data: Data) throws -> D {
+                try JSONDecoder().decode(type, from: Data(#"{"x":9}"#.utf8))
+            }
+        }
+        let request = session(.receive, .send(.string("{}")), .close(.normalClosure))
+            .webSocketRequest(to: "ws://example.org")
+        let values = Events<Point>()
+        request.streamDecodable(Point.self, using: Fixed()) { values.append($0) }
+        request.streamDecodableEvents(Point.self, using: Fixed()) { event in
+            if let message = event.message { values.append(message) }
+        }
+        request.streamSerializer(DecodableWebSocketMessageDecoder<Point>(decoder: Fixed())) {
+            if let message = $0.message { values.append(message) }
+        }
+        request.send(.string("go")) { _ in }
+        #expect(try await values.wait(for: 3) == [Point(x: 9), Point(x: 9), Point(x: 9)])
+    }
+
+    @Test func `tasks get decoded values`() async throws {
+        let session = session(.send(.string(#"{"x":3}"#)), .close(.normalClosure))
+        let task = session.webSocketRequest(to: "ws://example.org").webSocketTask()
+        var values: [Point] = []
+        for await value in task.streamingDecodable(Point.self) { values.append(value) }
+        #expect(values == [Point(x: 3)])
+        let json = session.webSocketRequest(to: "ws://example.org")
+        let points = Events<Point>()
+        json.streamSerializer(.json(decoding: Point.self)) { event in
+            if let point = event.message { points.append(point) }
+        }
+        #expect(try await points.wait(for: 1) == [Point(x: 3)])
+    }
+}
+
+/// A transport that implements what it must, and no more.
+private final class PlainTransport: Transport {
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        StubTransport(answers: [.status(200)]).start(job, handler: handler)
+    }
+
+    func shutDown() {}
+}
+
+extension SessionError {
+    /// The transfer's failure, if it was one.
+    var failure: TransferError? {
+        guard case .sessionTaskFailed(let error) = self else { return nil }
+        return error as? TransferError
+    }
+}
+
+extension WebSocketRequest {
+    /// What happens to the end, in words.
+    func events() async -> [String] {
+        var names: [String] = []
+        for await event in webSocketTask().streamingMessageEvents() {
+            names.append(event.kind.name)
+        }
+        return names
+    }
+}
+
+extension WebSocketRequest.Event<WebSocketMessage, Never>.Kind {
+    var name: String {
+        switch self {
+        case .connected(let name): name.map { "connected \($0)" } ?? "connected"
+        case .receivedMessage(.string(let text)): text
+        case .receivedMessage(.data(let data)): "\(data.count) bytes"
+        case .disconnected(let code, let reason):
+            "disconnected \(code.rawValue)"
+                + (reason.map { " " + String(decoding: $0, as: UTF8.self) } ?? "")
+        case .completed(let completion):
+            switch completion.error {
+            case nil: "completed"
+            case .explicitlyCancelled: "completed explicitlyCancelled"
+            case .sessionTaskFailed(let error):
+                "completed \((error as? TransferError)?.code.rawValue ?? "\(error)")"
+            case .some(let error): "completed \(error)"
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+import Dispatch
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Synchronization
+import Testing
+
+/// What may happen to a WebSocket's connection, at any moment.
+@Suite(.timeLimit(.minutes(1))) final class WebSocketFaultTests: Sendable {
+    private let session = Session(
+        configuration: {
+            var configuration = SessionConfiguration()
+            configuration.proxy = .none
+            configuration.streamBufferSize = 64 << 10
+            return configuration
+        }())
+
+    /// Plays bytes up to a position, then closes, or resets, the connection.
+    private func server(
+        dropping position: Int, _ frames: [WebSocketFrame], isReset: Bool
+    ) throws -> ScriptedServer {
+        let steps: [Step] = [.upgrade(glued: frames, limit: position)] + (isReset ? [.reset] : [])
+        return try ScriptedServer.start { _ in steps }
+    }
+
+    @Test(arguments: [false, true])
+    func `a connection that ends at any byte is one error, told once`(isReset: Bool) async throws {
+        let frames: [WebSocketFrame] = [
+            WebSocketFrame(opcode: .ping, payload: [1]), .text("one"), .text("two"),
+        ]
+        let length = WebSocketFrame.acceptance(of: "").utf8.count + frames.flatMap(\.bytes).count
+        try await withThrowingTaskGroup { group in
+            for position in 0..<length {
+                group.addTask { [self] in
+                    let server = try server(dropping: position, frames, isReset: isReset)
+                    let request = session.webSocketRequest(to: server.webSocketURL)
+                    let names = try await request.names().joined(separator: " ")
+                    let possible = ["", "connected ", "connected one ", "connected one two "]
+                        .map { $0 + "completed networkConnectionLost" }
+                    #expect(possible.contains(names), "at byte \(position)")
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func `bytes that come one by one are put together`() async throws {
+        let text = String(repeating: "ab€", count: 100)
+        let frames = [
+            WebSocketFrame.text(text),
+            WebSocketFrame(opcode: .ping, payload: Array(text.utf8.prefix(125))),
+            .close(1000, "it is late"),
+        ]
+        let server = try ScriptedServer.start(
+            .upgrade(), .trickle(frames.flatMap(\.bytes), size: 1, interval: .microseconds(10)),
+            .echo)
+        let names = try await session.webSocketRequest(to: server.webSocketURL).names()
+        #expect(names == ["connected", text, "disconnected 1000 it is late", "completed"])
+    }
+
+    // MARK: Cancelling
+
+    /// Where a server stands still.
+    enum Standstill: CaseIterable {
+        case accepting, answering, insideHead, open, insideMessage, closing
+
+        var steps: [Step] {
+            switch self {
+            case .accepting: [.stall]
+            case .answering: [.requestHead, .stall]
+            case .insideHead: [.upgrade(limit: 40), .stall]
+            case .open, .closing: [.upgrade(), .stall]
+            case .insideMessage: [.upgrade(glued: [.text("half")], limit: 131), .stall]
+            }
+        }
+    }
+
+    @Test(arguments: Standstill.allCases)
+    func `cancelling ends it wherever it is`(standstill: Standstill) async throws {
+        let server = try ScriptedServer.start { _ in standstill.steps }
+        let request = session.webSocketRequest(to: server.webSocketURL)
+        let names = Recorder<String>()
+        let ended = Once<Void>()
+        let connected = Once<Void>()
+        let sent = Once<Bool>()
+        request.streamMessageEvents { event in
+            names.record(event.kind.name)
+            if case .connected = event.kind { connected.set(()) }
+            if case .completed = event.kind { ended.set(()) }
+        }
+        switch standstill {
+        case .accepting: try await server.connections.values(1)
+        case .answering, .insideHead: try await server.requests.values(1)
+        case .open, .insideMessage, .closing: try await connected.value()
+        }
+        if standstill == .closing {
+            request.close(sending: .normalClosure)
+            request.cancel()
+            try await ended.value(within: .seconds(20))
+            #expect(names.values == ["connected", "disconnected 1000", "completed"])
+            return
+        }
+        request.send(.string("never")) { sent.set((try? $0.get()) != nil) }
+        request.cancel()
+        try await ended.value()
+        #expect(ended.callCount == 1)
+        #expect(names.values.last == "completed explicitlyCancelled")
+        _ = try await sent.value()
+        #expect(sent.callCount == 1)
+        #expect(request.error?.isExplicitlyCancelledError == true)
+        // The connection is gone, too.
+        try await server.endings.values(1)
+    }
+
+    @Test func `cancelling at random ends everything once`() async throws {
+        let server = try ScriptedServer.start(.upgrade(), .send(.text("hello")), .echo)
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<100 {
+                group.addTask { [session] in
+                    let request = session.webSocketRequest(to: server.webSocketURL)
+                    let ended = Once<Void>()
+                    let answers = Recorder<Bool>()
+                    request.streamMessageEvents { event in
+                        if case .completed = event.kind { ended.set(()) }
+                    }
+                    for _ in 0..<3 {
+                        request.send(.data(Data(count: 1000))) {
+                            answers.record((try? $0.get()) != nil)
+                        }
+                        request.sendPing { _ in answers.record(true) }
+                    }
+                    try await Task.sleep(for: .microseconds(Int.random(in: 0..<3000)))
+                    if Bool.random() {
+                        request.cancel()
+                    } else {
+                        request.close(sending: .goingAway)
+                    }
+                    try await ended.value()
+                    try await answers.values(6)
+                    #expect(ended.callCount == 1)
+                    #expect(answers.count == 6)
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test func `a session that goes away ends its sockets`() async throws {
+        let server = try ScriptedServer.start(.upgrade(), .echo)
+        let ended = Once<SessionError?>()
+        do {
+            let session = Session()
+            let connected = Once<Void>()
+            session.webSocketRequest(to: server.webSocketURL).streamMessageEvents { event in
+                if case .connected = event.kind { connected.set(()) }
+                if case .completed(let completion) = event.kind { ended.set(completion.error) }
+            }
+            try await connected.value()
+            withExtendedLifetime(session) {}
+        }
+        let error = try await ended.value()
+        #expect(error?.isSessionDeinitializedError == true)
+        try await server.endings.values(1)
+    }
+
+    // MARK: Flow
+
+    @Test func `a handler that does not keep up makes the server wait`() async throws {
+        let message = WebSocketFrame(opcode: .binary, payload: Array(repeating: 7, count: 16 << 10))
+        let count = 2000
+        let all = Array(repeating: message.bytes, count: count).flatMap { $0 }
+        let flushed = try Gate()
+        let server = try ScriptedServer.start(
+            .upgrade(), .send(all), .open(flushed), .send(.close(1000)), .frame)
+        let request = session.webSocketRequest(to: server.webSocketURL)
+        let taken = Recorder<Int>()
+        let gate = DispatchSemaphore(value: 0)
+        let ended = Once<SessionError?>()
+        request.streamMessageEvents(on: DispatchQueue(label: "slow")) { event in
+            if case .receivedMessage(.data(let data)) = event.kind {
+                if taken.count == 0 { gate.wait() }
+                taken.record(data.count)
+            }
+            if case .completed(let completion) = event.kind { ended.set(completion.error) }
+        }
+        // Far more than all buffers of both ends hold: the server cannot be done.
+        #expect(!flushed.isOpen(within: .milliseconds(300)))
+        gate.signal()
+        #expect(try await ended.value() == nil)
+        #expect(taken.count == count)
+    }
+
+    @Test func `a suspended socket neither reads nor writes`() async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(
+            .upgrade(), .wait(gate), .send(.text("one")), .echo)
+        let request = session.webSocketRequest(to: server.webSocketURL)
+        let names = Recorder<String>()
+        request.streamMessageEvents { names.record($0.kind.name) }
+        try await names.values(1)
+        request.suspend()
+        let sent = Once<Bool>()
+        request.send(.string("two")) { sent.set((try? $0.get()) != nil) }
+        // The loop does one thing after the other: what it was asked for before another socket's
+        // whole life is done after it.
+        try await passAnotherLife()
+        gate.open()
+        try await passAnotherLife()
+        #expect(names.count == 1)
+        #expect(sent.callCount == 0)
+        request.resume()
+        #expect(try await sent.value())
+        #expect(try await names.values(3) == ["connected", "one", "two"])
+        request.cancel()
+    }
+
+    private func passAnotherLife() async throws {
+        let other = try ScriptedServer.start(.upgrade(), .send(.close(1000)), .frame)
+        _ = try await session.webSocketRequest(to: other.webSocketURL).names()
+    }
+
+    @Test func `both ends may send at once without end`() async throws {
+        let server = try ScriptedServer.start(.upgrade(), .echo)
+        let request = session.webSocketRequest(to: server.webSocketURL)
+        let received = Recorder<Int>()
+        let count = 200
+        let ended = Once<SessionError?>()
+        request.streamMessageEvents { event in
+            switch event.kind {
+            case .receivedMessage(.data(let data)):
+                received.record(data.count)
+                if received.count == count { event.close(sending: .normalClosure) }
+            case .completed(let completion): ended.set(completion.error)
+            default: break
+            }
+        }
+        for number in 0..<count { request.send(.data(Data(count: 100_000 + number))) { _ in } }
+        #expect(try await ended.value() == nil)
+        #expect(received.values == (0..<count).map { 100_000 + $0 })
+    }
+}
