@@ -15,6 +15,7 @@ extension Request: TransferHandler {
             let attempt = mutable.withLock { $0.machine.attempt }
             let hop = Hop(task: task, response: response, result: result, attempt: attempt)
             announce(task)
+            tellExchange(result, of: task)
             return proceed(to: next, after: hop)
         }
         if result.error == nil, let response = result.response, response.isRedirect,
@@ -51,6 +52,7 @@ extension Request: TransferHandler {
         if let channel { core.tell(channel, task) }
         calls?.perform(core)
         tellEnd(result, metrics: metrics, of: task)
+        tellExchange(result, of: task)
         guard let turn else {
             onFinishingQueue { self.evaluate(task, attempt: attempt, at: $0) }
             return

@@ -36,7 +36,8 @@ extension Transport {
 
 /// A transfer that a transport has begun.
 public protocol TransferTask: AnyObject, Sendable {
-    /// A number that no other transfer of this process has; later ones have greater ones.
+    /// A number that no other transfer of this process has, from ``TransferIdentifier/next()``;
+    /// later ones have greater ones.
     var identifier: UInt64 { get }
     /// What the transfer is doing, or was last told to do. Thread: any.
     var state: TransferState { get }
