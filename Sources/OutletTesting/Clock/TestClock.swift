@@ -30,7 +30,7 @@ public final class TestClock: Clock {
 
     private struct Alarm {
         let time: Instant
-        let action: @Sendable () -> Void
+        let action: @Sendable (Instant) -> Void
     }
 
     private struct State {
@@ -63,7 +63,7 @@ public final class TestClock: Clock {
     /// Returns when all of them were told, which is before they have done their work.
     public func advance(by duration: Duration) {
         let end = now.advanced(by: duration)
-        while let alarm = nextAlarm(until: end) { alarm.action() }
+        while let alarm = nextAlarm(until: end) { alarm.action(alarm.time) }
         state.withLock { $0.now = max($0.now, end) }
     }
 
@@ -104,26 +104,26 @@ public final class TestClock: Clock {
         let once = AnswerOnce()
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                add(id, at: deadline, isWanted: { !Task.isCancelled }) {
+                add(id, at: deadline, isWanted: { !Task.isCancelled }) { _ in
                     if once.claim() { continuation.resume() }
                 }
             }
         } onCancel: {
             let alarm = state.withLock { $0.alarms.removeValue(forKey: id) }
-            alarm?.action()
+            alarm?.action(deadline)
         }
         try Task.checkCancellation()
     }
 
-    /// Calls `action` when that much time has passed.
-    func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) {
+    /// Calls `action` when that much time has passed, with the time that it was meant for.
+    func schedule(after delay: Duration, _ action: @escaping @Sendable (Instant) -> Void) {
         let (id, time) = state.withLock { ($0.nextID(), $0.now.advanced(by: delay)) }
         add(id, at: time, isWanted: { true }, action)
     }
 
     private func add(
         _ id: UInt64, at time: Instant, isWanted: () -> Bool,
-        _ action: @escaping @Sendable () -> Void
+        _ action: @escaping @Sendable (Instant) -> Void
     ) {
         let (isDue, watchers) = state.withLock { state -> (Bool, [@Sendable () -> Void]) in
             guard time > state.now, isWanted() else { return (true, []) }
@@ -133,6 +133,6 @@ public final class TestClock: Clock {
             return (false, ready.values.map(\.action))
         }
         for watcher in watchers { watcher() }
-        if isDue { action() }
+        if isDue { action(time) }
     }
 }

@@ -13,6 +13,8 @@ final class StubTask: TransferTask, @unchecked Sendable {
     private let job: TransferJob
     private let begin: ContinuousClock.Instant = .now
     private let clockBegin: TestClock.Instant?
+    /// The last time on the clock that was waited for; the clock itself may be further.
+    private var clockTime: TestClock.Instant?
 
     /// Dropped at the end: nothing is told twice.
     private var handler: (any TransferHandler)?
@@ -92,12 +94,16 @@ final class StubTask: TransferTask, @unchecked Sendable {
 
     private func wait(for time: Duration) {
         isWaiting = true
-        let goOn: @Sendable () -> Void = { self.queue.async { self.goOn() } }
-        guard time > .zero else { return self.goOn() }
+        guard time > .zero else { return goOn() }
         if let clock {
-            clock.schedule(after: time, goOn)
+            clock.schedule(after: time) { time in
+                self.queue.async {
+                    self.clockTime = time
+                    self.goOn()
+                }
+            }
         } else {
-            queue.asyncAfter(deadline: .now() + time / .seconds(1), execute: goOn)
+            queue.asyncAfter(deadline: .now() + time / .seconds(1)) { self.goOn() }
         }
     }
 
@@ -183,8 +189,8 @@ final class StubTask: TransferTask, @unchecked Sendable {
 
     private var elapsed: Int64 {
         let time =
-            if let clock, let clockBegin {
-                clockBegin.duration(to: clock.now)
+            if let clockBegin {
+                clockBegin.duration(to: clockTime ?? clockBegin)
             } else {
                 begin.duration(to: .now)
             }
