@@ -97,7 +97,7 @@ public struct TransferJob: Sendable {
         self.delivery = delivery
         self.reportsProgress = false
         self.credential = nil
-        self.priority = .normal
+        self.priority = request.priority
     }
 }
 
@@ -112,21 +112,6 @@ public enum BodyDelivery: Sendable, Equatable {
     /// A `206 Partial Content` is written from `offset` on; any other answer is a whole and takes
     /// the file's place from its first byte.
     case file(path: String, offset: Int64)
-}
-
-/// Which of several waiting requests goes first.
-public enum TransferPriority: UInt8, Sendable, Comparable, CaseIterable {
-    /// After all others.
-    case low
-    /// The usual.
-    case normal
-    /// Before all others.
-    case high
-
-    /// Orders priorities from low to high.
-    public static func < (a: TransferPriority, b: TransferPriority) -> Bool {
-        a.rawValue < b.rawValue
-    }
 }
 
 /// A name and a password for HTTP authentication.
