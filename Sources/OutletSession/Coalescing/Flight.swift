@@ -168,7 +168,7 @@ final class Flight: TransferHandler {
             return (leader, state.isTransferring ? .nothing : .start(next))
         }
         perform(departure)
-        member?.request.conclude(task, TransferResult(error: .cancelled), turn: nil)
+        member?.request.depart(from: task)
     }
 
     /// A request is over, whatever it has come to; what a leader has come to holds for all.

@@ -98,6 +98,12 @@ extension Request {
         flight.leave(self, outcome, isCancelled: isCancelled)
     }
 
+    /// Ends the request as cancelled; the transfer is the others' from now on.
+    func depart(from task: any TransferTask) {
+        mutable.withLock { $0.sharesResult = true }
+        conclude(task, TransferResult(error: .cancelled), turn: nil)
+    }
+
     /// Takes what the leader has come to as this request's own; its validators judge it, its
     /// retriers are not asked again.
     func share(_ outcome: Flight.Outcome, of task: any TransferTask) {

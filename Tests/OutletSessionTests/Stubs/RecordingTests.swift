@@ -206,6 +206,39 @@ import Testing
         #expect(try await value == "x")
     }
 
+    @Test func `archives of other programs are replayed, without what is theirs to leave out`()
+        async throws
+    {
+        try directory.write(
+            #"""
+            {"log": {"version": "1.2", "creator": {"name": "browser", "version": "1"}, "pages": [],
+              "entries": [{"startedDateTime": "2026-01-01T00:00:00Z", "time": 1, "cache": {},
+                "_initiator": {"type": "other"}, "pageref": "p",
+                "request": {"method": "POST", "url": "http://api.test/a#b", "httpVersion": "h2",
+                  "headers": [], "queryString": [], "cookies": [], "headersSize": -1,
+                  "bodySize": 3, "postData": {"mimeType": "text/plain", "text": "abc",
+                  "params": [{"name": "f", "fileName": "x"}]}},
+                "response": {"status": 200, "statusText": "", "httpVersion": "h2", "cookies": [],
+                  "headers": [{"name": "x-a", "value": "1"}], "redirectURL": "",
+                  "content": {"mimeType": "text/plain", "text": "aGk=", "encoding": "base64"},
+                  "headersSize": -1, "bodySize": -1, "_transferSize": 9},
+                "timings": {"send": 0, "wait": 1, "receive": 0}}]}}
+            """#, to: "a.har")
+        let session = Session(transport: try ReplayTransport(from: file, redaction: .none))
+        let response = await session.request("http://api.test/a", method: .post)
+            .serializingString().response
+        #expect(response.value == "hi")
+        #expect(response.response?.headers["X-A"] == "1")
+        #expect(response.response?.httpVersion == "h2")
+    }
+
+    @Test func `a disk that is full is a named error`() {
+        #expect(throws: HARError.self) {
+            try RecordingTransport(
+                wrapping: StubTransport { _ in .silence }, to: URL(filePath: "/dev/full"))
+        }
+    }
+
     @Test func `a file that is none, or no archive, is a named error`() throws {
         #expect(throws: HARError.self) { try ReplayTransport(from: file) }
         try directory.write(#"{"log":{"version":"1.2"}}"#, to: "a.har")

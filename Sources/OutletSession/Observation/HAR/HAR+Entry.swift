@@ -120,7 +120,7 @@ extension HAR {
             self.encoding = encoding
         }
 
-        private enum CodingKeys: String, CodingKey {
+        enum CodingKeys: String, CodingKey {
             case mimeType, text, params, comment
             case encoding = "_encoding"
         }
@@ -207,6 +207,10 @@ extension HAR {
             self.size = size
             self.mimeType = mimeType
         }
+
+        enum CodingKeys: String, CodingKey {
+            case size, mimeType, text, encoding, comment
+        }
     }
 
     /// How long each stage took, in milliseconds; -1 for stages that did not occur.
@@ -238,6 +242,10 @@ extension HAR {
             self.wait = wait
             self.receive = receive
             self.ssl = ssl
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case blocked, dns, connect, send, wait, receive, ssl
         }
     }
 
