@@ -22,7 +22,9 @@ final class Flight: TransferHandler {
         var transfer: (any TransferTask)?
         /// Whether a transfer is under way, known here or not yet.
         var isTransferring = false
-        /// What was decided while the transfer was being begun.
+        /// Counts the transfers.
+        var generation = 0
+        /// Whether the transfer is being cancelled, or will be once it is known: it is nobody else's.
         var isCancelWanted = false
         var isSuspended = false
         var wantsProgress = false
@@ -49,25 +51,39 @@ final class Flight: TransferHandler {
 
     // MARK: Coming
 
+    /// What a request that has joined has to do.
+    enum Entry {
+        /// It came too late.
+        case tooLate
+        /// It leads: it has to begin the transfer.
+        case leads
+        /// It waits for the leader.
+        case waits
+    }
+
     /// Adds a request that waits for the leader; the first is the leader itself.
-    ///
-    /// - Returns: Whether it was not too late.
-    func join(_ member: Member) -> (isIn: Bool, leads: Bool) {
-        let (answer, running) = state.withLock { state in
-            guard !state.isOver else {
-                return ((isIn: false, leads: false), nil as (any TransferTask)?)
+    func join(_ member: Member) -> Entry {
+        let (entry, running, resumes) = state.withLock {
+            state -> (Entry, (any TransferTask)?, Bool) in
+            guard !state.isOver else { return (.tooLate, nil, false) }
+            guard let leader = state.leader else {
+                state.lead(member)
+                return (.leads, nil, false)
             }
-            guard state.leader != nil else {
-                state.leader = member
-                return ((isIn: true, leads: true), nil)
+            if member.job.reportsProgress { state.wantsProgress = true }
+            guard state.waitsForResume else {
+                state.followers.append(member)
+                return (.waits, state.transfer, false)
             }
-            state.followers.append(member)
-            guard member.job.reportsProgress else { return ((isIn: true, leads: false), nil) }
-            state.wantsProgress = true
-            return ((isIn: true, leads: false), state.transfer)
+            // All others are suspended.
+            state.followers.append(leader)
+            state.leader = member
+            state.isSuspended = false
+            return (.waits, state.transfer, true)
         }
-        running?.reportProgress()
-        return answer
+        if member.job.reportsProgress { running?.reportProgress() }
+        if resumes { settle() }
+        return entry
     }
 
     /// Begins the leader's next transfer.
@@ -77,7 +93,7 @@ final class Flight: TransferHandler {
         let member = Member(request: request, task: SharedTask(flight: self), job: job)
         let leads = state.withLock { state in
             guard !state.isOver, state.leader?.request === request else { return false }
-            state.leader = member
+            state.lead(member)
             return true
         }
         guard leads else { return nil }
@@ -88,20 +104,30 @@ final class Flight: TransferHandler {
     /// Begins a transfer for whoever leads.
     func start(_ job: TransferJob) {
         var job = job
-        state.withLock { state in
-            state.isTransferring = true
-            state.isCancelWanted = false
-            state.isSuspended = false
-            job.reportsProgress = job.reportsProgress || state.wantsProgress
-        }
+        let (generation, wantsProgress) = state.withLock { ($0.generation, $0.wantsProgress) }
+        if wantsProgress { job.reportsProgress = true }
         let transfer = transport.start(job, handler: self)
         let (cancels, suspends) = state.withLock { state in
-            // It may be over already.
-            if state.isTransferring { state.transfer = transfer }
+            // It may be over already, and another one have begun.
+            guard state.isTransferring, state.generation == generation else {
+                return (false, false)
+            }
+            state.transfer = transfer
             return (state.isCancelWanted, state.isSuspended)
         }
         if cancels { transfer.cancel() }
-        if suspends { transfer.suspend() }
+        if suspends { settle() }
+    }
+
+    /// Does to the transfer what was decided last, whoever comes in between.
+    private func settle() {
+        var done: Bool?
+        while true {
+            let (transfer, isSuspended) = state.withLock { ($0.transfer, $0.isSuspended) }
+            guard let transfer, done != isSuspended else { return }
+            if isSuspended { transfer.suspend() } else { transfer.resume() }
+            done = isSuspended
+        }
     }
 
     // MARK: What the transport tells
@@ -144,7 +170,7 @@ final class Flight: TransferHandler {
     // MARK: Going
 
     /// What a request's leaving asks for.
-    private enum Departure {
+    fileprivate enum Departure {
         case nothing
         /// The last one is gone.
         case cancel(any TransferTask)
@@ -164,8 +190,7 @@ final class Flight: TransferHandler {
                 state.isCancelWanted = true
                 return (nil, state.transfer.map(Departure.cancel) ?? .nothing)
             }
-            state.leader = next
-            return (leader, state.isTransferring ? .nothing : .start(next))
+            return (leader, state.hand(to: next))
         }
         perform(departure)
         member?.request.depart(from: task)
@@ -177,8 +202,7 @@ final class Flight: TransferHandler {
             state.followers.removeAll { $0.request === request }
             guard state.leader?.request === request else { return ([], .nothing, false) }
             if isCancelled, let next = state.takeNext() {
-                state.leader = next
-                return ([], state.isTransferring ? .nothing : .start(next), false)
+                return ([], state.hand(to: next), false)
             }
             state.leader = nil
             state.isOver = true
@@ -204,53 +228,49 @@ final class Flight: TransferHandler {
 
     /// A request waits; the transfer only if all do.
     func suspend(_ task: SharedTask) {
-        let transfer = state.withLock { state -> (any TransferTask)? in
+        let isLeader = state.withLock { state in
             if let index = state.followers.firstIndex(where: { $0.task === task }) {
                 state.followers[index].isSuspended = true
-                return nil
+                return false
             }
-            guard var leader = state.leader, leader.task === task else { return nil }
+            guard var leader = state.leader, leader.task === task else { return false }
             leader.isSuspended = true
             state.leader = leader
             // Between two transfers the leader's place cannot change hands.
-            if state.isTransferring,
+            if state.isTransferring, !state.isCancelWanted,
                 let index = state.followers.firstIndex(where: { !$0.isSuspended })
             {
                 state.leader = state.followers.remove(at: index)
                 state.followers.append(leader)
-                return nil
+                return false
             }
             state.isSuspended = true
-            return state.transfer
+            return true
         }
-        transfer?.suspend()
+        if isLeader { settle() }
     }
 
     /// A request goes on, and gets what has come meanwhile.
     func resume(_ task: SharedTask) {
-        let (transfer, member, outcome) = state.withLock {
-            state -> ((any TransferTask)?, Member?, Outcome?) in
+        let (member, outcome) = state.withLock { state -> (Member?, Outcome?) in
             if state.leader?.task === task {
                 state.leader?.isSuspended = false
                 state.isSuspended = false
-                return (state.transfer, nil, nil)
+                return (nil, nil)
             }
             guard let index = state.followers.firstIndex(where: { $0.task === task }) else {
-                return (nil, nil, nil)
+                return (nil, nil)
             }
             state.followers[index].isSuspended = false
-            if let outcome = state.outcome {
-                return (nil, state.followers.remove(at: index), outcome)
+            if let outcome = state.outcome { return (state.followers.remove(at: index), outcome) }
+            if state.waitsForResume, let leader = state.leader {
+                state.leader = state.followers.remove(at: index)
+                state.followers.append(leader)
+                state.isSuspended = false
             }
-            guard state.isTransferring, state.isSuspended, let leader = state.leader else {
-                return (nil, nil, nil)
-            }
-            state.leader = state.followers.remove(at: index)
-            state.followers.append(leader)
-            state.isSuspended = false
-            return (state.transfer, nil, nil)
+            return (nil, nil)
         }
-        transfer?.resume()
+        settle()
         if let member, let outcome { member.request.share(outcome, of: task) }
     }
 
@@ -265,6 +285,28 @@ final class Flight: TransferHandler {
 }
 
 extension Flight.State {
+    /// Makes a request the leader, which begins a transfer now.
+    fileprivate mutating func lead(_ member: Flight.Member) {
+        leader = member
+        generation += 1
+        isTransferring = true
+        isCancelWanted = false
+        isSuspended = member.isSuspended
+    }
+
+    /// Whether the transfer under way is one that all have suspended, for somebody to go on with.
+    fileprivate var waitsForResume: Bool { isTransferring && isSuspended && !isCancelWanted }
+
+    /// Makes a request the leader; of the transfer under way, if there is one.
+    fileprivate mutating func hand(to member: Flight.Member) -> Flight.Departure {
+        guard !isTransferring else {
+            leader = member
+            return .nothing
+        }
+        lead(member)
+        return .start(member)
+    }
+
     /// Takes the follower out that is to lead next; one that is not suspended, if there is one.
     fileprivate mutating func takeNext() -> Flight.Member? {
         let index = followers.firstIndex { !$0.isSuspended } ?? followers.indices.first

@@ -31,13 +31,13 @@ final class Flights: Sendable {
             let member = Flight.Member(
                 request: request, task: SharedTask(flight: flight), job: job)
             request.mutable.withLock { $0.flight = flight }
-            let (isIn, leads) = flight.join(member)
-            guard isIn else {
-                remove(flight, key)
-                continue
+            switch flight.join(member) {
+            case .tooLate: remove(flight, key)
+            case .waits: return member.task
+            case .leads:
+                flight.start(job)
+                return member.task
             }
-            if leads { flight.start(job) }
-            return member.task
         }
     }
 

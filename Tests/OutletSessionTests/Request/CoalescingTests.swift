@@ -219,6 +219,51 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
+    @Test func `a request that comes while all others are suspended makes the transfer go on`()
+        async throws
+    {
+        let transport = StubTransport { _ in held }
+        let session = session(transport)
+        let requests = send(session, 2)
+        await gate.arrival()
+        for request in requests { request.suspend() }
+        gate.open()
+        _ = send(session, 1)
+        #expect(try await seen.wait(for: 1)[0].data == Data("shared".utf8))
+        for request in requests { request.cancel() }
+        let responses = try await seen.wait(for: 3)
+        #expect(responses.count { $0.error?.isExplicitlyCancelledError == true } == 2)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `storms of joins, cancels and suspensions end each request once`() async throws {
+        let ends = Events<Int>()
+        let retrier = Retrier { request, _, _, done in
+            done(request.retryCount < 2 ? .retry : .doNotRetry)
+        }
+        let transport = StubTransport { job in
+            job.request.url?.query() == "lost"
+                ? StubAnswer.text("x").failing(with: lost, atByte: 0) : .text("x")
+        }
+        let session = session(transport, interceptor: Interceptor(retriers: [retrier]))
+        DispatchQueue.concurrentPerform(iterations: 2000) { number in
+            let request = session.request(address + (number % 3 == 0 ? "?lost" : ""))
+                .response { _ in ends.append(number) }
+            switch number % 11 {
+            case 0, 1: request.cancel()
+            case 2: request.suspend().cancel()
+            case 3, 4: request.suspend().resume()
+            default: break
+            }
+        }
+        let all = try await ends.wait(for: 2000)
+        #expect(all.count == 2000 && Set(all).count == 2000)
+        let active = await withCheckedContinuation { continuation in
+            session.withAllRequests { continuation.resume(returning: $0.count) }
+        }
+        #expect(active == 0)
+    }
+
     @Test func `a dropped session ends all of them, each once`() async throws {
         let transport = StubTransport { _ in .silence }
         var kept: Session? = session(transport)
