@@ -49,6 +49,9 @@ public final class RecordingTransport: Transport {
         return inner.start(recorder.job, handler: recorder)
     }
 
+    /// The other transport's.
+    public var taskExecutor: (any TaskExecutor)? { inner.taskExecutor }
+
     /// Cancels all transfers; their entries are still written.
     public func shutDown() { inner.shutDown() }
 
