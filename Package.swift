@@ -194,7 +194,7 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "OutletTests",
-            dependencies: umbrella + ["OutletTestServer", "OutletTestSupport"],
+            dependencies: umbrella + ["OutletTesting", "OutletTestServer", "OutletTestSupport"],
             swiftSettings: swift),
     ]
         + faultyPlugins.map { cPlugin("Faulty\($0)", "Tests/FaultyPlugins/\($0)") },

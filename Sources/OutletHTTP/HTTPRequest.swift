@@ -11,6 +11,7 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
         var body: HTTPBody
         var timeoutInterval: TimeInterval
         var allowsBodyInGET = false
+        var priority = TransferPriority.normal
         var attributes: [String: String] = [:]
     }
 
@@ -50,6 +51,12 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     public var allowsBodyInGET: Bool {
         get { parts.value.allowsBodyInGET }
         set { parts.value.allowsBodyInGET = newValue }
+    }
+
+    /// Which of several requests that wait for a connection to the same host goes first; never sent.
+    public var priority: TransferPriority {
+        get { parts.value.priority }
+        set { parts.value.priority = newValue }
     }
 
     /// Facts about the request for plugins and logs, such as `target.name`; never sent.

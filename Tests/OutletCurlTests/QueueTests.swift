@@ -1,3 +1,4 @@
+import OutletHTTP
 import OutletSession
 import Testing
 

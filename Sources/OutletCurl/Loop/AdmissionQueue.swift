@@ -1,4 +1,5 @@
 import CCurl
+import OutletHTTP
 import OutletSession
 
 /// One origin (scheme, host and port) as a loop sees it: what is under way, what waits.
@@ -19,6 +20,8 @@ final class Origin<Element> {
     /// Waiting transfers by priority, lowest first.
     fileprivate var waiting: [Fifo<Element>] = Array(
         repeating: Fifo(), count: TransferPriority.allCases.count)
+    /// How often others went before those that wait, by priority, since the last of them went.
+    private var passedOver = Array(repeating: 0, count: TransferPriority.allCases.count)
     /// Whether the origin is in the queue's round of those that could go on.
     fileprivate var isListed = false
 
@@ -38,11 +41,19 @@ final class Origin<Element> {
 
     fileprivate var isWaiting: Bool { waiting.contains { !$0.isEmpty } }
 
+    /// How many of higher priorities go before one that waits.
+    static var patience: Int { 16 }
+
     fileprivate func takeFirst() -> Element? {
-        for index in waiting.indices.reversed() {
-            if let element = waiting[index].popFirst() { return element }
+        let overdue = waiting.indices.first {
+            passedOver[$0] >= Self.patience && !waiting[$0].isEmpty
         }
-        return nil
+        guard let index = overdue ?? waiting.indices.last(where: { !waiting[$0].isEmpty }) else {
+            return nil
+        }
+        passedOver[index] = 0
+        for lower in 0..<index where !waiting[lower].isEmpty { passedOver[lower] += 1 }
+        return waiting[index].popFirst()
     }
 }
 

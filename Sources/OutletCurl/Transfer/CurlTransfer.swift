@@ -2,7 +2,6 @@ import CCurl
 import OutletHTTP
 import OutletSession
 import OutletTLS
-import Synchronization
 
 /// One transfer: what was asked for, how far it has come, where its answer goes.
 final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
@@ -86,13 +85,11 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     /// The proxy's address, without credentials; empty without one.
     var proxy = ""
 
-    private static let identifiers = Atomic<UInt64>(0)
-
     init(
         _ job: TransferJob, link: WebSocketLink? = nil, handler: any TransferHandler,
         loop: EventLoop?, patience: Int64?
     ) {
-        identifier = Self.identifiers.add(1, ordering: .relaxed).newValue
+        identifier = TransferIdentifier.next()
         self.job = job
         self.link = link
         delivery = job.delivery

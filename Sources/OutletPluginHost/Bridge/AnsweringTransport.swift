@@ -44,8 +44,7 @@ final class AnsweringTransport: Transport {
 
 /// One answer on its way to whoever sent the request.
 private final class AnsweredTask: TransferTask {
-    /// Below all of the network's: a request's last task is always the network's, if it has one.
-    let identifier: UInt64 = 0
+    let identifier = TransferIdentifier.next()
     private let answer: RequestHandle.Answer
     private let job: TransferJob
     private let queue = DispatchQueue(label: "outlet.plugin.answer")

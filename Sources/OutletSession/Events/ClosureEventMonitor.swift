@@ -42,6 +42,9 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     /// A redirect is about to be followed.
     open var requestWillRedirectToRequestAfterResponse:
         (@Sendable (Request, HTTPRequest, HTTPResponse) -> Void)?
+    /// A transfer is over, that of an attempt or one that a redirect has ended.
+    open var requestDidCompleteExchange:
+        (@Sendable (Request, TransferExchange, any TransferTask) -> Void)?
     /// The request is tried again.
     open var requestIsRetrying: (@Sendable (Request) -> Void)?
     /// The request is over, all serializers included.
@@ -165,6 +168,13 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
         _ request: Request, willRedirectTo newRequest: HTTPRequest, after response: HTTPResponse
     ) {
         requestWillRedirectToRequestAfterResponse?(request, newRequest, response)
+    }
+
+    /// Calls ``requestDidCompleteExchange``.
+    open func request(
+        _ request: Request, didComplete exchange: TransferExchange, of task: any TransferTask
+    ) {
+        requestDidCompleteExchange?(request, exchange, task)
     }
 
     /// Calls ``requestIsRetrying``.

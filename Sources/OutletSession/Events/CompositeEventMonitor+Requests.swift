@@ -66,6 +66,13 @@ extension CompositeEventMonitor {
     }
 
     /// Passes the event on.
+    public func request(
+        _ request: Request, didComplete exchange: TransferExchange, of task: any TransferTask
+    ) {
+        perform { $0.request(request, didComplete: exchange, of: task) }
+    }
+
+    /// Passes the event on.
     public func requestIsRetrying(_ request: Request) {
         perform { $0.requestIsRetrying(request) }
     }

@@ -40,6 +40,10 @@ extension EventMonitor {
         _ request: Request, willRedirectTo newRequest: HTTPRequest, after response: HTTPResponse
     ) {}
     /// Takes no notice.
+    public func request(
+        _ request: Request, didComplete exchange: TransferExchange, of task: any TransferTask
+    ) {}
+    /// Takes no notice.
     public func requestIsRetrying(_ request: Request) {}
     /// Takes no notice.
     public func requestDidFinish(_ request: Request) {}

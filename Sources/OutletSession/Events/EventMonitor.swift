@@ -39,6 +39,11 @@ public protocol EventMonitor: TransferEventMonitor {
     /// A redirect is about to be followed.
     func request(
         _ request: Request, willRedirectTo newRequest: HTTPRequest, after response: HTTPResponse)
+    /// A transfer is over, that of an attempt or one that a redirect has ended.
+    ///
+    /// It sums up what other events have told of the transfer, for those who keep records.
+    func request(
+        _ request: Request, didComplete exchange: TransferExchange, of task: any TransferTask)
     /// The request is tried again.
     func requestIsRetrying(_ request: Request)
     /// No attempt will follow: the responses are serialized next, and told one by one.

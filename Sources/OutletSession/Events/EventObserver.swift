@@ -3,6 +3,8 @@ public import OutletHTTP
 
 /// Watches with a single method, for those who want few events, or all of them alike.
 ///
+/// Exchanges are not among them, as they repeat what other events have told.
+///
 /// Thread: as ``EventMonitor``.
 public protocol EventObserver: EventMonitor {
     /// Something has happened.

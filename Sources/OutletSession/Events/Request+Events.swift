@@ -96,6 +96,20 @@ extension Request {
         core.monitors?.urlSession(core.transport, task: task, didCompleteWithError: result.error)
     }
 
+    /// A transfer is over; its measures are its own.
+    func tellExchange(_ result: TransferResult, of task: any TransferTask) {
+        guard let monitors else { return }
+        let (sent, attempt, isShared) = mutable.withLock {
+            ($0.performedRequests.last, $0.machine.attempt, $0.sharesResult)
+        }
+        // A shared transfer is the leader's.
+        guard let sent, !isShared else { return }
+        var exchange = TransferExchange(request: sent, result: result)
+        exchange.requestID = id
+        exchange.attempt = attempt
+        monitors.request(self, didComplete: exchange, of: task)
+    }
+
     /// More bytes have passed.
     func tellProgress(
         from former: TransferCounts, to counts: TransferCounts, of task: any TransferTask

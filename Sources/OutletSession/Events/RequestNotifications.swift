@@ -132,3 +132,22 @@ public final class RequestNotifications: EventMonitor {
         _ request: Request, didCompleteTask task: any TransferTask, with error: SessionError?
     ) { post(.didCompleteTask, request, task) }
 }
+
+extension Request {
+    /// A request was resumed.
+    public static let didResumeNotification = RequestNotifications.Name.didResume
+    /// A request was suspended.
+    public static let didSuspendNotification = RequestNotifications.Name.didSuspend
+    /// A request was cancelled.
+    public static let didCancelNotification = RequestNotifications.Name.didCancel
+    /// A request is over.
+    public static let didFinishNotification = RequestNotifications.Name.didFinish
+    /// A transfer was resumed.
+    public static let didResumeTaskNotification = RequestNotifications.Name.didResumeTask
+    /// A transfer was suspended.
+    public static let didSuspendTaskNotification = RequestNotifications.Name.didSuspendTask
+    /// A transfer was cancelled.
+    public static let didCancelTaskNotification = RequestNotifications.Name.didCancelTask
+    /// A transfer ended, well or not.
+    public static let didCompleteTaskNotification = RequestNotifications.Name.didCompleteTask
+}

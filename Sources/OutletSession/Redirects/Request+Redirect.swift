@@ -125,6 +125,7 @@ extension Request {
             return
         }
         mutable.withLock { $0.redirects += 1 }
+        tellExchange(hop.result, of: hop.task)
         core.monitors?.urlSession(
             core.transport, task: hop.task, willPerformHTTPRedirection: hop.response,
             newRequest: next)

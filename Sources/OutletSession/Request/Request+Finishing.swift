@@ -15,6 +15,7 @@ extension Request: TransferHandler {
             let attempt = mutable.withLock { $0.machine.attempt }
             let hop = Hop(task: task, response: response, result: result, attempt: attempt)
             announce(task)
+            tellExchange(result, of: task)
             return proceed(to: next, after: hop)
         }
         if result.error == nil, let response = result.response, response.isRedirect,
@@ -51,6 +52,7 @@ extension Request: TransferHandler {
         if let channel { core.tell(channel, task) }
         calls?.perform(core)
         tellEnd(result, metrics: metrics, of: task)
+        tellExchange(result, of: task)
         guard let turn else {
             onFinishingQueue { self.evaluate(task, attempt: attempt, at: $0) }
             return
@@ -93,11 +95,12 @@ extension Request: TransferHandler {
     }
 
     func finishOnQueue() {
-        let wait = mutable.withLock { mutable in
+        let (wait, flight) = mutable.withLock { mutable in
             defer { mutable.wait = nil }
-            return mutable.wait
+            return (mutable.wait, mutable.flight)
         }
         wait?.callOff(error ?? .explicitlyCancelled)
+        if let flight { leave(flight) }
         monitors?.requestDidFinish(self)
         onFinishingQueue { self.serializeNext(at: $0) }
     }
@@ -144,7 +147,9 @@ extension Request: TransferHandler {
     }
 
     private func retryOrFinish(attempt: Int, at place: FinishingPlace) {
-        guard let error, !isCancelled, let session = core.session,
+        // The retriers were asked about a shared result already, by the request that brought it.
+        guard let error, !isCancelled, !mutable.withLock({ $0.sharesResult }),
+            let session = core.session,
             case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
         else {
             finish(at: place)
@@ -198,7 +203,9 @@ extension Request: TransferHandler {
     ///
     /// The end is told before anything is serialized: a handler that comes later adds none.
     private func finish(at place: FinishingPlace) {
-        guard mutable.withLock({ $0.machine.beginFinishing() }) else { return }
+        let (isMine, flight) = mutable.withLock { ($0.machine.beginFinishing(), $0.flight) }
+        guard isMine else { return }
+        if let flight { leave(flight) }
         monitors?.requestDidFinish(self)
         serializeNext(at: place)
     }

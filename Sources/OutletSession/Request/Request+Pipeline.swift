@@ -159,12 +159,14 @@ extension Request {
     }
 
     private func transfer(isHop: Bool, readsFile: Bool = false) {
+        var sharing = Mutable.Sharing.none
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = mutable.prepared else { return nil }
             mutable.isHop = isHop
             mutable.readsFile = readsFile
             mutable.performedRequests.append(request)
             var job = TransferJob(request: request, delivery: delivery())
+            job.priority = mutable.priority ?? request.priority
             mutable.observers?.counts = TransferCounts()
             job.reportsProgress = mutable.observers?.wantsProgress == true
             if core.monitors != nil, !request.body.isNone || job.writesFile {
@@ -177,6 +179,7 @@ extension Request {
             {
                 job.credential = mutable.credential
             }
+            sharing = mutable.sharing(core)
             return job
         }
         guard let job else { return }
@@ -184,7 +187,7 @@ extension Request {
         let task =
             readsFile
             ? FileTask.start(job, limit: core.configuration.maximumResponseSize, handler: self)
-            : begin(job)
+            : start(job, sharing: sharing)
         let monitors = monitors
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
         let (channel, state, wantsProgress) = mutable.withLock { mutable in

@@ -75,6 +75,14 @@ public class Request: @unchecked Sendable {
         var observers: RequestObservers?
         /// Why the transfer waits besides the user's own suspending.
         var holds: TransferHolds = []
+        /// Whether transfers may be shared, if it was said for this request.
+        var coalesces: Bool?
+        /// Those whose transfer this request shares.
+        var flight: Flight?
+        /// Whether another request's result was taken as this one's.
+        var sharesResult = false
+        /// Which of several waiting requests goes first, if it was said for this request.
+        var priority: TransferPriority?
     }
 
     let mutable: Lock<Mutable>
@@ -258,6 +266,21 @@ public class Request: @unchecked Sendable {
         return self
     }
 
+    /// Which of several requests that wait for a connection goes first: what was set here, else what
+    /// the request that was made says.
+    public var priority: TransferPriority {
+        mutable.withLock { $0.priority ?? $0.requests.last?.priority ?? .normal }
+    }
+
+    /// Lets this request go before or after others that wait for a connection to the same host.
+    ///
+    /// Counts from the next transfer on. A lower priority waits longer, but not for ever.
+    @discardableResult
+    public func priority(_ priority: TransferPriority) -> Self {
+        mutable.withLock { $0.priority = priority }
+        return self
+    }
+
     /// This request's own interceptor.
     public var interceptor: (any RequestInterceptor)? { mutable.withLock { $0.interceptor } }
 
@@ -321,6 +344,7 @@ public class Request: @unchecked Sendable {
         mutable.deliveries = InlineFirst()
         mutable.prepared = nil
         mutable.holds = []
+        mutable.sharesResult = false
         mutable.observers?.reset()
     }
 

@@ -23,6 +23,15 @@ public struct SessionConfiguration: Sendable {
     public var connectionIdleTimeout: TimeInterval = 118
     /// Which HTTP versions are spoken (`CURLOPT_HTTP_VERSION`).
     public var httpVersion: HTTPVersionPolicy = .automatic
+    /// Whether equal requests that are under way at the same time share one transfer.
+    ///
+    /// Equal are `GET` and `HEAD` requests without a body, of ``DataRequest`` alone, with the same
+    /// address, fields (but for `X-Request-ID`, `X-Correlation-ID`, `traceparent` and `tracestate`),
+    /// timeout and credential. The first one leads: all get what it has come to in the end, after its
+    /// redirects and retries, errors included; each validates and serializes for itself. Cancelling
+    /// one cancels no other. Requests with a redirect handler or an `onHTTPResponse` closure of their
+    /// own share nothing. A request may say otherwise for itself: ``DataRequest/coalesces(_:)``.
+    public var coalescesRequests = false
     /// How many redirects are followed before the request fails.
     public var maximumRedirects = 20
     /// The largest response body that is collected in memory, in bytes.

@@ -2,7 +2,6 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import OutletHTTP
-import Synchronization
 
 /// A file of this machine being read, piece after piece, on a queue of its own.
 ///
@@ -11,11 +10,9 @@ import Synchronization
 final class FileTask: TransferTask, @unchecked Sendable {
     // because all that changes is touched on `queue` only.
 
-    /// Above what transports count to.
-    private static let identifiers = Atomic<UInt64>(1 << 62)
     private static let pieceSize = 64 << 10
 
-    let identifier = FileTask.identifiers.add(1, ordering: .relaxed).newValue
+    let identifier = TransferIdentifier.next()
     private let queue = DispatchQueue(label: "outlet.session.file", target: SessionCore.fileQueue)
     private let job: TransferJob
     private let limit: Int64

@@ -14,6 +14,7 @@ extension TransferError.Code {
         case .networkConnectionLost: -1005
         case .dnsLookupFailed: -1006
         case .httpTooManyRedirects: -1007
+        case .resourceUnavailable: -1008
         case .notConnectedToInternet: -1009
         case .redirectToInvalidLocation: -1010
         case .badServerResponse: -1011
@@ -46,6 +47,7 @@ extension TransferError.Code {
         case -1005: self = .networkConnectionLost
         case -1006: self = .dnsLookupFailed
         case -1007: self = .httpTooManyRedirects
+        case -1008: self = .resourceUnavailable
         // Roaming off, a call active, data not allowed, nothing but a cache: no network to use.
         case -1009, -1018, -1019, -1020, -2000: self = .notConnectedToInternet
         case -1010: self = .redirectToInvalidLocation

@@ -23,6 +23,8 @@ public struct TransferError: Error, Sendable, Equatable {
         case networkConnectionLost
         /// The name service failed.
         case dnsLookupFailed
+        /// What would answer without a network (a stub, a recording) has no answer.
+        case resourceUnavailable
         /// No network is up.
         case notConnectedToInternet
         /// One redirect led to another, more often than allowed.

@@ -47,7 +47,8 @@ extension Transport {
 
 /// A transfer that a transport has begun.
 public protocol TransferTask: AnyObject, Sendable {
-    /// A number that no other transfer of this process has; later ones have greater ones.
+    /// A number that no other transfer of this process has, from ``TransferIdentifier/next()``;
+    /// later ones have greater ones.
     var identifier: UInt64 { get }
     /// What the transfer is doing, or was last told to do. Thread: any.
     var state: TransferState { get }
@@ -107,7 +108,7 @@ public struct TransferJob: Sendable {
         self.delivery = delivery
         self.reportsProgress = false
         self.credential = nil
-        self.priority = .normal
+        self.priority = request.priority
     }
 }
 
@@ -122,21 +123,6 @@ public enum BodyDelivery: Sendable, Equatable {
     /// A `206 Partial Content` is written from `offset` on; any other answer is a whole and takes
     /// the file's place from its first byte.
     case file(path: String, offset: Int64)
-}
-
-/// Which of several waiting requests goes first.
-public enum TransferPriority: UInt8, Sendable, Comparable, CaseIterable {
-    /// After all others.
-    case low
-    /// The usual.
-    case normal
-    /// Before all others.
-    case high
-
-    /// Orders priorities from low to high.
-    public static func < (a: TransferPriority, b: TransferPriority) -> Bool {
-        a.rawValue < b.rawValue
-    }
 }
 
 /// A name and a password for HTTP authentication.

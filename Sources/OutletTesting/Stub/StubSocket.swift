@@ -41,7 +41,7 @@ extension StubAnswer {
 final class StubSocket: WebSocketConnection {
     typealias Completion = @Sendable (Result<Void, TransferError>) -> Void
 
-    let identifier = StubTask.nextIdentifier()
+    let identifier = TransferIdentifier.next()
     private let queue: DispatchQueue
     private let job: WebSocketJob
 

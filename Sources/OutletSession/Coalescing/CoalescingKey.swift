@@ -1,0 +1,35 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// What two requests must have in common to share one transfer.
+struct CoalescingKey: Hashable, Sendable {
+    private let method: HTTPMethod
+    private let address: String
+    /// Name in lower case and value of each field that counts, by name.
+    private let fields: [[String]]
+    private let timeout: Double
+    private let credential: Credential?
+
+    /// Fields that name the single request, and say nothing of what is wanted.
+    private static let ignored: Set<String> = [
+        "x-request-id", "x-correlation-id", "traceparent", "tracestate",
+    ]
+
+    /// The key of a transfer; `nil` for those that are never shared.
+    init?(_ job: TransferJob) {
+        let request = job.request
+        guard request.method == .get || request.method == .head, request.body.isNone,
+            job.delivery == .collect, let url = request.url,
+            // What a plugin has answered is for this request alone.
+            !request.attributes.keys.contains(where: { $0.hasPrefix("outlet.") })
+        else { return nil }
+        method = request.method
+        address = String(url.absoluteString.prefix { $0 != "#" })
+        fields = request.headers.map { [$0.name.lowercased(), $0.value] }
+            .filter { !Self.ignored.contains($0[0]) }
+            .enumerated().sorted { ($0.element[0], $0.offset) < ($1.element[0], $1.offset) }
+            .map(\.element)
+        timeout = request.timeoutInterval
+        credential = job.credential
+    }
+}

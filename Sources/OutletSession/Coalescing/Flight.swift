@@ -1,0 +1,330 @@
+import OutletHTTP
+
+/// Equal requests that share what one of them, the leader, brings: its transfers, its redirects, its
+/// retries, and its final result.
+///
+/// Whoever is cancelled leaves alone; of a leader's place and its transfer the next one takes over.
+///
+/// Thread: any. Requests and transports are called outside the lock.
+final class Flight: TransferHandler {
+    /// One of the requests, and the job it came with.
+    struct Member: Sendable {
+        let request: Request
+        let task: SharedTask
+        let job: TransferJob
+        var isSuspended = false
+    }
+
+    fileprivate struct State: Sendable {
+        var leader: Member?
+        var followers: [Member] = []
+        /// The leader's transfer under way.
+        var transfer: (any TransferTask)?
+        /// Whether a transfer is under way, known here or not yet.
+        var isTransferring = false
+        /// Counts the transfers.
+        var generation = 0
+        /// Whether the transfer is being cancelled, or will be once it is known: it is nobody else's.
+        var isCancelWanted = false
+        var isSuspended = false
+        var wantsProgress = false
+        /// What the leader came to, kept for those who are suspended.
+        var outcome: Outcome?
+        var isOver = false
+    }
+
+    /// What a request has come to in the end.
+    struct Outcome: Sendable {
+        let result: TransferResult
+        let error: SessionError?
+    }
+
+    private let state = Lock(State())
+    private let transport: any Transport
+    private let onEnd: @Sendable (Flight) -> Void
+
+    /// - Parameter onEnd: Called when no more may join, once.
+    init(transport: any Transport, onEnd: @escaping @Sendable (Flight) -> Void) {
+        self.transport = transport
+        self.onEnd = onEnd
+    }
+
+    // MARK: Coming
+
+    /// What a request that has joined has to do.
+    enum Entry {
+        /// It came too late.
+        case tooLate
+        /// It leads: it has to begin the transfer.
+        case leads
+        /// It waits for the leader.
+        case waits
+    }
+
+    /// Adds a request that waits for the leader; the first is the leader itself.
+    func join(_ member: Member) -> Entry {
+        let (entry, running, resumes) = state.withLock {
+            state -> (Entry, (any TransferTask)?, Bool) in
+            guard !state.isOver else { return (.tooLate, nil, false) }
+            guard let leader = state.leader else {
+                state.lead(member)
+                return (.leads, nil, false)
+            }
+            if member.job.reportsProgress { state.wantsProgress = true }
+            guard state.waitsForResume else {
+                state.followers.append(member)
+                return (.waits, state.transfer, false)
+            }
+            // All others are suspended.
+            state.followers.append(leader)
+            state.leader = member
+            state.isSuspended = false
+            return (.waits, state.transfer, true)
+        }
+        if member.job.reportsProgress { running?.reportProgress() }
+        if resumes { settle() }
+        return entry
+    }
+
+    /// Begins the leader's next transfer.
+    ///
+    /// - Returns: What stands for it; `nil` when the request does not lead.
+    func begin(_ job: TransferJob, for request: Request) -> SharedTask? {
+        let member = Member(request: request, task: SharedTask(flight: self), job: job)
+        let leads = state.withLock { state in
+            guard !state.isOver, state.leader?.request === request else { return false }
+            state.lead(member)
+            return true
+        }
+        guard leads else { return nil }
+        start(job)
+        return member.task
+    }
+
+    /// Begins a transfer for whoever leads.
+    func start(_ job: TransferJob) {
+        var job = job
+        let (generation, wantsProgress) = state.withLock { ($0.generation, $0.wantsProgress) }
+        if wantsProgress { job.reportsProgress = true }
+        let transfer = transport.start(job, handler: self)
+        let (cancels, suspends) = state.withLock { state in
+            // It may be over already, and another one have begun.
+            guard state.isTransferring, state.generation == generation else {
+                return (false, false)
+            }
+            state.transfer = transfer
+            return (state.isCancelWanted, state.isSuspended)
+        }
+        if cancels { transfer.cancel() }
+        if suspends { settle() }
+    }
+
+    /// Does to the transfer what was decided last, whoever comes in between.
+    private func settle() {
+        var done: Bool?
+        while true {
+            let (transfer, isSuspended) = state.withLock { ($0.transfer, $0.isSuspended) }
+            guard let transfer, done != isSuspended else { return }
+            if isSuspended { transfer.suspend() } else { transfer.resume() }
+            done = isSuspended
+        }
+    }
+
+    // MARK: What the transport tells
+
+    func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision {
+        guard let leader = state.withLock({ $0.leader }) else { return .cancel }
+        return leader.request.transfer(leader.task, didReceive: head, turn: turn)
+    }
+
+    func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision {
+        guard let leader = state.withLock({ $0.leader }) else { return .cancel }
+        return leader.request.transfer(leader.task, didReceive: chunk, turn: turn)
+    }
+
+    func transfer(
+        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
+    ) {
+        let members = state.withLock { state in
+            (state.leader.map { [$0] } ?? []) + state.followers
+        }
+        for member in members {
+            member.request.transfer(member.task, didProgress: progress, turn: turn)
+        }
+    }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        let leader = state.withLock { state in
+            state.isTransferring = false
+            state.transfer = nil
+            return state.leader
+        }
+        guard let leader else { return }
+        leader.request.transferDidFinish(leader.task, result: result, turn: turn)
+    }
+
+    // MARK: Going
+
+    /// What a request's leaving asks for.
+    fileprivate enum Departure {
+        case nothing
+        /// The last one is gone.
+        case cancel(any TransferTask)
+        /// The next one needs a transfer of its own.
+        case start(Member)
+    }
+
+    /// A request's transfer is cancelled: it goes alone.
+    func cancel(_ task: SharedTask) {
+        let (member, departure) = state.withLock { state -> (Member?, Departure) in
+            if let index = state.followers.firstIndex(where: { $0.task === task }) {
+                return (state.followers.remove(at: index), .nothing)
+            }
+            guard let leader = state.leader, leader.task === task else { return (nil, .nothing) }
+            guard let next = state.takeNext() else {
+                // The transport tells the leader.
+                state.isCancelWanted = true
+                return (nil, state.transfer.map(Departure.cancel) ?? .nothing)
+            }
+            return (leader, state.hand(to: next))
+        }
+        perform(departure)
+        member?.request.depart(from: task)
+    }
+
+    /// A request is over, whatever it has come to; what a leader has come to holds for all.
+    func leave(_ request: Request, _ outcome: Outcome, isCancelled: Bool) {
+        let (ending, departure, isOver) = state.withLock { state -> ([Member], Departure, Bool) in
+            state.followers.removeAll { $0.request === request }
+            guard state.leader?.request === request else { return ([], .nothing, false) }
+            if isCancelled, let next = state.takeNext() {
+                return ([], state.hand(to: next), false)
+            }
+            state.leader = nil
+            state.isOver = true
+            state.outcome = outcome
+            let ending = state.followers.filter { !$0.isSuspended }
+            state.followers.removeAll { !$0.isSuspended }
+            return (ending, .nothing, true)
+        }
+        perform(departure)
+        if isOver { onEnd(self) }
+        for member in ending { member.request.share(outcome, of: member.task) }
+    }
+
+    private func perform(_ departure: Departure) {
+        switch departure {
+        case .nothing: break
+        case .cancel(let transfer): transfer.cancel()
+        case .start(let member): start(member.job)
+        }
+    }
+
+    // MARK: Waiting
+
+    /// A request waits; the transfer only if all do.
+    func suspend(_ task: SharedTask) {
+        let isLeader = state.withLock { state in
+            if let index = state.followers.firstIndex(where: { $0.task === task }) {
+                state.followers[index].isSuspended = true
+                return false
+            }
+            guard var leader = state.leader, leader.task === task else { return false }
+            leader.isSuspended = true
+            state.leader = leader
+            // Between two transfers the leader's place cannot change hands.
+            if state.isTransferring, !state.isCancelWanted,
+                let index = state.followers.firstIndex(where: { !$0.isSuspended })
+            {
+                state.leader = state.followers.remove(at: index)
+                state.followers.append(leader)
+                return false
+            }
+            state.isSuspended = true
+            return true
+        }
+        if isLeader { settle() }
+    }
+
+    /// A request goes on, and gets what has come meanwhile.
+    func resume(_ task: SharedTask) {
+        let (member, outcome) = state.withLock { state -> (Member?, Outcome?) in
+            if state.leader?.task === task {
+                state.leader?.isSuspended = false
+                state.isSuspended = false
+                return (nil, nil)
+            }
+            guard let index = state.followers.firstIndex(where: { $0.task === task }) else {
+                return (nil, nil)
+            }
+            state.followers[index].isSuspended = false
+            if let outcome = state.outcome { return (state.followers.remove(at: index), outcome) }
+            if state.waitsForResume, let leader = state.leader {
+                state.leader = state.followers.remove(at: index)
+                state.followers.append(leader)
+                state.isSuspended = false
+            }
+            return (nil, nil)
+        }
+        settle()
+        if let member, let outcome { member.request.share(outcome, of: task) }
+    }
+
+    /// Somebody wants to know how far the transfer has come.
+    func reportProgress() {
+        let transfer = state.withLock { state in
+            state.wantsProgress = true
+            return state.transfer
+        }
+        transfer?.reportProgress()
+    }
+}
+
+extension Flight.State {
+    /// Makes a request the leader, which begins a transfer now.
+    fileprivate mutating func lead(_ member: Flight.Member) {
+        leader = member
+        generation += 1
+        isTransferring = true
+        isCancelWanted = false
+        isSuspended = member.isSuspended
+    }
+
+    /// Whether the transfer under way is one that all have suspended, for somebody to go on with.
+    fileprivate var waitsForResume: Bool { isTransferring && isSuspended && !isCancelWanted }
+
+    /// Makes a request the leader; of the transfer under way, if there is one.
+    fileprivate mutating func hand(to member: Flight.Member) -> Flight.Departure {
+        guard !isTransferring else {
+            leader = member
+            return .nothing
+        }
+        lead(member)
+        return .start(member)
+    }
+
+    /// Takes the follower out that is to lead next; one that is not suspended, if there is one.
+    fileprivate mutating func takeNext() -> Flight.Member? {
+        let index = followers.firstIndex { !$0.isSuspended } ?? followers.indices.first
+        return index.map { followers.remove(at: $0) }
+    }
+}
+
+/// What a request that shares a transfer has in its place.
+final class SharedTask: TransferTask {
+    let identifier = TransferIdentifier.next()
+    private let flight: Flight
+
+    init(flight: Flight) {
+        self.flight = flight
+    }
+
+    func cancel() { flight.cancel(self) }
+    func suspend() { flight.suspend(self) }
+    func resume() { flight.resume(self) }
+    func reportProgress() { flight.reportProgress() }
+}

@@ -1,0 +1,202 @@
+package import FoundationEssentials
+import OutletHTTP
+
+extension HAR.Entry {
+    /// Makes an entry of a transfer that is over, secrets left out.
+    ///
+    /// - Parameters:
+    ///   - exchange: The transfer.
+    ///   - redaction: What is left out.
+    ///   - bodyLimit: The largest body that is kept, in bytes; 0 keeps none.
+    public init(_ exchange: TransferExchange, redaction: Redaction = .standard, bodyLimit: Int) {
+        let metrics = exchange.metrics
+        let timings = HAR.Timings(metrics)
+        self.init(
+            startedDateTime: exchange.start.formatted(
+                Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
+            time: Double(metrics.queued + metrics.total) / 1000,
+            request: HAR.Request(exchange, redaction, bodyLimit),
+            response: HAR.Response(exchange, redaction, bodyLimit),
+            timings: timings)
+        let (address, _) = Self.split(metrics.remoteAddress)
+        serverIPAddress = address
+        connection = Self.split(metrics.localAddress).port
+        requestID = exchange.requestID?.uuidString
+        attempt = exchange.attempt
+        error = exchange.error.map { error in
+            HAR.Failure(
+                code: error.code.rawValue, stage: error.stage.rawValue,
+                reason: redaction.address(error.reason))
+        }
+    }
+
+    /// An address and its port, `[::1]:80` and `127.0.0.1:80` alike.
+    private static func split(_ text: String) -> (address: String?, port: String?) {
+        guard let colon = text.lastIndex(of: ":") else { return (text.isEmpty ? nil : text, nil) }
+        let address = text[..<colon].filter { $0 != "[" && $0 != "]" }
+        return (address, String(text[text.index(after: colon)...]))
+    }
+}
+
+extension HAR.Timings {
+    /// Takes the points in time of a transfer apart into stages.
+    init(_ metrics: TransferMetrics) {
+        func milliseconds(_ microseconds: Int64) -> Double { Double(microseconds) / 1000 }
+        let connected = max(metrics.connect, metrics.secureConnect, metrics.nameLookup)
+        let isNew = metrics.connect > 0 && !metrics.isReusedConnection
+        let begun = isNew ? connected : 0
+        let sent = max(metrics.preTransfer, begun)
+        let answered = max(metrics.firstByte, sent)
+        self.init(
+            blocked: milliseconds(metrics.queued),
+            dns: isNew ? milliseconds(metrics.nameLookup) : -1,
+            connect: isNew ? milliseconds(connected - metrics.nameLookup) : -1,
+            send: milliseconds(sent - begun),
+            wait: milliseconds(answered - sent),
+            receive: milliseconds(max(0, metrics.total - answered)),
+            ssl: isNew && metrics.secureConnect > 0
+                ? milliseconds(metrics.secureConnect - metrics.connect) : -1)
+    }
+}
+
+extension HAR.Request {
+    fileprivate init(_ exchange: TransferExchange, _ redaction: Redaction, _ bodyLimit: Int) {
+        let request = exchange.request
+        let url = HAR.address(request.url, redaction)
+        self.init(
+            method: request.method.rawValue, url: url, httpVersion: exchange.metrics.httpVersion,
+            headers: HAR.pairs(redaction.headers(request.headers)),
+            queryString: HAR.query(of: url),
+            cookies: HAR.cookies(redaction.headers(request.headers).values(for: "Cookie")))
+        headersSize = exchange.metrics.requestHeaderBytes
+        bodySize = exchange.metrics.requestBodyBytes
+        guard !request.body.isNone else {
+            bodyKey = HAR.bodyKey(of: Data(), contentType: nil, redaction)
+            return
+        }
+        let type = request.headers["Content-Type"]
+        guard let body = exchange.requestBody else {
+            postData = HAR.PostData(mimeType: type ?? "", text: "")
+            postData?.comment = "the body was read from a file or a stream"
+            return
+        }
+        bodyKey = HAR.bodyKey(of: body, contentType: type, redaction)
+        bodySize = max(bodySize, Int64(body.count))
+        let (text, encoding, comment) = HAR.text(of: body, type, redaction, bodyLimit)
+        postData = HAR.PostData(mimeType: type ?? "", text: text ?? "", encoding: encoding)
+        postData?.comment = comment
+    }
+}
+
+extension HAR.Response {
+    fileprivate init(_ exchange: TransferExchange, _ redaction: Redaction, _ bodyLimit: Int) {
+        guard let head = exchange.response else {
+            self.init(
+                status: 0, httpVersion: "", headers: [],
+                content: HAR.Content(size: 0, mimeType: ""))
+            headersSize = exchange.metrics.responseHeaderBytes
+            return
+        }
+        let type = head.headers["Content-Type"]
+        let received = exchange.metrics.responseBodyBytes
+        var content = HAR.Content(
+            size: exchange.body.map { Int64($0.count) } ?? received, mimeType: type ?? "")
+        if let body = exchange.body {
+            (content.text, content.encoding, content.comment) = HAR.text(
+                of: body, type, redaction, bodyLimit)
+        } else if received > 0 {
+            content.comment = "the body went to a file or was handed over piece by piece"
+        }
+        let headers = redaction.headers(head.headers)
+        self.init(
+            status: head.statusCode, httpVersion: head.httpVersion, headers: HAR.pairs(headers),
+            content: content, redirectURL: headers["Location"] ?? "",
+            cookies: HAR.cookies(headers.values(for: "Set-Cookie")))
+        headersSize = exchange.metrics.responseHeaderBytes
+        bodySize = received
+        trailers = exchange.trailers.map { HAR.pairs(redaction.headers($0)) }
+        if !exchange.interimHeads.isEmpty {
+            interimHeads = exchange.interimHeads.map {
+                HAR.InterimHead(
+                    status: $0.statusCode, headers: HAR.pairs(redaction.headers($0.headers)))
+            }
+        }
+    }
+}
+
+extension HAR {
+    static func pairs(_ headers: HTTPHeaders) -> [Pair] {
+        headers.map { Pair(name: $0.name, value: $0.value) }
+    }
+
+    /// An address without its fragment, secrets left out.
+    package static func address(_ url: URL?, _ redaction: Redaction) -> String {
+        String((url.map { redaction.url($0) } ?? "").prefix { $0 != "#" })
+    }
+
+    static func query(of address: String) -> [Pair] {
+        guard let question = address.firstIndex(of: "?") else { return [] }
+        return address[address.index(after: question)...].split(separator: "&").map { item in
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return Pair(name: String(parts[0]), value: parts.count > 1 ? String(parts[1]) : "")
+        }
+    }
+
+    /// The cookies of fields, attributes left out.
+    static func cookies(_ values: [String]) -> [Pair] {
+        values.flatMap { value in
+            value.split(separator: ";").compactMap { item -> Pair? in
+                let item = item.drop { $0 == " " }
+                guard let equals = item.firstIndex(of: "=") else { return nil }
+                let name = String(item[..<equals])
+                let isAttribute = [
+                    "path", "domain", "expires", "max-age", "samesite", "priority",
+                ].contains(name.lowercased())
+                guard !isAttribute else { return nil }
+                return Pair(name: name, value: String(item[item.index(after: equals)...]))
+            }
+        }
+    }
+
+    /// A body as text, or in base64, or why it is left out.
+    static func text(
+        of body: Data, _ contentType: String?, _ redaction: Redaction, _ limit: Int
+    ) -> (text: String?, encoding: String?, comment: String?) {
+        guard body.count <= limit else {
+            return (
+                nil, nil, "the body of \(body.count) bytes is larger than the limit of \(limit)"
+            )
+        }
+        if let text = redaction.body(body, contentType: contentType) { return (text, nil, nil) }
+        return (body.base64EncodedString(), "base64", nil)
+    }
+
+    /// What a body is told apart by: its length and its sum (FNV-1a), secrets left out.
+    ///
+    /// Boundaries of multipart bodies do not count: they are others every time.
+    package static func bodyKey(
+        of body: Data, contentType: String?, _ redaction: Redaction
+    ) -> String {
+        var bytes = redaction.body(body, contentType: contentType).map { Data($0.utf8) } ?? body
+        if let boundary = boundary(contentType) {
+            let pieces = bytes.split(separator: Data(boundary.utf8))
+            bytes = Data(pieces.joined(separator: Data("boundary".utf8)))
+        }
+        let sum = bytes.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { sum, byte in
+            (sum ^ UInt64(byte)) &* 0x100_0000_01b3
+        }
+        return "\(bytes.count):\(String(sum, radix: 16))"
+    }
+
+    private static func boundary(_ contentType: String?) -> String? {
+        guard let contentType, contentType.lowercased().hasPrefix("multipart/"),
+            let name = contentType.lowercased().firstRange(of: "boundary=")
+        else { return nil }
+        // Lower case may have another length only where it is not ASCII.
+        let offset = contentType.lowercased().distance(
+            from: contentType.lowercased().startIndex, to: name.upperBound)
+        let value = contentType.dropFirst(offset).prefix { $0 != ";" }
+            .filter { $0 != "\"" && $0 != " " }
+        return value.isEmpty ? nil : value
+    }
+}

@@ -1,0 +1,92 @@
+import Dispatch
+package import FoundationEssentials
+import Glibc
+
+/// An archive on disk that grows entry by entry, and is whole after each of them.
+///
+/// Thread: any; writing happens on a queue of its own.
+package final class HARFile: Sendable {
+    private struct State: Sendable {
+        let descriptor: Int32
+        /// Where the next entry goes, over the end of the frame.
+        var position: Int
+        var isFirst = true
+        var error: HARError?
+    }
+    private let state: Lock<State>
+    private let path: String
+    private let tail: Data
+    private let queue = DispatchQueue(label: "outlet.har.file")
+
+    /// Makes the file, or empties it; only its owner may read it.
+    package init(creatingAt url: URL) throws(HARError) {
+        let path = url.path(percentEncoded: false)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw .unwritable(path: path, reason: String(cString: strerror(errno)))
+        }
+        self.path = path
+        let creator = HAR.Creator.outlet
+        let frame =
+            #"{"log": {"version": "1.2", "creator": {"name": "\#(creator.name)", "#
+            + #""version": "\#(creator.version)"}, "entries": [\#n"#
+        tail = Data("\n]}}\n".utf8)
+        let start = State(descriptor: descriptor, position: frame.utf8.count)
+        let error = Self.write(Data(frame.utf8) + tail, to: descriptor, at: 0)
+        state = Lock(start)
+        if let error { throw .unwritable(path: path, reason: error) }
+    }
+
+    deinit { close(state.withLock { $0.descriptor }) }
+
+    /// Writes one more entry, later.
+    package func append(_ entry: HAR.Entry) {
+        queue.async { self.write(entry) }
+    }
+
+    private func write(_ entry: HAR.Entry) {
+        let (descriptor, position, isFirst) = state.withLock {
+            ($0.descriptor, $0.position, $0.isFirst)
+        }
+        do {
+            let text = try Data((isFirst ? "" : ",\n").utf8) + HAR.encoded(entry)
+            let reason = Self.write(text + tail, to: descriptor, at: position)
+            let error = reason.map { HARError.unwritable(path: path, reason: $0) }
+            state.withLock { state in
+                state.error = state.error ?? error
+                guard error == nil else { return }
+                state.position += text.count
+                state.isFirst = false
+            }
+        } catch {
+            let error = HARError.unwritable(path: path, reason: "\(error)")
+            state.withLock { $0.error = $0.error ?? error }
+        }
+    }
+
+    /// Waits until all that was appended is written.
+    ///
+    /// - Throws: The first error of writing.
+    package func finish() async throws(HARError) {
+        await withCheckedContinuation { continuation in
+            queue.async { continuation.resume() }
+        }
+        if let error = state.withLock({ $0.error }) { throw error }
+    }
+
+    /// Why not all could be written, if so.
+    private static func write(_ data: Data, to descriptor: Int32, at position: Int) -> String? {
+        var done = 0
+        while done < data.count {
+            let count = data.withUnsafeBytes {
+                pwrite(
+                    descriptor, $0.baseAddress?.advanced(by: done), data.count - done,
+                    off_t(position + done))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return String(cString: strerror(errno)) }
+            done += count
+        }
+        return nil
+    }
+}

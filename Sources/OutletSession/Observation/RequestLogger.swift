@@ -1,0 +1,196 @@
+public import Dispatch
+import FoundationEssentials
+public import OutletHTTP
+
+/// Writes a line for what requests do: of JSON, or of `key=value` pairs (logfmt).
+///
+/// Secrets are always left out. Which lines come depends on the level:
+///
+/// | event | level | when |
+/// |---|---|---|
+/// | `request` | `info`; `error` if it failed | a request is over |
+/// | `retry` | `warning` | a request is tried again |
+/// | `transfer` | `debug` | a transfer is over, each attempt and each redirect |
+/// | `start`, `cancel`, `suspend`, `resume` | `debug` | a request changes its state |
+///
+/// The fields, where they are known: `time` (ISO 8601, UTC), `level`, `event`, `id` (the request's),
+/// `method`, `url`, `status`, `attempt` (from 1), `duration_ms` (of the transfer, or of the request's
+/// last one), `queued_ms`, `bytes_sent`, `bytes_received` (on the wire, bodies only), `reused` (the
+/// connection), `protocol`, `remote`, `redirects`, `location` (of a redirect), `error`.
+///
+/// Thread: lines are written on ``queue``, one after the other.
+public final class RequestLogger: EventMonitor {
+    /// How important a line is.
+    public enum Level: String, Sendable, Comparable, CaseIterable {
+        /// Each transfer and change of state.
+        case debug
+        /// Each request that is over.
+        case info
+        /// What went wrong and is mended.
+        case warning
+        /// What failed.
+        case error
+
+        /// Orders levels from debug to error.
+        public static func < (a: Level, b: Level) -> Bool { a.rank < b.rank }
+
+        private var rank: Int {
+            switch self {
+            case .debug: 0
+            case .info: 1
+            case .warning: 2
+            case .error: 3
+            }
+        }
+    }
+
+    /// How a line is written.
+    public enum Format: Sendable, CaseIterable {
+        /// One JSON object.
+        case json
+        /// `key=value`, values in quotes where they need them.
+        case logfmt
+    }
+
+    private let level: Level
+    private let format: Format
+    private let redaction: Redaction
+    private let sink: LogSink
+
+    /// Where lines are written.
+    public let queue: DispatchQueue? = DispatchQueue(label: "outlet.log")
+
+    /// Makes a logger.
+    ///
+    /// - Parameters:
+    ///   - sink: Where lines go; standard error by default.
+    ///   - level: The least important lines that are written.
+    ///   - format: How they are written.
+    ///   - hiding: Names of header fields, parameters and JSON members that are secrets besides the
+    ///     usual ones.
+    public init(
+        to sink: LogSink = .standardError, level: Level = .info, format: Format = .json,
+        hiding names: Set<String> = []
+    ) {
+        self.sink = sink
+        self.level = level
+        self.format = format
+        var redaction = Redaction.standard
+        let names = names.map { $0.lowercased() }
+        redaction.headerNames.formUnion(names)
+        redaction.nameParts += names
+        self.redaction = redaction
+    }
+
+    // MARK: Events
+
+    /// Writes a line.
+    public func requestDidFinish(_ request: Request) {
+        let error = request.error
+        write("request", error == nil ? .info : .error, of: request) { line in
+            line.add("status", request.response?.statusCode)
+            line.add("attempt", request.retryCount + 1)
+            if let metrics = request.metrics {
+                line.add(metrics)
+                line.add("redirects", metrics.redirectCount)
+            }
+            line.add("error", error.map { redaction.address("\($0)") })
+        }
+    }
+
+    /// Writes a line.
+    public func requestIsRetrying(_ request: Request) {
+        write("retry", .warning, of: request) { $0.add("attempt", request.retryCount + 1) }
+    }
+
+    /// Writes a line.
+    public func request(
+        _ request: Request, didComplete exchange: TransferExchange, of task: any TransferTask
+    ) {
+        write("transfer", .debug, of: request, exchange.request) { line in
+            line.add("status", exchange.response?.statusCode)
+            line.add("attempt", exchange.attempt)
+            line.add(exchange.metrics)
+            let location = exchange.response?.headers["Location"]
+            line.add("location", location.map { redaction.address($0) })
+            line.add("error", exchange.error.map { redaction.address("\($0)") })
+        }
+    }
+
+    /// Writes a line.
+    public func request(_ request: Request, didCreateURLRequest urlRequest: HTTPRequest) {
+        write("start", .debug, of: request, urlRequest) { _ in }
+    }
+
+    /// Writes a line.
+    public func requestDidCancel(_ request: Request) {
+        write("cancel", .debug, of: request) { _ in }
+    }
+
+    /// Writes a line.
+    public func requestDidSuspend(_ request: Request) {
+        write("suspend", .debug, of: request) { _ in }
+    }
+
+    /// Writes a line.
+    public func requestDidResume(_ request: Request) {
+        write("resume", .debug, of: request) { _ in }
+    }
+
+    private func write(
+        _ event: String, _ level: Level, of request: Request, _ sent: HTTPRequest? = nil,
+        _ fill: (inout LogLine) -> Void
+    ) {
+        guard level >= self.level else { return }
+        var line = LogLine()
+        line.add(
+            "time",
+            Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+        line.add("level", level.rawValue)
+        line.add("event", event)
+        line.add("id", request.id.uuidString)
+        let shown = sent ?? request.lastRequest
+        line.add("method", shown?.method.rawValue)
+        line.add("url", shown?.url.map { redaction.url($0) })
+        fill(&line)
+        sink.write(line.text(format))
+    }
+}
+
+/// One line in the making.
+struct LogLine {
+    private(set) var fields = JSONObject()
+
+    mutating func add(_ name: String, _ value: String?) {
+        if let value { fields[name] = .string(value) }
+    }
+
+    mutating func add(_ name: String, _ value: Int?) {
+        if let value { fields[name] = .int(Int64(value)) }
+    }
+
+    mutating func add(_ metrics: TransferMetrics) {
+        fields["duration_ms"] = .double(Double(metrics.total) / 1000)
+        if metrics.queued > 0 { fields["queued_ms"] = .double(Double(metrics.queued) / 1000) }
+        fields["bytes_sent"] = .int(metrics.requestBodyBytes)
+        fields["bytes_received"] = .int(metrics.responseBodyBytes)
+        fields["reused"] = .bool(metrics.isReusedConnection)
+        if !metrics.httpVersion.isEmpty { add("protocol", metrics.httpVersion) }
+        if !metrics.remoteAddress.isEmpty { add("remote", metrics.remoteAddress) }
+    }
+
+    /// The line with its break; a break within a value is written as an escape.
+    func text(_ format: RequestLogger.Format) -> String {
+        switch format {
+        case .json: JSONValue.object(fields).text() + "\n"
+        case .logfmt:
+            fields.map { "\($0.name)=\(Self.word($0.value))" }.joined(separator: " ") + "\n"
+        }
+    }
+
+    private static func word(_ value: JSONValue) -> String {
+        guard case .string(let text) = value else { return value.text() }
+        let isPlain = text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x22 && $0 != 0x3D && $0 != 0x5C }
+        return isPlain && !text.isEmpty ? text : value.text()
+    }
+}

@@ -1,0 +1,220 @@
+public import FoundationEssentials
+import OutletHTTP
+public import OutletSession
+
+/// Answers from an HTTP archive, without a network.
+///
+/// A request is answered by the first entry of its method, address and body that has not been used;
+/// a request without one fails with ``OutletSession/TransferError/Code/resourceUnavailable``, and
+/// ``unmatched`` says why. Archives of other programs serve as well.
+public final class ReplayTransport: Transport {
+    /// Why a request has no answer.
+    public enum Mismatch: Error, Equatable, Sendable {
+        /// The archive has nothing for it.
+        ///
+        /// - Parameters:
+        ///   - request: Method and address.
+        ///   - nearMisses: What the archive has that is like it.
+        case notRecorded(request: String, nearMisses: [String])
+        /// All its answers have been given.
+        case usedUp(request: String, recorded: Int)
+        /// The answer's body was too large to be recorded.
+        case bodyNotRecorded(request: String)
+    }
+
+    fileprivate struct State {
+        var entries: [(entry: HAR.Entry, isUsed: Bool)]
+        var unmatched: [Mismatch] = []
+    }
+
+    /// The archive's entries, and the rules its secrets were left out by.
+    private final class Archive: Sendable {
+        let state: Lock<State>
+        let redaction: Redaction
+
+        init(_ archive: HAR, _ redaction: Redaction) {
+            state = Lock(State(entries: archive.log.entries.map { ($0, false) }))
+            self.redaction = redaction
+        }
+    }
+
+    private let archive: Archive
+    private let stub: StubTransport
+
+    /// Reads an archive.
+    ///
+    /// - Parameters:
+    ///   - file: The archive.
+    ///   - redaction: What was left out of it: that of the ``RecordingTransport``.
+    ///   - clock: What the recorded times pass on; answers come at once if `nil`.
+    /// - Throws: ``OutletSession/HARError``.
+    public convenience init(
+        from file: URL, redaction: Redaction = .standard, clock: TestClock? = nil
+    ) throws(HARError) {
+        self.init(try HAR(contentsOf: file), redaction: redaction, clock: clock)
+    }
+
+    /// Answers from an archive in memory.
+    public init(_ archive: HAR, redaction: Redaction = .standard, clock: TestClock? = nil) {
+        let entries = Archive(archive, redaction)
+        self.archive = entries
+        stub = StubTransport(
+            clock: clock,
+            source: .responder { job, body throws(TransferError) in
+                try Self.answer(job, body, entries, isTimed: clock != nil)
+            })
+    }
+
+    /// The requests that had no answer, in order.
+    public var unmatched: [Mismatch] { archive.state.withLock { $0.unmatched } }
+
+    /// Method and address of the entries that were not used, in order.
+    public var unused: [String] {
+        archive.state.withLock { state in
+            state.entries.filter { !$0.isUsed }.map { $0.entry.shown }
+        }
+    }
+
+    /// Begins to play an answer.
+    public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        stub.start(job, handler: handler)
+    }
+
+    /// Cancels what is being played.
+    public func shutDown() { stub.shutDown() }
+
+    // MARK: Looking
+
+    private static func answer(
+        _ job: TransferJob, _ body: Data, _ archive: Archive, isTimed: Bool
+    ) throws(TransferError) -> StubAnswer {
+        let request = job.request
+        let wanted = Wanted(
+            method: request.method.rawValue, url: HAR.address(request.url, archive.redaction),
+            bodyKey: HAR.bodyKey(
+                of: body, contentType: request.headers["Content-Type"], archive.redaction))
+        do throws(Mismatch) {
+            let entry = try archive.state.withLock { state throws(Mismatch) in
+                try state.take(wanted)
+            }
+            guard let answer = StubAnswer(entry, isTimed: isTimed) else {
+                throw .bodyNotRecorded(request: wanted.shown)
+            }
+            return answer
+        } catch {
+            archive.state.withLock { $0.unmatched.append(error) }
+            throw TransferError(
+                code: .resourceUnavailable, host: request.url?.host(), reason: "\(error)",
+                advice: "record it again")
+        }
+    }
+
+    /// What an entry must be like.
+    fileprivate struct Wanted {
+        let method: String
+        let url: String
+        let bodyKey: String
+
+        var shown: String { "\(method) \(url)" }
+
+        func matches(_ request: HAR.Request) -> Bool {
+            guard request.method == method, request.url.prefix(while: { $0 != "#" }) == url else {
+                return false
+            }
+            // Other programs write no key, and mostly the body's text.
+            return request.bodyKey.map { $0 == bodyKey } ?? true
+        }
+    }
+}
+
+extension ReplayTransport.State {
+    fileprivate mutating func take(
+        _ wanted: ReplayTransport.Wanted
+    ) throws(ReplayTransport.Mismatch) -> HAR.Entry {
+        let fitting = entries.indices.filter { wanted.matches(entries[$0].entry.request) }
+        if let index = fitting.first(where: { !entries[$0].isUsed }) {
+            entries[index].isUsed = true
+            return entries[index].entry
+        }
+        guard fitting.isEmpty else {
+            throw .usedUp(request: wanted.shown, recorded: fitting.count)
+        }
+        var nearMisses: [String] = []
+        for (entry, _) in entries where nearMisses.count < 5 {
+            let sameURL = entry.request.url == wanted.url
+            let sameMethod = entry.request.method == wanted.method
+            if sameURL, sameMethod {
+                nearMisses.append("\(entry.shown) with another body")
+            } else if sameURL || entry.request.url.path == wanted.url.path {
+                nearMisses.append(entry.shown)
+            }
+        }
+        throw .notRecorded(request: wanted.shown, nearMisses: nearMisses)
+    }
+}
+
+extension ReplayTransport.Mismatch: CustomStringConvertible {
+    /// What is wrong, and the facts.
+    public var description: String {
+        switch self {
+        case .notRecorded(let request, let nearMisses):
+            "\(request): the archive has no answer"
+                + (nearMisses.isEmpty ? "" : ": it has \(nearMisses.joined(separator: "; "))")
+        case .usedUp(let request, let recorded):
+            "\(request): the archive has no answer left: it was recorded \(recorded) times"
+        case .bodyNotRecorded(let request):
+            "\(request): the archive has the answer without its body"
+        }
+    }
+}
+
+extension HAR.Entry {
+    fileprivate var shown: String { "\(request.method) \(request.url)" }
+}
+
+extension String {
+    /// An address without its query.
+    fileprivate var path: Substring { prefix { $0 != "?" } }
+}
+
+extension StubAnswer {
+    /// The answer that an entry has kept; `nil` when its body was not.
+    fileprivate init?(_ entry: HAR.Entry, isTimed: Bool) {
+        let response = entry.response
+        let body: Data
+        switch (response.content.text, response.content.encoding) {
+        case (let text?, "base64"?):
+            guard let data = Data(base64Encoded: text) else { return nil }
+            body = data
+        case (let text?, _): body = Data(text.utf8)
+        case (nil, _):
+            guard response.content.size <= 0 else { return nil }
+            body = Data()
+        }
+        self.init(
+            statusCode: response.status > 0 ? response.status : nil,
+            headers: HTTPHeaders(pairs: response.headers), body: body,
+            delay: isTimed ? max(0, entry.time / 1000) : 0)
+        if !response.httpVersion.isEmpty { httpVersion = response.httpVersion }
+        trailers = response.trailers.map(HTTPHeaders.init(pairs:))
+        interimHeads = (response.interimHeads ?? []).map {
+            InterimHead(statusCode: $0.status, headers: HTTPHeaders(pairs: $0.headers))
+        }
+        // The recorded body is decoded, and the length was that of what came.
+        if headers["Content-Encoding"] != nil { headers.remove(name: "Content-Length") }
+        if let failure = entry.error {
+            error = TransferError(
+                code: TransferError.Code(rawValue: failure.code) ?? .unknown,
+                stage: TransferError.Stage(rawValue: failure.stage) ?? .receiving,
+                reason: failure.reason)
+            failureOffset = body.count
+        }
+    }
+}
+
+extension HTTPHeaders {
+    fileprivate init(pairs: [HAR.Pair]) {
+        self.init()
+        for pair in pairs { append(name: pair.name, value: pair.value) }
+    }
+}

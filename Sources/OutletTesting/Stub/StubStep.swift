@@ -1,0 +1,92 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+
+/// One thing that happens while an answer is played.
+enum StubStep {
+    /// A whole head arrives.
+    case head(HTTPResponse)
+    /// So many bytes of a head arrive.
+    case partOfHead(Int)
+    case chunk(Data)
+    case wait(StubAnswer.Pause.End)
+    /// Nothing more happens until a cancel.
+    case stall
+    case end(TransferError?, trailers: HTTPHeaders?)
+
+    /// How many bytes a head has in HTTP/1.1 (RFC 9112 §2).
+    static func headSize(_ head: HTTPResponse) -> Int {
+        let statusLine = "\(head.httpVersion) \(head.statusCode) \r\n\r\n".utf8.count
+        return head.headers.reduce(statusLine) { size, header in
+            size + header.name.utf8.count + header.value.utf8.count + ": \r\n".utf8.count
+        }
+    }
+}
+
+extension StubAnswer {
+    /// What happens, in order.
+    func steps(for request: HTTPRequest) -> [StubStep] {
+        guard let code = statusCode else {
+            return stallsAtFailure ? [.stall] : [.end(error, trailers: nil)]
+        }
+        var steps = interimHeads.map { interim in
+            StubStep.head(
+                HTTPResponse(
+                    url: request.url, statusCode: interim.statusCode, httpVersion: httpVersion,
+                    headers: interim.headers))
+        }
+        let head = finalHead(code, url: request.url)
+        if failurePart == .head, error != nil || stallsAtFailure,
+            failureOffset < StubStep.headSize(head)
+        {
+            steps.append(.partOfHead(max(0, failureOffset)))
+            steps.append(stallsAtFailure ? .stall : .end(error, trailers: nil))
+            return steps
+        }
+        steps.append(.head(head))
+        steps += bodySteps
+        steps.append(stallsAtFailure ? .stall : .end(error, trailers: trailers))
+        return steps
+    }
+
+    private func finalHead(_ code: Int, url: URL?) -> HTTPResponse {
+        var headers = headers
+        if !body.isEmpty, headers["Content-Length"] == nil, headers["Transfer-Encoding"] == nil {
+            headers.update(name: "Content-Length", value: "\(body.count)")
+        }
+        return HTTPResponse(
+            url: url, statusCode: code, httpVersion: httpVersion, headers: headers)
+    }
+
+    private var bodySteps: [StubStep] {
+        let limit = bodyLimit
+        var pauses = pauses.sorted { $0.offset < $1.offset }[...]
+        var sizes = chunkSizes[...]
+        var steps: [StubStep] = []
+        var position = 0
+        // What is left of a chunk that a pause has cut in two.
+        var rest = 0
+        while true {
+            while let pause = pauses.first, pause.offset <= position {
+                steps.append(.wait(pause.end))
+                pauses.removeFirst()
+            }
+            guard position < limit else { break }
+            if rest == 0 { rest = max(1, sizes.popFirst() ?? chunkSize) }
+            var size = min(rest, limit - position)
+            if let pause = pauses.first { size = min(size, pause.offset - position) }
+            let start = body.startIndex + position
+            steps.append(.chunk(Data(body[start..<start + size])))
+            position += size
+            rest -= size
+        }
+        // Of a whole body, a pause that lies behind it comes before the end.
+        return limit == body.count ? steps + pauses.map { .wait($0.end) } : steps
+    }
+
+    /// How many bytes of the body are handed over.
+    private var bodyLimit: Int {
+        guard error != nil || stallsAtFailure else { return body.count }
+        return failurePart == .head ? 0 : max(0, min(failureOffset, body.count))
+    }
+}

@@ -1,0 +1,259 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+
+/// One stubbed transfer, played step by step on the transport's queue.
+final class StubTask: TransferTask, @unchecked Sendable {
+    // because all that changes is touched on `queue` only.
+
+    let identifier = TransferIdentifier.next()
+    private let queue: DispatchQueue
+    private let clock: TestClock?
+    private let job: TransferJob
+    private let begin: ContinuousClock.Instant = .now
+    private let clockBegin: TestClock.Instant?
+    /// The last time on the clock that was waited for; the clock itself may be further.
+    private var clockTime: TestClock.Instant?
+
+    /// Dropped at the end: nothing is told twice.
+    private var handler: (any TransferHandler)?
+    private var onFinish: (@Sendable (_ identifier: UInt64) -> Void)?
+    private var delivery: BodyDelivery
+    private var reportsProgress: Bool
+    private var counts = TransferCounts()
+    private var result = TransferResult()
+    /// What is left to be done.
+    private var script: [StubStep] = []
+    private var nextStep = 0
+    private var isSuspended = false
+    /// Whether a pause of the answer's is under way.
+    private var isWaiting = true
+    private var isRunning = false
+
+    init(
+        queue: DispatchQueue, clock: TestClock?, handler: any TransferHandler, job: TransferJob,
+        onFinish: @escaping @Sendable (_ identifier: UInt64) -> Void
+    ) {
+        self.queue = queue
+        self.clock = clock
+        self.handler = handler
+        self.job = job
+        self.onFinish = onFinish
+        clockBegin = clock?.now
+        delivery = job.delivery
+        reportsProgress = job.reportsProgress
+    }
+
+    func cancel() { queue.async { self.finish(.cancelled) } }
+
+    func fail(_ error: TransferError) { queue.async { self.finish(error) } }
+
+    func suspend() { queue.async { self.isSuspended = true } }
+
+    func resume() {
+        queue.async {
+            self.isSuspended = false
+            self.run()
+        }
+    }
+
+    func reportProgress() { queue.async { self.reportsProgress = true } }
+
+    // MARK: On the queue
+
+    /// Reads the request's body, as a network would.
+    ///
+    /// - Returns: The body; `nil` when it cannot be read, which ends the transfer.
+    func send() -> Data? {
+        guard handler != nil else { return nil }
+        do {
+            let data = try job.request.body.bytes()
+            counts.expectedToSend = Int64(data.count)
+            for start in stride(from: 0, to: data.count, by: Self.sendSize) {
+                counts.sent = Int64(min(start + Self.sendSize, data.count))
+                report()
+            }
+            return data
+        } catch {
+            finish(
+                TransferError(
+                    code: .cannotOpenFile, stage: .sending, reason: "request body: \(error)"))
+            return nil
+        }
+    }
+
+    private static let sendSize = 16_384
+
+    /// Begins an answer.
+    func play(_ answer: StubAnswer) {
+        script = answer.steps(for: job.request)
+        guard let delay = answer.delay else { return }
+        wait(for: .seconds(delay))
+    }
+
+    private func wait(for time: Duration) {
+        isWaiting = true
+        guard time > .zero else { return goOn() }
+        if let clock {
+            clock.schedule(after: time) { time in
+                self.queue.async {
+                    self.clockTime = time
+                    self.goOn()
+                }
+            }
+        } else {
+            queue.asyncAfter(deadline: .now() + time / .seconds(1)) { self.goOn() }
+        }
+    }
+
+    private func goOn() {
+        isWaiting = false
+        run()
+    }
+
+    private func run() {
+        // A handler may resume the task from within.
+        guard !isRunning else { return }
+        isRunning = true
+        defer { isRunning = false }
+        while handler != nil, !isSuspended, !isWaiting, nextStep < script.count {
+            nextStep += 1
+            take(script[nextStep - 1])
+        }
+    }
+
+    private func take(_ step: StubStep) {
+        switch step {
+        case .head(let head):
+            result.metrics.responseHeaderBytes += Int64(StubStep.headSize(head))
+            result.metrics.httpVersion = head.httpVersion
+            noteFirstByte()
+            if head.statusCode >= 200 || head.statusCode == 101 {
+                result.response = head
+                counts.expectedToReceive = head.expectedContentLength
+            }
+            follow(told { $0.transfer(self, didReceive: head, turn: $1) })
+        case .partOfHead(let size):
+            result.metrics.responseHeaderBytes += Int64(size)
+            noteFirstByte()
+        case .chunk(let chunk):
+            counts.received += Int64(chunk.count)
+            if case .chunks = delivery {
+                follow(
+                    told { handler, turn in
+                        chunk.withUnsafeBytes {
+                            handler.transfer(self, didReceive: $0, turn: turn)
+                        }
+                    })
+            } else {
+                result.body = (result.body ?? Data()) + chunk
+            }
+            report()
+        case .wait(.after(let time)): wait(for: time)
+        case .wait(.gate(let gate)):
+            isWaiting = true
+            gate.pass { self.queue.async { self.goOn() } }
+        case .stall: isWaiting = true
+        case .end(let error, let trailers):
+            result.trailers = trailers
+            finish(error)
+        }
+    }
+
+    private func report() {
+        guard reportsProgress else { return }
+        let counts = counts
+        told { $0.transfer(self, didProgress: counts, turn: $1) }
+    }
+
+    private func follow(_ decision: TransferDecision?) {
+        switch decision {
+        case .proceed, nil: break
+        case .deliver(let delivery): self.delivery = delivery
+        case .pause: isSuspended = true
+        case .cancel: finish(.cancelled)
+        }
+    }
+
+    /// Tells the handler, in a turn of its own.
+    @discardableResult
+    private func told<Answer>(_ body: (any TransferHandler, TransportTurn) -> Answer) -> Answer? {
+        guard let handler else { return nil }
+        let turn = TransportTurn()
+        defer { turn.end() }
+        return body(handler, turn)
+    }
+
+    // MARK: The end
+
+    private var elapsed: Int64 {
+        let time =
+            if let clockBegin {
+                clockBegin.duration(to: clockTime ?? clockBegin)
+            } else {
+                begin.duration(to: .now)
+            }
+        return Int64(time / .microseconds(1))
+    }
+
+    private func noteFirstByte() {
+        if result.metrics.firstByte == 0 { result.metrics.firstByte = elapsed }
+    }
+
+    /// Tells the end, the first time only.
+    private func finish(_ error: TransferError?) {
+        guard handler != nil else { return }
+        var result = result
+        result.error = error
+        result.metrics.requestBodyBytes = counts.sent
+        result.metrics.responseBodyBytes = counts.received
+        result.metrics.total = elapsed
+        if case .chunks = delivery { result.body = nil }
+        if case .file(let path, let offset) = delivery, let response = result.response {
+            let start = response.statusCode == 206 ? offset : 0
+            let failure = Self.write(result.body ?? Data(), to: path, at: start)
+            result.error = error ?? failure
+            result.body = nil
+        }
+        let onFinish = onFinish
+        self.onFinish = nil
+        onFinish?(identifier)
+        told { handler, turn in
+            self.handler = nil
+            handler.transferDidFinish(self, result: result, turn: turn)
+        }
+    }
+
+    private static func write(_ body: Data, to path: String, at offset: Int64) -> TransferError? {
+        do {
+            let url = URL(filePath: path)
+            let kept =
+                offset > 0 ? try Data(contentsOf: url).prefix(Int(clamping: offset)) : Data()
+            try (kept + body).write(to: url)
+            return nil
+        } catch {
+            return TransferError(
+                code: .cannotWriteToFile, stage: .receiving, reason: "\(path): \(error)")
+        }
+    }
+}
+
+extension HTTPBody {
+    /// The whole body, read to its end.
+    fileprivate func bytes() throws -> Data {
+        switch self {
+        case .none: return Data()
+        case .data(let data): return data
+        case .file(let path): return try Data(contentsOf: URL(filePath: path))
+        case .stream(let stream):
+            var data = Data()
+            var piece = Data(count: 16_384)
+            while true {
+                let count = try piece.withUnsafeMutableBytes { try stream.read(into: $0) }
+                guard count > 0 else { return data }
+                data += piece.prefix(count)
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+@Suite struct InterceptorListTests {
+    let asked = Events<String>()
+    let address = "http://api.test/"
+    private struct Refused: Error {}
+
+    private func adapter(_ name: String, fails: Bool = false) -> Adapter {
+        Adapter { [asked] request, _, done in
+            asked.append("adapt \(name)")
+            var request = request
+            request.headers.append(name: "X-Order", value: name)
+            done(fails ? .failure(Refused()) : .success(request))
+        }
+    }
+
+    private func retrier(_ name: String, _ answer: RetryResult) -> Retrier {
+        Retrier { [asked] _, _, _, done in
+            asked.append("retry \(name)")
+            done(answer)
+        }
+    }
+
+    private func send(
+        _ interceptor: any RequestInterceptor, _ answer: StubAnswer = .text("x")
+    ) async -> (DataResponse<Data?, SessionError>, StubTransport) {
+        let transport = StubTransport { _ in answer }
+        let session = Session(transport: transport, interceptor: interceptor)
+        let response = await session.request(address).validate().serializingUnserialized().response
+        return (response, transport)
+    }
+
+    @Test func `adapters come before interceptors, and the first failure stops`() async {
+        let list = Interceptor(
+            adapters: [adapter("a")],
+            interceptors: [
+                Interceptor(adapter: adapter("b"), retrier: retrier("b", .doNotRetry)),
+                .interceptor(adapters: [adapter("c", fails: true)]),
+                .interceptor(adapters: [adapter("d")]),
+            ])
+        let (response, transport) = await send(list)
+        #expect(response.error?.isRequestAdaptationError == true)
+        #expect(asked.values == ["adapt a", "adapt b", "adapt c", "retry b"])
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func `what one adapter has changed the next one sees`() async {
+        let (_, transport) = await send(
+            .interceptor(adapters: [adapter("a"), .adapter { $2(.success($0)) }, adapter("b")]))
+        #expect(transport.requests.first?.headers.values(for: "X-Order") == ["a", "b"])
+    }
+
+    @Test func `retriers are asked until one has a word of its own`() async {
+        let (response, transport) = await send(
+            .interceptor(retriers: [
+                retrier("a", .doNotRetry), retrier("b", .doNotRetryWithError(Refused())),
+                retrier("c", .retry),
+            ]), .status(500))
+        #expect(asked.values == ["retry a", "retry b"])
+        #expect(response.error?.isRequestRetryError == true)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `two closures are an interceptor`() async {
+        let asked = asked
+        let (_, transport) = await send(
+            Interceptor(
+                adaptHandler: { request, _, done in
+                    asked.append("adapt")
+                    done(.success(request))
+                },
+                retryHandler: { request, _, _, done in
+                    asked.append("retry")
+                    done(request.retryCount == 0 ? .retryWithDelay(0) : .doNotRetry)
+                }), .status(500))
+        #expect(asked.values == ["adapt", "retry", "adapt", "retry"])
+        #expect(transport.requests.count == 2)
+    }
+}

@@ -1,0 +1,289 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+@Suite struct CoalescingTests {
+    let address = "http://api.test/a"
+    let lost = TransferError(code: .networkConnectionLost, stage: .receiving, reason: "lost")
+    let gate = StubGate()
+    let seen = Events<DataResponse<Data?, SessionError>>()
+
+    private func session(
+        _ transport: StubTransport, interceptor: (any RequestInterceptor)? = nil,
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.coalescesRequests = true
+        change(&configuration)
+        return Session(
+            transport: transport, configuration: configuration, interceptor: interceptor)
+    }
+
+    /// Answers that wait for the gate within their bodies.
+    private var held: StubAnswer { StubAnswer.text("shared").waiting(atByte: 3, for: gate) }
+
+    private func send(_ session: Session, _ count: Int, _ url: String? = nil) -> [DataRequest] {
+        (0..<count).map { _ in
+            session.request(url ?? address).response { seen.append($0) }
+        }
+    }
+
+    @Test func `equal requests under way at the same time are one transfer`() async throws {
+        let transport = StubTransport { _ in held }
+        let session = session(transport)
+        let requests = send(session, 5)
+        await gate.arrival()
+        gate.open()
+        let responses = try await seen.wait(for: 5)
+        #expect(responses.map(\.data) == Array(repeating: Data("shared".utf8), count: 5))
+        #expect(responses.allSatisfy { $0.response?.statusCode == 200 && $0.metrics != nil })
+        #expect(transport.requests.count == 1)
+        #expect(Set(requests.compactMap { $0.task?.identifier }).count == 5)
+        // Later ones are not under way at the same time.
+        _ = await session.request(address).serializingUnserialized().response
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `an error is shared`() async throws {
+        let transport = StubTransport { _ in held.failing(with: lost, atByte: 4) }
+        let session = session(transport)
+        _ = send(session, 3)
+        await gate.arrival()
+        gate.open()
+        let responses = try await seen.wait(for: 3)
+        #expect(responses.map { $0.error?.transferError } == [lost, lost, lost])
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `what differs in method, address, fields or body is not shared`() async throws {
+        let transport = StubTransport { _ in held }
+        let session = session(transport)
+        var requests = [
+            session.request(address), session.request(address, method: .head),
+            session.request(address + "?q"), session.request(address, headers: ["Accept": "a/b"]),
+            session.request(address, method: .post), session.request(address).coalesces(false),
+            session.request(address).redirect(using: .doNotFollow),
+            session.request(address).onHTTPResponse { _ in },
+        ]
+        // The same as the first.
+        requests.append(session.request(address + "#part", headers: ["X-Request-ID": "1"]))
+        for request in requests { request.response { seen.append($0) } }
+        session.upload(Data("x".utf8), to: address).response { seen.append($0) }
+        await gate.arrival()
+        gate.open()
+        try await seen.wait(for: 10)
+        #expect(transport.requests.count == 9)
+    }
+
+    @Test func `a session shares nothing unless asked to, a request for itself`() async throws {
+        let transport = StubTransport { _ in held }
+        let session = Session(transport: transport)
+        for _ in 0..<2 { session.request(address).response { seen.append($0) } }
+        for _ in 0..<2 { session.request(address).coalesces().response { seen.append($0) } }
+        await gate.arrival()
+        gate.open()
+        try await seen.wait(for: 4)
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test(arguments: [0, 1, 2])
+    func `cancelling one cancels no other`(index: Int) async throws {
+        let transport = StubTransport { _ in held }
+        let session = session(transport)
+        let requests = send(session, 3)
+        await gate.arrival()
+        requests[index].cancel()
+        #expect(try await seen.wait(for: 1)[0].error?.isExplicitlyCancelledError == true)
+        gate.open()
+        let responses = try await seen.wait(for: 3)
+        #expect(responses.dropFirst().map(\.data) == [Data("shared".utf8), Data("shared".utf8)])
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `when all are cancelled the transfer is, and the next one begins anew`()
+        async throws
+    {
+        let transport = StubTransport { _ in held }
+        let session = session(transport)
+        let requests = send(session, 3)
+        await gate.arrival()
+        for request in requests { request.cancel() }
+        let responses = try await seen.wait(for: 3)
+        #expect(responses.allSatisfy { $0.error?.isExplicitlyCancelledError == true })
+        _ = send(session, 1)
+        await gate.arrival(2)
+        gate.open()
+        #expect(try await seen.wait(for: 4)[3].data == Data("shared".utf8))
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `all get what the leader has come to after its retries`() async throws {
+        let transport = StubTransport(answers: [held.failing(with: lost, atByte: 4), .text("2")])
+        let asked = Events<Int>()
+        let retrier = Retrier { _, _, _, done in
+            asked.append(1)
+            done(.retry)
+        }
+        let session = session(transport, interceptor: Interceptor(retriers: [retrier]))
+        let requests = send(session, 4)
+        await gate.arrival()
+        gate.open()
+        let responses = try await seen.wait(for: 4)
+        #expect(responses.map(\.data) == Array(repeating: Data("2".utf8), count: 4))
+        #expect(transport.requests.count == 2)
+        #expect(asked.values.count == 1)
+        #expect(requests.map(\.retryCount).sorted() == [0, 0, 0, 1])
+    }
+
+    @Test func `all get what a redirect has led to`() async throws {
+        let transport = StubTransport(answers: [
+            StubAnswer.redirect(to: "/b").delayed(by: .seconds(0)), held,
+        ])
+        let session = session(transport)
+        _ = send(session, 3)
+        await gate.arrival()
+        gate.open()
+        let responses = try await seen.wait(for: 3)
+        #expect(responses.map { $0.response?.url?.path() } == ["/b", "/b", "/b"])
+        #expect(responses.map { $0.metrics?.redirectCount } == [1, 1, 1])
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `a leader cancelled between its attempts leaves the transfer to the next`()
+        async throws
+    {
+        let transport = StubTransport(answers: [held.failing(with: lost, atByte: 4), .text("2")])
+        let asked = Events<@Sendable (RetryResult) -> Void>()
+        let retrier = Retrier { _, _, _, done in asked.append(done) }
+        let session = session(transport, interceptor: Interceptor(retriers: [retrier]))
+        let requests = send(session, 2)
+        await gate.arrival()
+        gate.open()
+        try await asked.wait(for: 1)
+        requests[0].cancel()
+        let responses = try await seen.wait(for: 2)
+        #expect(requests[0].isCancelled && responses.count { $0.error != nil } == 1)
+        #expect(responses.count { $0.data == Data("2".utf8) } == 1)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `each validates for itself`() async throws {
+        let transport = StubTransport { _ in
+            StubAnswer.text("no", statusCode: 404).waiting(atByte: 1, for: gate)
+        }
+        let session = session(transport)
+        session.request(address).validate().response { seen.append($0) }
+        session.request(address).response(queue: DispatchQueue(label: "x")) { seen.append($0) }
+        session.request(address).validate().response { seen.append($0) }
+        await gate.arrival()
+        gate.open()
+        let responses = try await seen.wait(for: 3)
+        #expect(responses.count { $0.error?.responseCode == 404 } == 2)
+        #expect(responses.count { $0.error == nil && $0.data == Data("no".utf8) } == 1)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a suspended request waits, and holds up no other`() async throws {
+        let transport = StubTransport { _ in held }
+        let session = session(transport)
+        let requests = send(session, 3)
+        await gate.arrival()
+        requests[0].suspend()
+        requests[2].suspend()
+        gate.open()
+        #expect(try await seen.wait(for: 1)[0].data == Data("shared".utf8))
+        #expect(seen.values.count == 1)
+        requests[2].resume()
+        requests[0].resume()
+        let responses = try await seen.wait(for: 3)
+        #expect(responses.map(\.data) == Array(repeating: Data("shared".utf8), count: 3))
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a transfer that all have suspended goes on with the first that resumes`()
+        async throws
+    {
+        let transport = StubTransport { _ in held }
+        let session = session(transport)
+        let requests = send(session, 2)
+        await gate.arrival()
+        for request in requests { request.suspend() }
+        gate.open()
+        requests[1].resume()
+        #expect(try await seen.wait(for: 1)[0].data == Data("shared".utf8))
+        requests[0].resume()
+        try await seen.wait(for: 2)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a request that comes while all others are suspended makes the transfer go on`()
+        async throws
+    {
+        let transport = StubTransport { _ in held }
+        let session = session(transport)
+        let requests = send(session, 2)
+        await gate.arrival()
+        for request in requests { request.suspend() }
+        gate.open()
+        _ = send(session, 1)
+        #expect(try await seen.wait(for: 1)[0].data == Data("shared".utf8))
+        for request in requests { request.cancel() }
+        let responses = try await seen.wait(for: 3)
+        #expect(responses.count { $0.error?.isExplicitlyCancelledError == true } == 2)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `storms of joins, cancels and suspensions end each request once`() async throws {
+        let ends = Events<Int>()
+        let retrier = Retrier { request, _, _, done in
+            done(request.retryCount < 2 ? .retry : .doNotRetry)
+        }
+        let transport = StubTransport { job in
+            job.request.url?.query() == "lost"
+                ? StubAnswer.text("x").failing(with: lost, atByte: 0) : .text("x")
+        }
+        let session = session(transport, interceptor: Interceptor(retriers: [retrier]))
+        DispatchQueue.concurrentPerform(iterations: 2000) { number in
+            let request = session.request(address + (number % 3 == 0 ? "?lost" : ""))
+                .response { _ in ends.append(number) }
+            switch number % 11 {
+            case 0, 1: request.cancel()
+            case 2: request.suspend().cancel()
+            case 3, 4: request.suspend().resume()
+            default: break
+            }
+        }
+        let all = try await ends.wait(for: 2000)
+        #expect(all.count == 2000 && Set(all).count == 2000)
+        let active = await withCheckedContinuation { continuation in
+            session.withAllRequests { continuation.resume(returning: $0.count) }
+        }
+        #expect(active == 0)
+    }
+
+    @Test func `a dropped session ends all of them, each once`() async throws {
+        let transport = StubTransport { _ in .silence }
+        var kept: Session? = session(transport)
+        if let session = kept { _ = send(session, 4) }
+        kept = nil
+        let responses = try await seen.wait(for: 4)
+        #expect(responses.allSatisfy { $0.error?.isSessionDeinitializedError == true })
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `thousand equal requests from many threads all end, each once`() async throws {
+        let transport = StubTransport { _ in StubAnswer.text("x").chunked(into: 1) }
+        let session = session(transport)
+        let counts = Events<Int>()
+        DispatchQueue.concurrentPerform(iterations: 1000) { number in
+            let request = session.request(address).response { _ in counts.append(1) }
+            if number % 7 == 0 { request.cancel() }
+            if number % 5 == 0 { request.suspend().resume() }
+        }
+        try await counts.wait(for: 1000)
+        #expect(counts.values.count == 1000)
+    }
+}

@@ -1,0 +1,25 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import Testing
+
+@Suite struct DefaultHeadersTests {
+    @Test func `the usual fields say what is understood, and who asks`() throws {
+        let headers = HTTPHeaders.default
+        #expect(headers.map(\.name) == ["Accept-Encoding", "Accept-Language", "User-Agent"])
+        #expect(headers["Accept-Encoding"] == "br;q=1.0, gzip;q=0.9, deflate;q=0.8")
+        #expect(headers["Accept-Language"]?.hasSuffix(";q=1.0") == true)
+        let agent = try #require(headers["User-Agent"])
+        let shape = /[^ ]+\/[^ ]+ \([^;]+; build:[^;]+; Linux \d+\.\d+\.\d+\) Outlet\/\d+\.\d+\.\d+/
+        #expect(agent.wholeMatch(of: shape) != nil, "\(agent)")
+        #expect(SessionConfiguration.default.headers == headers)
+    }
+
+    @Test func `a request is made of an address, a method and fields`() {
+        var request = HTTPRequest(
+            url: URL(string: "http://h.test/"), method: .query, headers: ["A": "1"])
+        request.headers["B"] = "2"
+        #expect(request.method.rawValue == "QUERY")
+        #expect(request.headers.map(\.description) == ["A: 1", "B: 2"])
+    }
+}

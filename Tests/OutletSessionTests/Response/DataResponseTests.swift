@@ -1,0 +1,51 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import Testing
+
+@Suite struct DataResponseTests {
+    private enum Failed: Error, Equatable {
+        case first
+        case second
+    }
+
+    private func response(
+        _ result: Result<Int, Failed>, request: HTTPRequest? = nil, data: Data? = nil
+    ) -> DataResponse<Int, Failed> {
+        DataResponse(
+            request: request,
+            response: request.map {
+                HTTPResponse(
+                    url: $0.url, statusCode: 201, headers: ["Content-Type": "application/json"])
+            },
+            data: data, metrics: TransferMetrics(), serializationDuration: 2, result: result)
+    }
+
+    @Test func `values and errors are mapped, and the rest is kept`() {
+        let good = response(.success(1))
+        let bad = response(.failure(.first))
+        #expect(good.map { "\($0)" }.value == "1")
+        #expect(bad.map { "\($0)" }.error == .first)
+        #expect(good.tryMap { $0 + 1 }.value == 2)
+        #expect(good.tryMap { _ in throw Failed.second }.error as? Failed == .second)
+        #expect(bad.mapError { _ in Failed.second }.error == .second)
+        #expect(bad.tryMapError { _ in Failed.second }.error as? Failed == .second)
+        #expect(bad.tryMapError { _ -> Failed in throw Failed.second }.error as? Failed == .second)
+        #expect(good.map { $0 }.serializationDuration == 2)
+    }
+
+    @Test func `the description is the result, the other one has all sections`() {
+        let without = response(.success(1))
+        #expect(without.description == "success(1)")
+        #expect(without.debugDescription == "[Request]: None\n[Result]: success(1)")
+        let request = HTTPRequest(
+            url: URL(string: "http://h.test/a"), method: .post, headers: ["B": "2", "a": "1"],
+            body: .data(Data(count: 3)))
+        let text = response(.success(1), request: request, data: Data("{}".utf8)).debugDescription
+        for part in [
+            "[Request]: POST http://h.test/a", "a: 1\n    B: 2", "[Body]: 3 bytes", "[Response]:",
+            "[Status Code]: 201", "[Body]: \n{}", "[Network Duration]: 0.0s",
+            "[Serialization Duration]: 2.0s", "[Result]: success(1)",
+        ] { #expect(text.contains(part), "\(part) in \(text)") }
+    }
+}

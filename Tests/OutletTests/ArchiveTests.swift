@@ -1,0 +1,74 @@
+import FoundationEssentials
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+/// Archives of what really went over a network.
+@Suite struct ArchiveTests {
+    private enum Users: TargetType {
+        case user(URL)
+
+        var baseURL: URL {
+            switch self {
+            case .user(let base): base
+            }
+        }
+        var path: String { "get" }
+        var method: HTTPMethod { .get }
+        var task: HTTPTask { .requestPlain }
+        var headers: [String: String]? { nil }
+    }
+
+    @Test func `what a server has answered is replayed when the server is gone`() async throws {
+        let server = try LoopbackServer.start()
+        let base = try #require(URL(string: server.baseURL))
+        let directory = try TemporaryDirectory()
+        let file = URL(filePath: directory.path).appending(path: "session.har")
+        func use(_ session: Session) async throws -> [String] {
+            let text = await session.request(base.appending(path: "redirect/2"))
+                .serializingString().response
+            let gzip = await session.request(base.appending(path: "gzip")).serializingData()
+                .response
+            let provider = Provider<Users>(session: session)
+            let user = try await provider.request(.user(base))
+            return [
+                text.value ?? "\(text)", "\(gzip.value?.count ?? 0)",
+                String(decoding: user.data, as: UTF8.self),
+            ]
+        }
+        let recording = try RecordingTransport(wrapping: CurlTransport(), to: file)
+        let live = try await use(Session(transport: recording))
+        try await recording.finish()
+        server.stop()
+        let replay = try ReplayTransport(from: file)
+        #expect(try await use(Session(transport: replay)) == live)
+        #expect(replay.unused.isEmpty && replay.unmatched.isEmpty)
+    }
+
+    @Test func `an archive has the stages of each transfer, and what connections were re-used`()
+        async throws
+    {
+        let server = try LoopbackServer.start()
+        defer { server.stop() }
+        let recorder = HARRecorder(limits: .bodies(upTo: 10_000))
+        let session = Session(eventMonitors: [recorder])
+        _ = await session.request("\(server.baseURL)/redirect/1").serializingString().response
+        _ = await session.request("\(server.baseURL)/post", method: .post).serializingString()
+            .response
+        let entries = recorder.archive.log.entries
+        #expect(entries.map(\.response.status) == [302, 200, 200])
+        #expect(entries.map { $0.timings.connect >= 0 } == [true, false, false])
+        #expect(Set(entries.map(\.connection)).count == 1)
+        for entry in entries {
+            let stages = [
+                entry.timings.blocked, entry.timings.dns, entry.timings.connect,
+                entry.timings.send, entry.timings.wait, entry.timings.receive,
+            ].filter { $0 >= 0 }
+            #expect(abs(stages.reduce(0, +) - entry.time) < 0.01)
+            #expect(entry.serverIPAddress == "127.0.0.1")
+            #expect(entry.response.headersSize > 0 && entry.request.headersSize > 0)
+        }
+    }
+}
