@@ -92,7 +92,13 @@ extension EventLoop {
     ) throws(TransferError) {
         let remaining = resourceLimit.map { $0 - (now - transfer.arrived) }
         if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
-        if address.isSecure { try settings.checkTrust(for: address) }
+        if address.isSecure {
+            if transfer.job.asksForTrust {
+                easy.applyForeignTrust()
+            } else {
+                try settings.checkTrust(for: address)
+            }
+        }
         let proxy = easy.applyAddress(address, settings)
         if !proxy.isEmpty { transfer.proxy = ProxyResolver.withoutCredentials(proxy) }
         easy.applyLimit(remaining)

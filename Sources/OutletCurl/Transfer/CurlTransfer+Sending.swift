@@ -21,6 +21,7 @@ extension CurlTransfer {
                 advice: "retry if the server may see the request twice")
             return false
         }
+        if job.asksForTrust, !mayTrustServer(loop) { return false }
         sends += 1
         wasAnswered = false
         // libcurl forgets a pause that came before it had a connection.

@@ -150,6 +150,7 @@ extension Request {
     }
 
     private func transfer(isHop: Bool, readsFile: Bool = false) {
+        let asksForTrust = evaluatesTrust()
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = mutable.prepared else { return nil }
             mutable.isHop = isHop
@@ -162,6 +163,7 @@ extension Request {
                 mutable.watched().counts = TransferCounts()
                 job.reportsProgress = true
             }
+            job.asksForTrust = asksForTrust
             // A redirect to another origin does not take the credential along.
             if mutable.redirects == 0
                 || RedirectRules.isSameOrigin(mutable.requests.last?.url, request.url)

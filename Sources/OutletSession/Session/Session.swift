@@ -41,6 +41,8 @@ open class Session: @unchecked Sendable {
     ///   - callbackQueue: Where completions run that name no queue; a serial one if `nil`.
     ///   - delivery: Whether completions without a queue need one at all.
     ///   - interceptor: Adapts and retries all requests, before their own interceptors.
+    ///   - serverTrustManager: Decides which servers are trusted; if `nil`, those with a certificate
+    ///     of a known authority.
     ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
     ///   - eventMonitors: Watch all requests.
     public init(
@@ -53,6 +55,7 @@ open class Session: @unchecked Sendable {
         callbackQueue: DispatchQueue? = nil,
         delivery: CallbackDelivery = .queued,
         interceptor: (any RequestInterceptor)? = nil,
+        serverTrustManager: ServerTrustManager? = nil,
         redirectHandler: (any RedirectHandler)? = nil,
         eventMonitors: [any EventMonitor] = []
     ) {
@@ -62,8 +65,8 @@ open class Session: @unchecked Sendable {
                 root: rootQueue, request: requestQueue, serialization: serializationQueue,
                 callback: callbackQueue),
             startsImmediately: startRequestsImmediately, deliversInline: delivery == .inline,
-            interceptor: interceptor, redirectHandler: redirectHandler,
-            eventMonitors: eventMonitors)
+            interceptor: interceptor, serverTrustManager: serverTrustManager,
+            redirectHandler: redirectHandler, eventMonitors: eventMonitors)
         core.belongs(to: self)
     }
 
@@ -89,6 +92,8 @@ open class Session: @unchecked Sendable {
     public var startRequestsImmediately: Bool { core.startsImmediately }
     /// Adapts and retries all requests.
     public var interceptor: (any RequestInterceptor)? { core.interceptor }
+    /// Decides which servers are trusted.
+    public var serverTrustManager: ServerTrustManager? { core.serverTrustManager }
     /// Decides about redirects.
     public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
 

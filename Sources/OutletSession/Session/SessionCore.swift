@@ -19,6 +19,7 @@ final class SessionCore: Sendable {
     let startsImmediately: Bool
     let deliversInline: Bool
     let interceptor: (any RequestInterceptor)?
+    let serverTrustManager: ServerTrustManager?
     let redirectHandler: (any RedirectHandler)?
     private let sessionAdapters: [any RequestAdapter]
     private let sessionRetriers: [any RequestRetrier]
@@ -34,7 +35,8 @@ final class SessionCore: Sendable {
     init(
         transport: any Transport, configuration: SessionConfiguration, queues: SessionQueues,
         startsImmediately: Bool, deliversInline: Bool, interceptor: (any RequestInterceptor)?,
-        redirectHandler: (any RedirectHandler)?, eventMonitors: [any EventMonitor]
+        serverTrustManager: ServerTrustManager?, redirectHandler: (any RedirectHandler)?,
+        eventMonitors: [any EventMonitor]
     ) {
         self.transport = transport
         self.configuration = configuration
@@ -48,6 +50,7 @@ final class SessionCore: Sendable {
         self.interceptor = interceptor
         self.sessionAdapters = interceptor.map { Interceptor.adapters(in: $0) } ?? []
         self.sessionRetriers = interceptor.map { Interceptor.retriers(in: $0) } ?? []
+        self.serverTrustManager = serverTrustManager
         self.redirectHandler = redirectHandler
         self.monitors =
             eventMonitors.isEmpty

@@ -67,6 +67,8 @@ public struct TransferJob: Sendable {
     public var reportsProgress: Bool
     /// Answers authentication challenges, if present.
     public var credential: Credential?
+    /// Whether the handler decides about the server, in place of the transport's own checks.
+    public var asksForTrust: Bool
     /// Decides which of several waiting requests goes first.
     public var priority: TransferPriority
 
@@ -76,6 +78,7 @@ public struct TransferJob: Sendable {
         self.delivery = delivery
         self.reportsProgress = false
         self.credential = nil
+        self.asksForTrust = false
         self.priority = .normal
     }
 }
@@ -144,6 +147,15 @@ extension Credential: CustomStringConvertible {
 /// heads (interim ones first, the final one last), chunks and progress in between and after, the
 /// end exactly once and last. Nothing here may block.
 public protocol TransferHandler: AnyObject, Sendable {
+    /// A server that TLS was agreed on with waits for the request, if ``TransferJob/asksForTrust``.
+    ///
+    /// Asked before the first byte of a request goes out on a connection; a transport keeps the
+    /// answer as long as the connection.
+    ///
+    /// - Returns: Whether to send; if not, the transfer ends with
+    ///   ``TransferError/Code/serverCertificateUntrusted``.
+    func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool
+
     /// A head has arrived; interim ones (1xx) come here too.
     ///
     /// - Returns: Whether to go on, to wait for ``TransferTask/resume()`` or to end as cancelled.
@@ -169,6 +181,11 @@ public protocol TransferHandler: AnyObject, Sendable {
 }
 
 extension TransferHandler {
+    /// Trusts servers whose chain is good and whose certificate is for the host.
+    public func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
+        trust.chainFault == nil && trust.hostFault(for: trust.host) == nil
+    }
+
     /// Goes on.
     public func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
