@@ -18,6 +18,8 @@ public struct StubAnswer: Sendable {
     public var failureOffset: Int
     /// Whether, in place of failing there, nothing more comes until a cancel.
     public var stallsAtFailure: Bool
+    /// What the server shows of itself, to requests that ask for trust.
+    public var serverTrust: ServerTrust?
     /// When the answer begins, in seconds after the request; `nil` for never, until a cancel.
     public var delay: TimeInterval?
 
@@ -34,6 +36,7 @@ public struct StubAnswer: Sendable {
         self.error = nil
         self.failureOffset = 0
         self.stallsAtFailure = false
+        self.serverTrust = nil
     }
 
     /// An answer with a text as body.

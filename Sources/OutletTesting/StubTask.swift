@@ -94,6 +94,7 @@ final class StubTask: TransferTask {
             state.answer = answer
             state.rest = answer.body
         }
+        guard isTrusted(answer, job) else { return }
         guard let delay = answer.delay else { return }
         let url = job.request.url
         guard delay > 0 else {
@@ -101,6 +102,19 @@ final class StubTask: TransferTask {
             return
         }
         queue.asyncAfter(deadline: .now() + delay) { self.playHead(answer, url) }
+    }
+
+    /// Asks the handler about the server, and ends the transfer if it is not trusted.
+    private func isTrusted(_ answer: StubAnswer, _ job: TransferJob) -> Bool {
+        guard job.asksForTrust, let trust = answer.serverTrust,
+            let handler = state.withLock({ $0.handler }),
+            !handler.transfer(self, shouldTrust: trust)
+        else { return true }
+        finish(
+            TransferError(
+                code: .serverCertificateUntrusted, stage: .securing, host: trust.host,
+                reason: "the session's evaluator refuses the server"))
+        return false
     }
 
     private func playHead(_ answer: StubAnswer, _ url: URL?) {

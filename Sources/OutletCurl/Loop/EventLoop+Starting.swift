@@ -98,13 +98,15 @@ extension EventLoop {
             } else {
                 try settings.checkTrust(for: address)
             }
+            easy.applyIdentity(settings, address)
         }
         let proxy = easy.applyAddress(address, settings)
         if !proxy.isEmpty { transfer.proxy = ProxyResolver.withoutCredentials(proxy) }
         easy.applyLimit(remaining)
         easy.applyMultiplexing(settings, address)
         easy.applyReuse(settings, address)
-        easy.applyCredential(transfer.job.credential)
+        easy.applyCredential(
+            transfer.job.credential, atOnce: transfer.job.sendsCredentialAtOnce)
         if transfer.job.request.mayHaveBody {
             transfer.body = try RequestBody(transfer.job.request.body)
         }

@@ -34,7 +34,6 @@ final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) var connections = ConnectionTexts()
     @exclusivity(unchecked) var admission: AdmissionQueue<CurlTransfer>
     @exclusivity(unchecked) var deadlines = DeadlineHeap<CurlTransfer>()
-    var staples = StapleMemory()
     /// The transfers in the multi handle.
     @exclusivity(unchecked) var active: [CurlTransfer] = []
     /// Transfers that were suspended before they had a place, by identifier.

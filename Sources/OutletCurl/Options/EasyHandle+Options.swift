@@ -69,13 +69,45 @@ extension EasyHandle {
         set(CURLOPT_SSL_VERIFYHOST, configuration.verifiesCertificates ? 2 : 0)
         note(CURLOPT_SSL_CTX_FUNCTION, ccurl_set_ssl_context(raw, willSecure))
         set(CURLOPT_SSL_CTX_DATA, pointer: client)
-        guard let certificate = configuration.clientCertificate else { return }
-        set(CURLOPT_SSLCERT, text: certificate.certificatePath)
-        set(CURLOPT_SSLKEY, text: certificate.keyPath ?? certificate.certificatePath)
-        set(CURLOPT_KEYPASSWD, text: certificate.keyPassword)
+        if let certificate = configuration.clientCertificate { apply(certificate) }
+    }
+
+    /// Who we are.
+    private func apply(_ certificate: ClientCertificate) {
+        set(CURLOPT_SSLCERTTYPE, text: certificate.format.rawValue)
+        apply(certificate.certificate, CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB)
+        set(CURLOPT_SSLKEYTYPE, text: certificate.format.rawValue)
+        let key = certificate.key ?? certificate.certificate
+        apply(key, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB)
+        // Never unset: OpenSSL would ask the terminal.
+        set(CURLOPT_KEYPASSWD, text: certificate.keyPassword ?? "")
+    }
+
+    private func apply(
+        _ source: ClientCertificate.Source, _ path: CURLoption, _ blob: CURLoption
+    ) {
+        switch source {
+        case .file(let name):
+            set(path, text: name)
+            note(blob, ccurl_set_blob(raw, blob, nil, 0))
+        case .bytes(let data):
+            set(path, text: nil)
+            let bytes = Array(data)
+            note(
+                blob, bytes.withUnsafeBytes { ccurl_set_blob(raw, blob, $0.baseAddress, $0.count) })
+        }
     }
 
     // MARK: For each transfer
+
+    /// Who we are for this host, where that is not the same for all.
+    func applyIdentity(_ settings: TransportSettings, _ address: Address) {
+        guard settings.configuration.clientCertificateProvider != nil,
+            let certificate = settings.clientCertificate(for: address)
+        else { return }
+        isMarked = true
+        apply(certificate)
+    }
 
     /// Leaves it to somebody else to judge the server, before the request is sent.
     func applyForeignTrust() {
@@ -99,6 +131,11 @@ extension EasyHandle {
         if !proxy.isEmpty {
             set(CURLOPT_PROXY, text: proxy)
             isMarked = true
+            if let credential = settings.configuration.proxyCredential {
+                set(CURLOPT_PROXYAUTH, credential.schemes)
+                set(CURLOPT_PROXYUSERNAME, text: credential.user)
+                set(CURLOPT_PROXYPASSWORD, text: credential.password)
+            }
         }
         return proxy
     }
@@ -154,13 +191,21 @@ extension EasyHandle {
         set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
     }
 
-    /// Name and password, answered with when the server asks for them.
-    func applyCredential(_ credential: Credential?) {
+    /// Name and password, or a token, answered with when the server asks for them.
+    ///
+    /// - Parameter atOnce: Whether to send it without being asked, where the scheme allows that.
+    func applyCredential(_ credential: Credential?, atOnce: Bool) {
         guard let credential else { return }
         isMarked = true
-        set(CURLOPT_HTTPAUTH, ccurl_auth_any)
-        set(CURLOPT_USERNAME, text: credential.user)
-        set(CURLOPT_PASSWORD, text: credential.password)
+        let schemes = credential.schemes
+        let waits = credential.scheme != nil && !atOnce
+        set(CURLOPT_HTTPAUTH, waits ? schemes | ccurl_auth_only : schemes)
+        if credential.scheme == .bearer {
+            set(CURLOPT_XOAUTH2_BEARER, text: credential.password)
+        } else {
+            set(CURLOPT_USERNAME, text: credential.user)
+            set(CURLOPT_PASSWORD, text: credential.password)
+        }
     }
 
     /// The fields, and the codings that libcurl undoes because a field asks for them.
@@ -233,6 +278,21 @@ extension EasyHandle {
         set(CURLOPT_NOPROGRESS, 0)
         note(CURLOPT_XFERINFOFUNCTION, ccurl_set_progress(raw, didProgress))
         set(CURLOPT_XFERINFODATA, pointer: client)
+    }
+}
+
+extension Credential {
+    /// For `CURLOPT_HTTPAUTH` and `CURLOPT_PROXYAUTH`.
+    fileprivate var schemes: Int {
+        switch scheme {
+        // Not CURLAUTH_ANY: Negotiate would tell who the process's user is, and wait for a KDC.
+        case nil: ccurl_auth_password
+        case .basic: ccurl_auth_basic
+        case .digest: ccurl_auth_digest
+        case .negotiate: ccurl_auth_negotiate
+        case .ntlm: ccurl_auth_ntlm
+        case .bearer: ccurl_auth_bearer
+        }
     }
 }
 

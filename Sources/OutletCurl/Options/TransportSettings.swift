@@ -48,6 +48,12 @@ struct TransportSettings: Sendable {
         throw error
     }
 
+    /// Who we are for a host.
+    func clientCertificate(for address: Address) -> ClientCertificate? {
+        configuration.clientCertificateProvider?.certificate(
+            forHost: address.hostName, port: address.port) ?? configuration.clientCertificate
+    }
+
     /// How long a request may make no progress, µs; `nil` for no limit.
     func patience(of request: HTTPRequest) -> Int64? {
         let own = request.timeoutInterval

@@ -22,6 +22,10 @@ extension CurlTransfer {
             return false
         }
         if job.asksForTrust, !mayTrustServer(loop) { return false }
+        if let challenge = heldHead {
+            heldHead = nil
+            handler?.transfer(self, didAnswer: challenge, turn: loop.turn)
+        }
         sends += 1
         wasAnswered = false
         // libcurl forgets a pause that came before it had a connection.

@@ -15,9 +15,10 @@ extension CurlTransfer {
         }
         if TLSConnection.isAccepted(connection) { return true }
         let certificates = TLSConnection.chain(of: connection)
-        let staple = loop.staples.response(
-            stapledTo: TLSConnection.stapledResponse(of: connection),
-            certificate: certificates.first)
+        let stapled = TLSConnection.stapledResponse(of: connection)
+        let staple = loop.shared.staples.withLock {
+            $0.response(stapledTo: stapled, certificate: certificates.first)
+        }
         let trust = ServerTrust(
             host: address.hostName.trimmingBrackets(), port: address.port,
             sentCertificates: certificates.map { OutletSession.Certificate($0) },
@@ -37,9 +38,7 @@ extension CurlTransfer {
 }
 
 /// OCSP responses of servers: a resumed session brings none, and is about the same certificate.
-///
-/// Thread: its loop's.
-struct StapleMemory {
+struct StapleMemory: Sendable {
     private static let limit = 256
     private var responses: [[UInt8]: [UInt8]] = [:]
 

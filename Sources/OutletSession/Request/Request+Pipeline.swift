@@ -151,6 +151,7 @@ extension Request {
 
     private func transfer(isHop: Bool, readsFile: Bool = false) {
         let asksForTrust = evaluatesTrust()
+        let round = authenticationRound()
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = mutable.prepared else { return nil }
             mutable.isHop = isHop
@@ -169,6 +170,11 @@ extension Request {
                 || RedirectRules.isSameOrigin(mutable.requests.last?.url, request.url)
             {
                 job.credential = mutable.credential
+            }
+            mutable.authentication = round
+            if let round {
+                job.credential = round.credential
+                job.sendsCredentialAtOnce = true
             }
             return job
         }

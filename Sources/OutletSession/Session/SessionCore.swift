@@ -23,6 +23,8 @@ final class SessionCore: Sendable {
     let redirectHandler: (any RedirectHandler)?
     private let sessionAdapters: [any RequestAdapter]
     private let sessionRetriers: [any RequestRetrier]
+    /// Where stored credentials go along without being asked for.
+    let protectedPaths = Lock(ProtectedPaths())
     let deadlines = Deadlines()
     /// `nil` when nobody watches: the request path then pays one test an event.
     let monitors: CompositeEventMonitor?
