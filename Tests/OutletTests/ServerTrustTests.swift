@@ -350,6 +350,37 @@ import Testing
 
     // MARK: Others
 
+    @Test func `a server behind a tunnel is judged as well, and the proxy gets its credential`()
+        async throws
+    {
+        let nginx = try await Nginx.shared()
+        let proxy = try ScriptedServer.start(
+            .request, .respond("407 No", headers: ["Proxy-Authenticate: Basic realm=p"]),
+            .request, .send("HTTP/1.1 200 Connection established\r\n\r\n"),
+            .relay(.loopback(port: nginx.port(.tls))))
+        defer { proxy.stop() }
+        let counter = CountingEvaluator()
+        for evaluator in [counter, RefusingEvaluator()] as [any ServerTrustEvaluating] {
+            let session = try await session(evaluator) {
+                $0.proxy = .url(proxy.baseURL, except: [])
+                $0.proxyCredential = Credential(user: "ada", password: "secret")
+            }
+            let response = await session.request("\(nginx.baseURL(.tls))/small.txt")
+                .serializingString().response
+            if evaluator is CountingEvaluator {
+                #expect(response.value == "small\n")
+            } else {
+                #expect(response.error?.isServerTrustEvaluationError == true)
+            }
+            let heads = proxy.requests.values.suffix(2).map(\.head)
+            #expect(heads[0].hasPrefix("CONNECT localhost:"))
+            #expect(!heads[0].contains("Proxy-Authorization"))
+            #expect(heads[1].contains("Proxy-Authorization: Basic YWRhOnNlY3JldA=="))
+        }
+        #expect(counter.hosts.values == ["localhost"])
+        #expect(counter.chains.values == [2])
+    }
+
     @Test func `all evaluators of a composite must agree`() async throws {
         let nginx = try await Nginx.shared()
         let counter = CountingEvaluator()

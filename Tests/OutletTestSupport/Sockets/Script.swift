@@ -14,6 +14,8 @@ public enum Step: Sendable {
     case wait(Gate)
     /// Does nothing until the client closes the connection; what it sends is read and dropped.
     case stall
+    /// Passes bytes on to another server and back until one side closes, as a tunnel does.
+    case relay(SocketAddress)
     /// Closes the connection with a reset (RST).
     case reset
     /// Starts the script again on the same connection.
