@@ -295,59 +295,6 @@ import Testing
         #expect(shown.count == 3)
     }
 
-    // MARK: Revocation
-
-    @Test func `a certificate on a revocation list is refused, another is not`() async throws {
-        let server = try await TrustServer.shared()
-        let lists = [try RevocationList(path: server.revocation.listPath)]
-        let evaluator = RevocationTrustEvaluator(options: .crl, revocationLists: lists)
-        #expect(await status(try await session(evaluator), server.url(.stapled)) == 200)
-        let reason = await refusal(try await session(evaluator), server.url(.revoked))
-        guard case .revocationCheckFailed(let output, .crl) = reason else {
-            Issue.record("\(String(describing: reason))")
-            return
-        }
-        #expect(output.fault.reason.contains("revoked"))
-    }
-
-    @Test func `a stapled response is believed`() async throws {
-        let server = try await TrustServer.shared()
-        let strict = RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse])
-        #expect(await status(try await session(strict), server.url(.stapled)) == 200)
-        for listener in [TrustServer.Listener.revokedStapled, .wronglyStapled, .revoked] {
-            let reason = await refusal(try await session(strict), server.url(listener))
-            guard case .revocationCheckFailed(let output, _) = reason else {
-                Issue.record("\(listener): \(String(describing: reason))")
-                continue
-            }
-            let expected =
-                switch listener {
-                case .revokedStapled: "the certificate was revoked"
-                case .wronglyStapled: "it is about another certificate"
-                default: "nothing says that the server's certificate was not taken back"
-                }
-            #expect(output.fault.reason.contains(expected))
-        }
-    }
-
-    @Test func `a resumed session keeps what was stapled before`() async throws {
-        let server = try await TrustServer.shared()
-        let session = try await session(
-            RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse])
-        ) { $0.httpVersion = .http1 }
-        for attempt in 0..<2 {
-            let text = try await session.request(
-                server.url(.stapled), headers: ["Connection": "close"]
-            ).serializingString().value
-            #expect(text.contains(#""resumed":"\#(attempt == 0 ? "." : "r")""#))
-        }
-    }
-
-    @Test func `silence about revocation is no refusal unless so wished`() async throws {
-        let server = try await TrustServer.shared()
-        #expect(await status(try await session(.revocationChecking), server.url(.chain)) == 200)
-    }
-
     // MARK: Others
 
     @Test func `a server behind a tunnel is judged as well, and the proxy gets its credential`()

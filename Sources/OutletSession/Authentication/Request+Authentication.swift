@@ -80,7 +80,8 @@ extension Request {
         _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
     ) {
         tellChallenges(of: challenge, to: task)
-        let keeps = core.configuration.urlCredentialStorage != nil && challenge.statusCode == 401
+        guard challenge.statusCode == 401 else { return }
+        let keeps = core.configuration.urlCredentialStorage != nil
         mutable.withLock { mutable in
             mutable.answeredChallenges &+= 1
             guard keeps, let credential = mutable.credential, credential.persistence == .forSession

@@ -76,8 +76,10 @@ extension Request {
         guard let monitors = core.monitors else { return }
         announce(task)
         let failures = mutable.withLock { Int($0.answeredChallenges) }
+        var proxy: URL?
+        if case .url(let address, _) = core.configuration.proxy { proxy = URL(string: address) }
         let challenges = AuthenticationChallenge.challenges(
-            in: head, previousFailureCount: failures)
+            in: head, proxy: proxy, previousFailureCount: failures)
         for challenge in challenges {
             monitors.urlSession(core.transport, task: task, didReceive: challenge)
         }

@@ -171,6 +171,8 @@ extension Request {
             {
                 job.credential = mutable.credential
             }
+            // One that nobody has asked for in this attempt counts like an answer.
+            if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }
             mutable.authentication = round
             if let round {
                 job.credential = round.credential

@@ -47,7 +47,14 @@ public struct CompositeTrustEvaluator: ServerTrustEvaluating {
             throw SessionError.serverTrustEvaluationFailed(
                 reason: .noRequiredEvaluator(host: host))
         }
-        for evaluator in evaluators { try evaluator.evaluate(trust, forHost: host) }
+        try evaluators.evaluate(trust, forHost: host)
+    }
+}
+
+extension [any ServerTrustEvaluating] {
+    /// Asks all evaluators in their order; the first refusal counts, and none is trust.
+    public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
+        for evaluator in self { try evaluator.evaluate(trust, forHost: host) }
     }
 }
 
