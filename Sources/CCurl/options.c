@@ -1,6 +1,12 @@
 #include "ccurl_options.h"
 
-const long ccurl_auth_any = (long)CURLAUTH_ANY;
+const long ccurl_auth_password = (long)(CURLAUTH_DIGEST | CURLAUTH_NTLM | CURLAUTH_BASIC);
+const long ccurl_auth_basic = (long)CURLAUTH_BASIC;
+const long ccurl_auth_digest = (long)CURLAUTH_DIGEST;
+const long ccurl_auth_negotiate = (long)CURLAUTH_NEGOTIATE;
+const long ccurl_auth_ntlm = (long)CURLAUTH_NTLM;
+const long ccurl_auth_bearer = (long)CURLAUTH_BEARER;
+const long ccurl_auth_only = (long)CURLAUTH_ONLY;
 const int ccurl_pause_all = CURLPAUSE_ALL;
 
 CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
@@ -37,6 +43,12 @@ CURLcode ccurl_set_progress(CURL *easy, curl_xferinfo_callback call) {
 
 CURLcode ccurl_set_prereq(CURL *easy, curl_prereq_callback call) {
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, call);
+}
+
+CURLcode ccurl_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count) {
+    if (!bytes) return curl_easy_setopt(easy, option, NULL);
+    struct curl_blob blob = {.data = (void *)bytes, .len = count, .flags = CURL_BLOB_COPY};
+    return curl_easy_setopt(easy, option, &blob);
 }
 
 CURLcode ccurl_set_ssl_context(CURL *easy, curl_ssl_ctx_callback call) {

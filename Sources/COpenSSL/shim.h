@@ -1,6 +1,8 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
@@ -9,3 +11,13 @@
 
 /// One-line names as RFC 2253 writes them, UTF-8 unescaped.
 static const unsigned long copenssl_name_flags = XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
+
+/// `SSL_CTX_set_tlsext_status_type`: asks servers for a stapled OCSP response.
+static inline int copenssl_ask_for_staple(SSL_CTX *context) {
+    return (int)SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
+}
+
+/// `SSL_get_tlsext_status_ocsp_resp`: the stapled response, DER; its length is -1 without one.
+static inline long copenssl_staple(SSL *connection, const unsigned char **bytes) {
+    return SSL_get_tlsext_status_ocsp_resp(connection, bytes);
+}

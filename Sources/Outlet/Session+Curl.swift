@@ -19,6 +19,8 @@ extension Session {
     ///   - callbackQueue: Where completions run that name no queue; a serial one if `nil`.
     ///   - delivery: Whether completions without a queue need one at all.
     ///   - interceptor: Adapts and retries all requests, before their own interceptors.
+    ///   - serverTrustManager: Decides which servers are trusted; if `nil`, those with a certificate
+    ///     of a known authority.
     ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
     ///   - eventMonitors: Watch all requests.
     public convenience init(
@@ -31,6 +33,7 @@ extension Session {
         callbackQueue: DispatchQueue? = nil,
         delivery: CallbackDelivery = .queued,
         interceptor: (any RequestInterceptor)? = nil,
+        serverTrustManager: ServerTrustManager? = nil,
         redirectHandler: (any RedirectHandler)? = nil,
         eventMonitors: [any EventMonitor] = []
     ) {
@@ -40,6 +43,7 @@ extension Session {
             requestSetup: requestSetup, requestQueue: requestQueue,
             serializationQueue: serializationQueue,
             callbackQueue: callbackQueue, delivery: delivery, interceptor: interceptor,
-            redirectHandler: redirectHandler, eventMonitors: eventMonitors)
+            serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
+            eventMonitors: eventMonitors)
     }
 }

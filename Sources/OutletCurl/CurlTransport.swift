@@ -43,6 +43,7 @@ public final class CurlTransport: Transport {
     ) -> any WebSocketConnection {
         var transferJob = TransferJob(request: job.request)
         transferJob.credential = job.credential
+        transferJob.asksForTrust = job.asksForTrust
         return begin(transferJob, link: WebSocketLink(job), handler) { loop, transfer in
             loop.post(.start(transfer))
         }

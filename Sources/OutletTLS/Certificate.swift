@@ -14,6 +14,8 @@ public struct Certificate: Sendable, Equatable, Hashable {
     public let notBefore: Int64
     /// Its last second, in seconds since 1970.
     public let notAfter: Int64
+    /// Its public key (SubjectPublicKeyInfo), DER.
+    public let publicKey: [UInt8]
     /// The SHA-256 of its public key (SubjectPublicKeyInfo, DER), 32 bytes.
     public let publicKeySHA256: [UInt8]
     /// The certificate itself, DER.
@@ -61,6 +63,7 @@ public struct Certificate: Sendable, Equatable, Hashable {
         self.notBefore = notBefore
         self.notAfter = notAfter
         self.der = der
+        publicKey = keyDER
         publicKeySHA256 = Self.sha256(keyDER)
     }
 

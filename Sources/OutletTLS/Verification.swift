@@ -101,11 +101,19 @@ public final class Verification {
             leaf = certificate
         }
         guard !isGood, refusal == nil else { return }
-        let code = X509_STORE_CTX_get_error(store)
-        refusal = Refusal(
-            fault: Fault(code), code: code,
+        refusal = Refusal(store)
+    }
+}
+
+extension Verification.Refusal {
+    /// What is wrong where OpenSSL stands in a chain.
+    init(_ context: OpaquePointer) {
+        let code = X509_STORE_CTX_get_error(context)
+        self.init(
+            fault: Verification.Fault(code), code: code,
             reason: String(cString: X509_verify_cert_error_string(Int(code))),
-            depth: Int(depth), certificate: certificate.flatMap { Certificate($0) })
+            depth: Int(X509_STORE_CTX_get_error_depth(context)),
+            certificate: X509_STORE_CTX_get_current_cert(context).flatMap { Certificate($0) })
     }
 }
 

@@ -21,6 +21,9 @@ CURLcode ccurl_set_seek(CURL *_Nonnull easy, curl_seek_callback _Nullable call);
 CURLcode ccurl_set_progress(CURL *_Nonnull easy, curl_xferinfo_callback _Nullable call);
 /// `CURLOPT_PREREQFUNCTION`.
 CURLcode ccurl_set_prereq(CURL *_Nonnull easy, curl_prereq_callback _Nullable call);
+/// Bytes that libcurl copies; `NULL` unsets the option.
+CURLcode ccurl_set_blob(
+    CURL *_Nonnull easy, CURLoption option, const void *_Nullable bytes, size_t count);
 /// `CURLOPT_SSL_CTX_FUNCTION`.
 CURLcode ccurl_set_ssl_context(CURL *_Nonnull easy, curl_ssl_ctx_callback _Nullable call);
 /// `CURLOPT_DEBUGFUNCTION`.
@@ -39,8 +42,13 @@ void *_Nullable ccurl_get_ssl(CURL *_Nonnull easy);
 
 // Constants whose macros Swift cannot read.
 
-/// `CURLAUTH_ANY`.
-extern const long ccurl_auth_any;
+/// `CURLAUTH_DIGEST`, `_NTLM` and `_BASIC`: what a name and a password are good for.
+extern const long ccurl_auth_password;
+/// `CURLAUTH_BASIC` and so on.
+extern const long ccurl_auth_basic, ccurl_auth_digest, ccurl_auth_negotiate, ccurl_auth_ntlm,
+    ccurl_auth_bearer;
+/// `CURLAUTH_ONLY`: with one of the others, wait until the server asks for it.
+extern const long ccurl_auth_only;
 /// `CURLPAUSE_ALL`.
 extern const int ccurl_pause_all;
 

@@ -92,7 +92,14 @@ extension EventLoop {
     ) throws(TransferError) {
         let remaining = resourceLimit.map { $0 - (now - transfer.arrived) }
         if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
-        if address.isSecure { try settings.checkTrust(for: address) }
+        if address.isSecure {
+            if transfer.job.asksForTrust {
+                easy.applyForeignTrust()
+            } else {
+                try settings.checkTrust(for: address)
+            }
+            easy.applyIdentity(settings, address)
+        }
         let proxy = easy.applyAddress(address, settings)
         if !proxy.isEmpty { transfer.proxy = ProxyResolver.withoutCredentials(proxy) }
         easy.applyLimit(remaining)
@@ -103,7 +110,8 @@ extension EventLoop {
             link.handshake = try handshake(link.job, address)
             return try checkOptions(of: easy, address)
         }
-        easy.applyCredential(transfer.job.credential)
+        easy.applyCredential(
+            transfer.job.credential, atOnce: transfer.job.sendsCredentialAtOnce)
         if transfer.job.request.mayHaveBody {
             transfer.body = try RequestBody(transfer.job.request.body)
         }

@@ -1,12 +1,16 @@
 import CCurl
 import OutletSession
 
-/// What all loops of a transport share: libcurl's global state and the cache of TLS sessions.
+/// What all loops of a transport share: libcurl's global state, the cache of TLS sessions and what
+/// came with them.
 final class SharedState: @unchecked Sendable {
-    // because the share is guarded by locks of its own and never exchanged.
+    // because the share and what lies beside it are guarded by locks and never exchanged.
 
     /// For `CURLOPT_SHARE`.
     let share: OpaquePointer
+
+    /// OCSP responses of servers whose sessions may be resumed.
+    let staples = Lock(StapleMemory())
 
     /// libcurl's once-per-process set-up (`curl_global_init`), which is thread-safe from 7.84 on.
     private static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK

@@ -2,7 +2,6 @@ import CCurl
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
-import OutletTLS
 
 /// The table from ``HTTPRequest`` and ``SessionConfiguration`` to libcurl's options: one function
 /// for each concern, each line naming its option.
@@ -56,25 +55,6 @@ extension EasyHandle {
         }
     }
 
-    /// Whom to trust, and who we are.
-    func applyTLS(_ settings: TransportSettings) {
-        let configuration = settings.configuration
-        // Without a store no https transfer gets as far as its handle.
-        let store = (try? settings.trust.get()) ?? TrustStore()
-        // Explicitly unset: with both a bundle and a directory, libcurl's cache of parsed
-        // authorities is off, and Debian's default has both.
-        set(CURLOPT_CAINFO, text: store.bundle)
-        set(CURLOPT_CAPATH, text: store.directory)
-        set(CURLOPT_SSL_VERIFYPEER, configuration.verifiesCertificates ? 1 : 0)
-        set(CURLOPT_SSL_VERIFYHOST, configuration.verifiesCertificates ? 2 : 0)
-        note(CURLOPT_SSL_CTX_FUNCTION, ccurl_set_ssl_context(raw, willSecure))
-        set(CURLOPT_SSL_CTX_DATA, pointer: client)
-        guard let certificate = configuration.clientCertificate else { return }
-        set(CURLOPT_SSLCERT, text: certificate.certificatePath)
-        set(CURLOPT_SSLKEY, text: certificate.keyPath ?? certificate.certificatePath)
-        set(CURLOPT_KEYPASSWD, text: certificate.keyPassword)
-    }
-
     // MARK: For each transfer
 
     /// Where to, by way of which proxy.
@@ -89,6 +69,11 @@ extension EasyHandle {
         if !proxy.isEmpty {
             set(CURLOPT_PROXY, text: proxy)
             isMarked = true
+            if let credential = settings.configuration.proxyCredential {
+                set(CURLOPT_PROXYAUTH, credential.schemes)
+                set(CURLOPT_PROXYUSERNAME, text: credential.user)
+                set(CURLOPT_PROXYPASSWORD, text: credential.password)
+            }
         }
         return proxy
     }
@@ -144,13 +129,21 @@ extension EasyHandle {
         set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
     }
 
-    /// Name and password, answered with when the server asks for them.
-    func applyCredential(_ credential: Credential?) {
+    /// Name and password, or a token, answered with when the server asks for them.
+    ///
+    /// - Parameter atOnce: Whether to send it without being asked, where the scheme allows that.
+    func applyCredential(_ credential: Credential?, atOnce: Bool) {
         guard let credential else { return }
         isMarked = true
-        set(CURLOPT_HTTPAUTH, ccurl_auth_any)
-        set(CURLOPT_USERNAME, text: credential.user)
-        set(CURLOPT_PASSWORD, text: credential.password)
+        let schemes = credential.schemes
+        let waits = credential.scheme != nil && !atOnce
+        set(CURLOPT_HTTPAUTH, waits ? schemes | ccurl_auth_only : schemes)
+        if credential.scheme == .bearer {
+            set(CURLOPT_XOAUTH2_BEARER, text: credential.password)
+        } else {
+            set(CURLOPT_USERNAME, text: credential.user)
+            set(CURLOPT_PASSWORD, text: credential.password)
+        }
     }
 
     /// libcurl makes the connection and hands it over; the handle is not used for anything else.
@@ -233,6 +226,21 @@ extension EasyHandle {
         set(CURLOPT_NOPROGRESS, 0)
         note(CURLOPT_XFERINFOFUNCTION, ccurl_set_progress(raw, didProgress))
         set(CURLOPT_XFERINFODATA, pointer: client)
+    }
+}
+
+extension Credential {
+    /// For `CURLOPT_HTTPAUTH` and `CURLOPT_PROXYAUTH`.
+    fileprivate var schemes: Int {
+        switch scheme {
+        // Not CURLAUTH_ANY: Negotiate would tell who the process's user is, and wait for a KDC.
+        case nil: ccurl_auth_password
+        case .basic: ccurl_auth_basic
+        case .digest: ccurl_auth_digest
+        case .negotiate: ccurl_auth_negotiate
+        case .ntlm: ccurl_auth_ntlm
+        case .bearer: ccurl_auth_bearer
+        }
     }
 }
 

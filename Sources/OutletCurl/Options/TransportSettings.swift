@@ -9,6 +9,8 @@ struct TransportSettings: Sendable {
     let proxies: ProxyResolver
     /// The certificate authorities, or why there are none: an error of https transfers only.
     let trust: Result<TrustStore, TransferError>
+    /// Judges servers where a session's own evaluators decide.
+    let verifier: OpenSSLVerifier
     /// Whether each line on the wire goes to stderr.
     let logsWire: Bool
 
@@ -16,7 +18,9 @@ struct TransportSettings: Sendable {
         self.configuration = configuration
         proxies = ProxyResolver(configuration.proxy, environment: environment)
         logsWire = configuration.logsWire || !["", "0"].contains(environment["OUTLET_DEBUG"] ?? "")
-        trust = Self.trust(configuration.certificateAuthorities, environment)
+        let trust = Self.trust(configuration.certificateAuthorities, environment)
+        self.trust = trust
+        verifier = OpenSSLVerifier(trust)
     }
 
     private static func trust(
@@ -42,6 +46,12 @@ struct TransportSettings: Sendable {
         guard configuration.verifiesCertificates, case .failure(var error) = trust else { return }
         error.host = address.host
         throw error
+    }
+
+    /// Who we are for a host.
+    func clientCertificate(for address: Address) -> ClientCertificate? {
+        configuration.clientCertificateProvider?.certificate(
+            forHost: address.hostName, port: address.port) ?? configuration.clientCertificate
     }
 
     /// How long a request may make no progress, µs; `nil` for no limit.

@@ -135,7 +135,8 @@ private struct Meaning {
                 "check the file or directory of certificate authorities")
         case CURLE_SSL_CERTPROBLEM:
             self = Meaning(
-                .clientCertificateRejected, "the client's certificate: \(fact)",
+                .clientCertificateRejected,
+                "the client's certificate: \(Meaning.clientFault(transfer) ?? fact)",
                 "check the certificate, its key and the key's password")
         case CURLE_SSL_CLIENTCERT:
             self = Meaning(
@@ -217,6 +218,14 @@ private struct Meaning {
         !transfer.hasResponse
             ? "the connection broke: "
             : "the connection broke after \(transfer.received) bytes of the body: "
+    }
+
+    /// What is wrong with our own certificate, found out where it matters: after a failure.
+    private static func clientFault(_ transfer: CurlTransfer) -> String? {
+        guard let address = transfer.address, let loop = transfer.running,
+            let identity = loop.settings.clientCertificate(for: address)
+        else { return nil }
+        return identity.fault
     }
 
     private static func tls(_ fact: String) -> Meaning {

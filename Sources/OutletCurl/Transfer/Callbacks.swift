@@ -49,8 +49,9 @@ func willSecure(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?,
     _ client: UnsafeMutableRawPointer?
 ) -> CURLcode {
-    if let client, let context {
-        EasyHandle.from(client).transfer?.verification = Verification.watch(context: context)
+    if let client, let context, let transfer = EasyHandle.from(client).transfer {
+        transfer.verification = Verification.watch(context: context)
+        if transfer.job.asksForTrust { TLSConnection.askForStaple(context: context) }
     }
     return CURLE_OK
 }

@@ -22,6 +22,11 @@ extension CurlTransfer {
                 advice: "retry if the server may see the request twice")
             return false
         }
+        if job.asksForTrust, !mayTrustServer(loop) { return false }
+        if let challenge = heldHead {
+            heldHead = nil
+            handler?.transfer(self, didAnswer: challenge, turn: loop.turn)
+        }
         sends += 1
         wasAnswered = false
         // Of a connection that it hands over, libcurl tells nothing any more.

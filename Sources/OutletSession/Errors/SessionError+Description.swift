@@ -29,6 +29,8 @@ extension SessionError: CustomStringConvertible, LocalizedError {
             reason.description
         case .responseSerializationFailed(let reason):
             reason.description
+        case .serverTrustEvaluationFailed(let reason):
+            "Server trust evaluation failed: \(reason)"
         case .sessionDeinitialized:
             "Session was deinitialized before the request finished; keep a reference to it."
         case .sessionInvalidated(let error):

@@ -62,6 +62,11 @@ extension SessionError {
         if case .responseSerializationFailed = self { true } else { false }
     }
 
+    /// Whether the server was not trusted.
+    public var isServerTrustEvaluationError: Bool {
+        if case .serverTrustEvaluationFailed = self { true } else { false }
+    }
+
     /// Whether the session went away.
     public var isSessionDeinitializedError: Bool {
         if case .sessionDeinitialized = self { true } else { false }
@@ -107,6 +112,7 @@ extension SessionError {
         case .parameterEncodingFailed(let reason): reason.underlyingError
         case .parameterEncoderFailed(let reason): reason.underlyingError
         case .responseValidationFailed(.customValidationFailed(let error)): error
+        case .serverTrustEvaluationFailed(let reason): reason.underlyingError
         case .responseSerializationFailed(let reason): reason.underlyingError
         case .urlRequestValidationFailed(.invalidSyntax(let error)): error
         case .responseValidationFailed, .urlRequestValidationFailed, .explicitlyCancelled,

@@ -27,6 +27,8 @@ public indirect enum SessionError: Error, Sendable {
     case responseValidationFailed(reason: ResponseValidationFailureReason)
     /// The body could not be turned into what was asked for.
     case responseSerializationFailed(reason: ResponseSerializationFailureReason)
+    /// The server is not trusted.
+    case serverTrustEvaluationFailed(reason: ServerTrustFailureReason)
     /// The session went away while the request was under way.
     case sessionDeinitialized
     /// The session was invalidated.

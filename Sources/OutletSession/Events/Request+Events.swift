@@ -73,10 +73,22 @@ extension Request {
     func tellHead(_ head: HTTPResponse, of task: any TransferTask) {
         guard let monitors = core.monitors else { return }
         announce(task)
-        for challenge in AuthenticationChallenge.challenges(in: head) {
+        tellChallenges(of: head, to: task)
+        monitors.urlSession(core.transport, dataTask: task, didReceive: head)
+    }
+
+    /// A server or a proxy asks for credentials.
+    func tellChallenges(of head: HTTPResponse, to task: any TransferTask) {
+        guard let monitors = core.monitors else { return }
+        announce(task)
+        let failures = mutable.withLock { Int($0.answeredChallenges) }
+        var proxy: URL?
+        if case .url(let address, _) = core.configuration.proxy { proxy = URL(string: address) }
+        let challenges = AuthenticationChallenge.challenges(
+            in: head, proxy: proxy, previousFailureCount: failures)
+        for challenge in challenges {
             monitors.urlSession(core.transport, task: task, didReceive: challenge)
         }
-        monitors.urlSession(core.transport, dataTask: task, didReceive: head)
     }
 
     /// The next bytes of a body have come.

@@ -6,7 +6,8 @@ import OutletHTTP
 /// Every word that is not plain is in single quotes, so that the shell expands nothing.
 struct CURLCommand {
     let request: HTTPRequest
-    let credential: Credential?
+    /// What the request authenticates with.
+    let credentials: [Credential]
     /// What is left out.
     let redaction: Redaction
 
@@ -20,7 +21,7 @@ struct CURLCommand {
         var lines = ["$ curl -v", "-X \(Self.quoted(request.method.rawValue))"]
         // A response to HEAD has no body, which `-X` alone does not tell curl.
         if request.method == .head { lines.append("--head") }
-        if let credential {
+        for credential in credentials {
             let password = redaction == .none ? credential.password : redaction.mark
             lines.append("-u " + Self.quoted("\(credential.user):\(password)"))
         }

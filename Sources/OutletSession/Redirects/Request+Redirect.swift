@@ -91,14 +91,14 @@ extension Request {
     enum RedirectFate {
         /// It is the response.
         case response
-        /// It leads somewhere else.
+        /// It leads somewhere else, or the request is sent again with a credential.
         case redirect
         /// A handler will say.
         case undecided
     }
 
     func redirectFate(of head: HTTPResponse) -> RedirectFate {
-        guard head.isRedirect else { return .response }
+        guard head.isRedirect else { return answer(to: head) == nil ? .response : .redirect }
         let handler = mutable.withLock { $0.redirectHandler } ?? core.redirectHandler
         guard let handler else { return .redirect }
         guard let handler = handler as? Redirector else { return .undecided }
@@ -150,7 +150,7 @@ extension Request {
     }
 
     /// Ends the attempt between two transfers: what the last one brought, and this error.
-    private func end(_ hop: Hop, with error: SessionError) {
+    func end(_ hop: Hop, with error: SessionError) {
         mutable.withLock { mutable in
             guard mutable.machine.isCurrent(hop.attempt, in: .transferring) else { return }
             mutable.error = mutable.error ?? error

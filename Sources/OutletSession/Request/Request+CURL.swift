@@ -1,4 +1,5 @@
 public import Dispatch
+import FoundationEssentials
 import OutletHTTP
 
 extension Request {
@@ -19,9 +20,23 @@ extension Request {
             return CURLCommand.failure
         }
         return CURLCommand(
-            request: request, credential: credential,
+            request: request, credentials: storedCredentials(for: request, or: credential),
             redaction: redactingSecrets ? .standard : .none
         ).text
+    }
+
+    /// What is stored for basic authentication with the host as realm; else the request's own.
+    private func storedCredentials(
+        for request: HTTPRequest, or own: Credential?
+    ) -> [Credential] {
+        guard let storage = core.configuration.urlCredentialStorage, let url = request.url,
+            let host = url.host()
+        else { return [own].compactMap(\.self) }
+        let space = ProtectionSpace(
+            host: host, port: url.port ?? 0, protocol: url.scheme ?? host, realm: host,
+            authenticationMethod: AuthenticationScheme.basic.rawValue)
+        guard let stored = storage.credentials(for: space) else { return [own].compactMap(\.self) }
+        return stored.values.sorted { $0.user < $1.user }
     }
 
     /// Calls a closure with the command once the request is made, or could not be made.

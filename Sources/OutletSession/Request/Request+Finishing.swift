@@ -18,10 +18,9 @@ extension Request: TransferHandler {
             tellExchange(result, of: task)
             return proceed(to: next, after: hop)
         }
-        if result.error == nil, let response = result.response, response.isRedirect,
-            redirect(task, response, result)
-        {
-            return
+        if result.error == nil, let response = result.response {
+            if authenticate(task, response, result) { return }
+            if response.isRedirect, redirect(task, response, result) { return }
         }
         conclude(task, result, turn: turn)
     }

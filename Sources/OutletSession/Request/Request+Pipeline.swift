@@ -160,6 +160,8 @@ extension Request {
 
     private func transfer(isHop: Bool, readsFile: Bool = false) {
         var sharing = Mutable.Sharing.none
+        let asksForTrust = evaluatesTrust()
+        let round = authenticationRound()
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = mutable.prepared else { return nil }
             mutable.isHop = isHop
@@ -173,11 +175,19 @@ extension Request {
                 mutable.watched().counts = TransferCounts()
                 job.reportsProgress = true
             }
+            job.asksForTrust = asksForTrust
             // A redirect to another origin does not take the credential along.
             if mutable.redirects == 0
                 || RedirectRules.isSameOrigin(mutable.requests.last?.url, request.url)
             {
                 job.credential = mutable.credential
+            }
+            // One that nobody has asked for in this attempt counts like an answer.
+            if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }
+            mutable.authentication = round
+            if let round {
+                job.credential = round.credential
+                job.sendsCredentialAtOnce = true
             }
             sharing = mutable.sharing(core)
             return job

@@ -55,6 +55,10 @@ public class Request: @unchecked Sendable {
         /// How long those redirects took, µs.
         var redirectDuration: Int64 = 0
         var credential: Credential?
+        /// The stored credential that the transfer under way was begun with.
+        var authentication: AuthenticationRound?
+        /// Challenges that were answered in this attempt.
+        var answeredChallenges: UInt8 = 0
         var redirectHandler: (any RedirectHandler)?
         var interceptor: (any RequestInterceptor)?
         var responseHandlers = InlineFirst<ResponseHandler>()
@@ -339,6 +343,8 @@ public class Request: @unchecked Sendable {
         mutable.data = nil
         mutable.redirects = 0
         mutable.redirectDuration = 0
+        mutable.authentication = nil
+        mutable.answeredChallenges = 0
         mutable.readsFile = false
         mutable.nextHandler = mutable.delivered
         mutable.deliveries = InlineFirst()

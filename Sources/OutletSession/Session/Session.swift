@@ -47,6 +47,8 @@ open class Session: UploadFactory, @unchecked Sendable {
     ///   - callbackQueue: Where completions run that name no queue; a serial one if `nil`.
     ///   - delivery: Whether completions without a queue need one at all.
     ///   - interceptor: Adapts and retries all requests, before their own interceptors.
+    ///   - serverTrustManager: Decides which servers are trusted; if `nil`, those with a certificate
+    ///     of a known authority.
     ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
     ///   - eventMonitors: Watch all requests.
     public init(
@@ -60,6 +62,7 @@ open class Session: UploadFactory, @unchecked Sendable {
         callbackQueue: DispatchQueue? = nil,
         delivery: CallbackDelivery = .queued,
         interceptor: (any RequestInterceptor)? = nil,
+        serverTrustManager: ServerTrustManager? = nil,
         redirectHandler: (any RedirectHandler)? = nil,
         eventMonitors: [any EventMonitor] = []
     ) {
@@ -71,6 +74,7 @@ open class Session: UploadFactory, @unchecked Sendable {
                     callback: callbackQueue),
                 startsImmediately: startRequestsImmediately, setup: requestSetup,
                 deliversInline: delivery == .inline, interceptor: interceptor,
+                serverTrustManager: serverTrustManager,
                 redirectHandler: redirectHandler, eventMonitors: eventMonitors))
         core.belongs(to: self)
     }
@@ -101,6 +105,8 @@ open class Session: UploadFactory, @unchecked Sendable {
     public var eventMonitor: CompositeEventMonitor? { core.monitors }
     /// Adapts and retries all requests.
     public var interceptor: (any RequestInterceptor)? { core.interceptor }
+    /// Decides which servers are trusted.
+    public var serverTrustManager: ServerTrustManager? { core.serverTrustManager }
     /// Decides about redirects.
     public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
 

@@ -49,11 +49,24 @@ public struct SessionConfiguration: Sendable {
     public var certificateAuthorities: CertificateAuthorities = .system
     /// Whether the server's certificate and name are checked; leave it on.
     public var verifiesCertificates = true
-    /// A PEM file with the client's certificate chain (`CURLOPT_SSLCERT`), and its key's.
+    /// The client's certificate, shown to every server that asks for one.
     public var clientCertificate: ClientCertificate?
+    /// Certificates for some hosts, in place of ``clientCertificate``.
+    public var clientCertificateProvider: ClientCertificateProvider?
+
+    /// Credentials for servers that ask, by the places they belong to; none by default.
+    ///
+    /// What is stored answers requests that have no credential and no `Authorization` of their own, and
+    /// from then on goes along with all requests to that place. What requests bring with
+    /// ``Credential/Persistence/forSession`` is stored here once it was let in.
+    public var urlCredentialStorage: CredentialStorage?
 
     /// The proxy; the environment's by default.
     public var proxy: ProxyPolicy = .environment
+    /// Answers the proxy when it asks who is there (`CURLOPT_PROXYUSERNAME`, `CURLOPT_PROXYAUTH`).
+    ///
+    /// Without it, what stands in the proxy's address goes along as basic authentication at once.
+    public var proxyCredential: Credential?
     /// A Unix socket to connect to in place of the address's host (`CURLOPT_UNIX_SOCKET_PATH`).
     public var unixSocketPath: String?
 
@@ -87,23 +100,6 @@ public enum CertificateAuthorities: Sendable, Equatable {
     case file(path: String)
     /// A directory of PEM files named by hash (`openssl rehash`).
     case directory(path: String)
-}
-
-/// A client's certificate for mutual TLS.
-public struct ClientCertificate: Sendable, Equatable {
-    /// A PEM file with the certificate, its chain behind it.
-    public var certificatePath: String
-    /// A PEM file with the private key; `nil` when it is in ``certificatePath``.
-    public var keyPath: String?
-    /// What opens the key; never part of a description.
-    public var keyPassword: String?
-
-    /// Names the files.
-    public init(certificatePath: String, keyPath: String? = nil, keyPassword: String? = nil) {
-        self.certificatePath = certificatePath
-        self.keyPath = keyPath
-        self.keyPassword = keyPassword
-    }
 }
 
 /// Which proxy a request goes through.

@@ -20,9 +20,12 @@ final class SessionCore: Sendable {
     let setup: Session.RequestSetup
     let deliversInline: Bool
     let interceptor: (any RequestInterceptor)?
+    let serverTrustManager: ServerTrustManager?
     let redirectHandler: (any RedirectHandler)?
     private let sessionAdapters: [any RequestAdapter]
     private let sessionRetriers: [any RequestRetrier]
+    /// Where stored credentials go along without being asked for.
+    let protectedPaths = Lock(ProtectedPaths())
     let deadlines = Deadlines()
     let flights = Flights()
     /// `nil` when nobody watches: the request path then pays one test an event.
@@ -36,7 +39,7 @@ final class SessionCore: Sendable {
     init(
         transport: any Transport, configuration: SessionConfiguration, queues: SessionQueues,
         startsImmediately: Bool, setup: Session.RequestSetup, deliversInline: Bool,
-        interceptor: (any RequestInterceptor)?,
+        interceptor: (any RequestInterceptor)?, serverTrustManager: ServerTrustManager?,
         redirectHandler: (any RedirectHandler)?, eventMonitors: [any EventMonitor]
     ) {
         self.transport = transport
@@ -52,6 +55,7 @@ final class SessionCore: Sendable {
         self.interceptor = interceptor
         self.sessionAdapters = interceptor.map { Interceptor.adapters(in: $0) } ?? []
         self.sessionRetriers = interceptor.map { Interceptor.retriers(in: $0) } ?? []
+        self.serverTrustManager = serverTrustManager
         self.redirectHandler = redirectHandler
         self.monitors =
             eventMonitors.isEmpty

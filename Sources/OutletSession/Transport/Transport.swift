@@ -99,6 +99,10 @@ public struct TransferJob: Sendable {
     public var reportsProgress: Bool
     /// Answers authentication challenges, if present.
     public var credential: Credential?
+    /// Whether ``credential`` goes along from the start, where its scheme is known and allows it.
+    public var sendsCredentialAtOnce: Bool
+    /// Whether the handler decides about the server, in place of the transport's own checks.
+    public var asksForTrust: Bool
     /// Decides which of several waiting requests goes first.
     public var priority: TransferPriority
 
@@ -108,6 +112,8 @@ public struct TransferJob: Sendable {
         self.delivery = delivery
         self.reportsProgress = false
         self.credential = nil
+        self.sendsCredentialAtOnce = false
+        self.asksForTrust = false
         self.priority = request.priority
     }
 }
@@ -125,42 +131,28 @@ public enum BodyDelivery: Sendable, Equatable {
     case file(path: String, offset: Int64)
 }
 
-/// A name and a password for HTTP authentication.
-public struct Credential: Sendable, Equatable, Hashable {
-    /// The user's name.
-    public var user: String
-    /// The password; never part of a description.
-    public var password: String
-    /// How long the credential is kept.
-    public var persistence: Persistence
-
-    /// How long a credential is kept.
-    public enum Persistence: Sendable {
-        /// For the request that carries it.
-        case none
-        /// For the session.
-        case forSession
-    }
-
-    /// Makes a credential.
-    public init(user: String, password: String, persistence: Persistence = .forSession) {
-        self.user = user
-        self.password = password
-        self.persistence = persistence
-    }
-}
-
-extension Credential: CustomStringConvertible {
-    /// The user's name; the password is left out.
-    public var description: String { "\(user):•••" }
-}
-
 /// Told what happens to a transfer.
 ///
 /// All calls come from the transport's own thread, one at a time, in this order: any number of
 /// heads (interim ones first, the final one last), chunks and progress in between and after, the
 /// end exactly once and last. Nothing here may block.
 public protocol TransferHandler: AnyObject, Sendable {
+    /// A server that TLS was agreed on with waits for the request, if ``TransferJob/asksForTrust``.
+    ///
+    /// Asked before the first byte of a request goes out on a connection; a transport keeps the
+    /// answer as long as the connection.
+    ///
+    /// - Returns: Whether to send; if not, the transfer ends with
+    ///   ``TransferError/Code/serverCertificateUntrusted``.
+    func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool
+
+    /// The transport itself has answered a challenge, with ``TransferJob/credential``; another head
+    /// will come.
+    ///
+    /// - Parameter challenge: The head that asked.
+    func transfer(
+        _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn)
+
     /// A head has arrived; interim ones (1xx) come here too.
     ///
     /// - Returns: Whether to go on, to wait for ``TransferTask/resume()`` or to end as cancelled.
@@ -186,6 +178,16 @@ public protocol TransferHandler: AnyObject, Sendable {
 }
 
 extension TransferHandler {
+    /// Trusts servers whose chain is good and whose certificate is for the host.
+    public func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
+        trust.chainFault == nil && trust.hostFault(for: trust.host) == nil
+    }
+
+    /// Takes no notice.
+    public func transfer(
+        _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
+    ) {}
+
     /// Goes on.
     public func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn

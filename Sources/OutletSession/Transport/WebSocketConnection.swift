@@ -56,6 +56,8 @@ public struct WebSocketJob: Sendable {
     public var maximumMessageSize: Int
     /// Sent with the handshake (Basic, RFC 7617), unless the request has an `Authorization` field.
     public var credential: Credential?
+    /// Whether the handler is asked about the server before the handshake is sent.
+    public var asksForTrust = false
 
     /// Makes a job.
     public init(request: HTTPRequest, maximumMessageSize: Int = 1_048_576) {

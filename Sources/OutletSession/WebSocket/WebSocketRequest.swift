@@ -90,6 +90,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         var socketJob = WebSocketJob(
             request: job.request, maximumMessageSize: configuration.maximumMessageSize)
         socketJob.credential = job.credential
+        socketJob.asksForTrust = job.asksForTrust
         let connection = core.transport.connect(socketJob, handler: self)
         socket.withLock { $0.connection = connection }
         flush()

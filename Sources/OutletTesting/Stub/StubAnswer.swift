@@ -28,6 +28,8 @@ public struct StubAnswer: Sendable {
     public var failurePart = Part.body
     /// Whether, in place of failing there, nothing more comes until a cancel.
     public var stallsAtFailure: Bool
+    /// What the server shows of itself, to requests that ask for trust.
+    public var serverTrust: ServerTrust?
     /// When the answer begins, in seconds after the request; `nil` for never, until a cancel.
     public var delay: TimeInterval?
     /// Where the body waits on its way.

@@ -87,9 +87,22 @@ final class StubTask: TransferTask, @unchecked Sendable {
 
     /// Begins an answer.
     func play(_ answer: StubAnswer) {
+        guard isTrusted(answer) else { return }
         script = answer.steps(for: job.request)
         guard let delay = answer.delay else { return }
         wait(for: .seconds(delay))
+    }
+
+    /// Asks the handler about the server, and ends the transfer if it is not trusted.
+    private func isTrusted(_ answer: StubAnswer) -> Bool {
+        guard job.asksForTrust, let trust = answer.serverTrust, let handler,
+            !handler.transfer(self, shouldTrust: trust)
+        else { return true }
+        finish(
+            TransferError(
+                code: .serverCertificateUntrusted, stage: .securing, host: trust.host,
+                reason: "the session's evaluator refuses the server"))
+        return false
     }
 
     private func wait(for time: Duration) {

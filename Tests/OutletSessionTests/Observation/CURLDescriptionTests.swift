@@ -159,4 +159,22 @@ import Testing
         let texts = try await seen.wait(for: 2)
         #expect(texts == Array(repeating: CURLCommand.failure, count: 2))
     }
+
+    @Test func `stored credentials of the host go before the request's own`() async {
+        let storage = CredentialStorage()
+        storage.set(
+            Credential(user: "stored", password: "1"),
+            for: ProtectionSpace(
+                host: "example.test", port: 0, protocol: "https", realm: "example.test",
+                authenticationMethod: "basic"))
+        var configuration = SessionConfiguration.default
+        configuration.urlCredentialStorage = storage
+        let session = Session(
+            transport: StubTransport { _ in .text("x") }, configuration: configuration)
+        let request = session.request("https://example.test/")
+            .authenticate(username: "requests-own", password: "2")
+        let text = await command(request, redacting: false)
+        #expect(text.contains("-u stored:1"))
+        #expect(!text.contains("requests-own"))
+    }
 }

@@ -32,8 +32,8 @@ public final class TestCA: Sendable {
     /// The authority's certificate in PEM: what a client must trust.
     public let certificatePath: String
 
-    private let keyPath: String
-    private let directory: TemporaryDirectory
+    let keyPath: String
+    let directory: TemporaryDirectory
     private let issued = Mutex<[String: Task<Identity, any Error>]>([:])
 
     /// Makes an authority with a key of its own.
@@ -45,6 +45,7 @@ public final class TestCA: Sendable {
         keyPath = directory.path("ca.key")
         try directory.write(Self.configuration, to: "openssl.cnf")
         try directory.write("", to: "index.txt")
+        try directory.write("", to: "revocation.txt")
         try await openssl(
             [
                 "req", "-x509", "-days", "2", "-subj", "/O=Outlet/CN=Outlet Test CA",
@@ -125,14 +126,14 @@ public final class TestCA: Sendable {
         return identity
     }
 
-    private func newKey(_ path: String) -> [String] {
+    func newKey(_ path: String) -> [String] {
         [
             "-config", "openssl.cnf", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
             "-noenc", "-keyout", path,
         ]
     }
 
-    private func openssl(_ arguments: [String]) async throws {
+    func openssl(_ arguments: [String]) async throws {
         let result = try await Program.run(
             "/usr/bin/openssl", arguments, directory: directory.path)
         guard result.exitCode == 0 else {
@@ -165,6 +166,15 @@ public final class TestCA: Sendable {
         extendedKeyUsage = clientAuth
         [authority_files]
         database = index.txt
+        new_certs_dir = .
+        certificate = ca.pem
+        private_key = ca.key
+        rand_serial = yes
+        unique_subject = no
+        default_md = sha256
+        policy = any
+        [revocation_files]
+        database = revocation.txt
         new_certs_dir = .
         certificate = ca.pem
         private_key = ca.key

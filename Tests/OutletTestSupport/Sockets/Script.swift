@@ -16,6 +16,8 @@ public enum Step: Sendable {
     case open(Gate)
     /// Does nothing until the client closes the connection; what it sends is read and dropped.
     case stall
+    /// Passes bytes on to another server and back until one side closes, as a tunnel does.
+    case relay(SocketAddress)
     /// Closes the connection with a reset (RST).
     case reset
     /// Reads a WebSocket handshake and accepts it: with more lines in the answer's head, which take

@@ -131,6 +131,20 @@ public final class ScriptedServer: Sendable {
             reader.finish()
         }
 
+        private func relay(_ socket: StreamSocket, to address: SocketAddress) {
+            do {
+                let server = try StreamSocket(connectingTo: address, gate: gate)
+                try onOwnThread {
+                    while let bytes = server.receive(), socket.send(bytes) {}
+                    socket.finishSending()
+                }
+                while let bytes = socket.receive(), server.send(bytes) {}
+                server.finishSending()
+            } catch {
+                socket.resetWhenClosed()
+            }
+        }
+
         /// `false` when the connection is over.
         private func perform(
             _ step: Step, on socket: StreamSocket, reader: inout RequestReader, connection: Int
@@ -159,6 +173,9 @@ public final class ScriptedServer: Sendable {
                 other.open()
             case .stall:
                 reader.drop()
+                return false
+            case .relay(let address):
+                relay(socket, to: address)
                 return false
             case .reset:
                 socket.resetWhenClosed()

@@ -3,11 +3,17 @@ import OutletHTTP
 
 extension AuthenticationChallenge {
     /// The challenges of a response, in the order of their fields; empty unless it is a 401 or 407.
+    ///
+    /// - Parameters:
+    ///   - response: The response, or its head.
+    ///   - proxy: Where a 407 comes from, if that is known.
+    ///   - previousFailureCount: How often credentials were refused before.
     static func challenges(
-        in response: HTTPResponse, previousFailureCount: Int = 0
+        in response: HTTPResponse, proxy: URL? = nil, previousFailureCount: Int = 0
     ) -> [AuthenticationChallenge] {
         let isProxy = response.statusCode == 407
-        guard isProxy || response.statusCode == 401, let url = response.url,
+        guard isProxy || response.statusCode == 401,
+            let url = isProxy ? proxy ?? response.url : response.url,
             let host = url.host(), let scheme = url.scheme?.lowercased()
         else { return [] }
         let name = isProxy ? "Proxy-Authenticate" : "WWW-Authenticate"

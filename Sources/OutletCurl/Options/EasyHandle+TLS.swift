@@ -1,0 +1,72 @@
+import CCurl
+import FoundationEssentials
+import OutletSession
+import OutletTLS
+
+/// The part of the table of options that is about TLS; see `EasyHandle+Options.swift`.
+extension EasyHandle {
+    // MARK: Once for a handle
+
+    /// Whom to trust, and who we are.
+    func applyTLS(_ settings: TransportSettings) {
+        let configuration = settings.configuration
+        // Without a store no https transfer gets as far as its handle.
+        let store = (try? settings.trust.get()) ?? TrustStore()
+        // Explicitly unset: with both a bundle and a directory, libcurl's cache of parsed
+        // authorities is off, and Debian's default has both.
+        set(CURLOPT_CAINFO, text: store.bundle)
+        set(CURLOPT_CAPATH, text: store.directory)
+        set(CURLOPT_SSL_VERIFYPEER, configuration.verifiesCertificates ? 1 : 0)
+        set(CURLOPT_SSL_VERIFYHOST, configuration.verifiesCertificates ? 2 : 0)
+        note(CURLOPT_SSL_CTX_FUNCTION, ccurl_set_ssl_context(raw, willSecure))
+        set(CURLOPT_SSL_CTX_DATA, pointer: client)
+        if let certificate = configuration.clientCertificate { apply(certificate) }
+    }
+
+    /// Who we are.
+    private func apply(_ certificate: ClientCertificate) {
+        set(CURLOPT_SSLCERTTYPE, text: certificate.format.rawValue)
+        apply(certificate.certificate, CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB)
+        set(CURLOPT_SSLKEYTYPE, text: certificate.format.rawValue)
+        let key = certificate.key ?? certificate.certificate
+        apply(key, CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB)
+        // Never unset: OpenSSL would ask the terminal.
+        set(CURLOPT_KEYPASSWD, text: certificate.keyPassword ?? "")
+    }
+
+    private func apply(
+        _ source: ClientCertificate.Source, _ path: CURLoption, _ blob: CURLoption
+    ) {
+        switch source {
+        case .file(let name):
+            set(path, text: name)
+            note(blob, ccurl_set_blob(raw, blob, nil, 0))
+        case .bytes(let data):
+            set(path, text: nil)
+            let bytes = Array(data)
+            note(
+                blob, bytes.withUnsafeBytes { ccurl_set_blob(raw, blob, $0.baseAddress, $0.count) })
+        }
+    }
+
+    // MARK: For each transfer
+
+    /// Who we are for this host, where that is not the same for all.
+    func applyIdentity(_ settings: TransportSettings, _ address: Address) {
+        guard settings.configuration.clientCertificateProvider != nil,
+            let certificate = settings.clientCertificate(for: address)
+        else { return }
+        isMarked = true
+        apply(certificate)
+    }
+
+    /// Leaves it to somebody else to judge the server, before the request is sent.
+    func applyForeignTrust() {
+        isMarked = true
+        set(CURLOPT_SSL_VERIFYPEER, 0)
+        set(CURLOPT_SSL_VERIFYHOST, 0)
+        // Nobody looks at libcurl's verdict, so the authorities need not be read for it.
+        set(CURLOPT_CAINFO, text: nil)
+        set(CURLOPT_CAPATH, text: nil)
+    }
+}

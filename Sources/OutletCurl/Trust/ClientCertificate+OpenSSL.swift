@@ -1,0 +1,27 @@
+import FoundationEssentials
+import OutletSession
+import OutletTLS
+
+extension ClientCertificate {
+    /// What is wrong with certificate and key, with the file's name; `nil` when they can be used.
+    var fault: String? {
+        let format: ClientIdentity.Format =
+            switch format {
+            case .pem: .pem
+            case .der: .der
+            case .pkcs12: .pkcs12
+            }
+        return ClientIdentity.fault(
+            certificate: ClientIdentity.Source(certificate),
+            key: key.map { ClientIdentity.Source($0) }, format: format, password: keyPassword)
+    }
+}
+
+extension ClientIdentity.Source {
+    fileprivate init(_ source: ClientCertificate.Source) {
+        switch source {
+        case .file(let path): self = .file(path: path)
+        case .bytes(let data): self = .bytes(Array(data))
+        }
+    }
+}

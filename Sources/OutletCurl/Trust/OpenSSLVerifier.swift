@@ -1,0 +1,102 @@
+import FoundationEssentials
+import OutletSession
+import OutletTLS
+
+/// Follows chains by OpenSSL, with the authorities of a session.
+final class OpenSSLVerifier: TrustVerifier {
+    private let trust: Result<TrustStore, TransferError>
+    /// Made when first asked for: reading a bundle takes 20 ms.
+    private let made = Lock<ChainVerifier?>(nil)
+
+    private static let none = ChainVerifier(TrustStore())
+
+    init(_ trust: Result<TrustStore, TransferError>) {
+        self.trust = trust
+    }
+
+    /// Knows the authorities, or why there are none.
+    private var authorities: Result<ChainVerifier, TransferError> {
+        trust.map { store in
+            made.withLock { made in
+                if let made { return made }
+                let verifier = ChainVerifier(store)
+                made = verifier
+                return verifier
+            }
+        }
+    }
+
+    func verify(
+        _ chain: [OutletSession.Certificate], anchors: [OutletSession.Certificate]?
+    ) -> ChainVerdict {
+        if let anchors {
+            return ChainVerdict(Self.none.verify(chain.bytes, anchors: anchors.bytes))
+        }
+        switch authorities {
+        case .success(let verifier): return ChainVerdict(verifier.verify(chain.bytes))
+        case .failure(let error):
+            let known = Self.none.verify(chain.bytes)
+            return ChainVerdict(
+                path: ChainVerdict(known).path,
+                fault: TrustFault(code: TrustFault.unspecified, reason: error.description))
+        }
+    }
+
+    func isCertificate(_ certificate: OutletSession.Certificate, for host: String) -> Bool {
+        ChainVerifier.isCertificate(Array(certificate.der), for: host)
+    }
+
+    func revocationStatus(
+        of chain: [OutletSession.Certificate], ocspResponse: Data?, lists: [RevocationList]
+    ) -> RevocationStatus {
+        guard !lists.isEmpty || ocspResponse != nil else { return .unknown }
+        guard case .success(let verifier) = authorities else { return .unknown }
+        let verdict = verifier.verify(
+            chain.bytes, revocationLists: lists.map { Array($0.bytes) })
+        if let refusal = verdict.refusal, !lists.isEmpty { return .refused(TrustFault(refusal)) }
+        guard let ocspResponse else { return verdict.isListed ? .good : .unknown }
+        // One that has signed itself is its own issuer.
+        guard let issuer = verdict.path.dropFirst().first ?? verdict.path.first else {
+            return refused("no authority is known that could vouch for it", chain)
+        }
+        let response = StapledResponse(
+            Array(ocspResponse), chain: chain.bytes, issuer: issuer.der, verifier: verifier)
+        switch response {
+        case .good: return .good
+        case .unknown: return refused("the responder does not know the certificate", chain)
+        case .revoked: return refused("the certificate was revoked", chain)
+        case .invalid(let reason): return refused(reason, chain)
+        }
+    }
+
+    private func refused(
+        _ reason: String, _ chain: [OutletSession.Certificate]
+    ) -> RevocationStatus {
+        .refused(
+            TrustFault(
+                code: TrustFault.unspecified, reason: "the stapled OCSP response: \(reason)",
+                certificate: chain.first))
+    }
+}
+
+extension [OutletSession.Certificate] {
+    fileprivate var bytes: [[UInt8]] { map { certificate in [UInt8](certificate.der) } }
+}
+
+extension ChainVerdict {
+    /// OpenSSL's verdict as a value.
+    fileprivate init(_ verdict: ChainVerifier.Verdict) {
+        self.init(
+            path: verdict.path.map { OutletSession.Certificate($0) },
+            fault: verdict.refusal.map { TrustFault($0) })
+    }
+}
+
+extension TrustFault {
+    /// OpenSSL's refusal as a value.
+    init(_ refusal: Verification.Refusal) {
+        self.init(
+            code: refusal.code, reason: refusal.description,
+            certificate: refusal.certificate.map { OutletSession.Certificate($0) })
+    }
+}

@@ -1,0 +1,72 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// Where credentials were asked for before, so that the next request brings them along.
+struct ProtectedPaths: Sendable {
+    private struct Origin: Sendable, Hashable {
+        let scheme: String
+        let host: String
+        let port: Int
+
+        init?(_ url: URL) {
+            guard let scheme = url.scheme?.lowercased(), let host = url.host()?.lowercased() else {
+                return nil
+            }
+            self.scheme = scheme
+            self.host = host
+            port = url.port ?? (scheme == "https" ? 443 : 80)
+        }
+    }
+
+    private struct Path: Sendable {
+        let prefix: String
+        let space: ProtectionSpace
+    }
+
+    /// Paths of one origin; more are asked for again.
+    private static let limit = 64
+
+    private var paths: [Origin: [Path]] = [:]
+
+    /// The space that an address belongs to as far as is known.
+    ///
+    /// A space is taken to cover what lies at or below the last slash of an address in it
+    /// (RFC 7617 §2.2), for other methods than basic the whole origin.
+    func space(for url: URL) -> ProtectionSpace? {
+        guard !paths.isEmpty, let origin = Origin(url), let known = paths[origin] else {
+            return nil
+        }
+        let path = Self.path(of: url)
+        return known.filter { path.hasPrefix($0.prefix) }
+            .max { $0.prefix.utf8.count < $1.prefix.utf8.count }?.space
+    }
+
+    /// Notes that an address belongs to a space.
+    mutating func insert(_ space: ProtectionSpace, for url: URL) {
+        guard let origin = Origin(url) else { return }
+        var prefix = "/"
+        if space.authenticationMethod == AuthenticationScheme.basic.rawValue {
+            let path = Self.path(of: url)
+            prefix = String(path[...(path.lastIndex(of: "/") ?? path.startIndex)])
+        }
+        var known = paths[origin] ?? []
+        known.removeAll {
+            $0.prefix == prefix || ($0.space == space && $0.prefix.hasPrefix(prefix))
+        }
+        known.append(Path(prefix: prefix, space: space))
+        if known.count > Self.limit { known.removeFirst() }
+        paths[origin] = known
+    }
+
+    /// Forgets what was noted about a space: its credential was refused.
+    mutating func remove(_ space: ProtectionSpace, for url: URL) {
+        guard let origin = Origin(url) else { return }
+        paths[origin]?.removeAll { $0.space == space }
+        if paths[origin]?.isEmpty == true { paths[origin] = nil }
+    }
+
+    private static func path(of url: URL) -> String {
+        let path = url.path(percentEncoded: true)
+        return path.hasPrefix("/") ? path : "/" + path
+    }
+}

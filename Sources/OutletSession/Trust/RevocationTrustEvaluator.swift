@@ -1,0 +1,97 @@
+/// Checks that no certificate of the chain was taken back.
+///
+/// Nothing is fetched: what counts is the OCSP response that the server staples and the
+/// revocation lists given here.
+public struct RevocationTrustEvaluator: ServerTrustEvaluating {
+    /// How revocation is checked.
+    public struct Options: OptionSet, Sendable {
+        /// Revocation lists count.
+        public static let crl = Options(rawValue: 1 << 1)
+        /// Taken for granted: nothing is ever fetched.
+        public static let networkAccessDisabled = Options(rawValue: 1 << 4)
+        /// Stapled OCSP responses count.
+        public static let ocsp = Options(rawValue: 1 << 0)
+        /// A revocation list that knows the certificate counts, and OCSP only without one.
+        public static let preferCRL = Options(rawValue: 1 << 2)
+        /// Somebody has to say that the certificate is good; silence is a refusal.
+        public static let requirePositiveResponse = Options(rawValue: 1 << 3)
+        /// Both lists and stapled responses count.
+        public static let any: Options = [.crl, .ocsp]
+
+        /// The bits.
+        public let rawValue: UInt
+
+        /// Makes options of bits.
+        public init(rawValue: UInt) {
+            self.rawValue = rawValue
+        }
+    }
+
+    private let performDefaultValidation: Bool
+    private let validateHost: Bool
+    private let options: Options
+    private let revocationLists: [RevocationList]
+
+    /// Makes an evaluator.
+    ///
+    /// - Parameters:
+    ///   - performDefaultValidation: Whether the chain must be good besides.
+    ///   - validateHost: Whether the certificate must be for the host.
+    ///   - options: What counts.
+    ///   - revocationLists: Looked at for each connection, so better small ones.
+    public init(
+        performDefaultValidation: Bool = true, validateHost: Bool = true, options: Options = .any,
+        revocationLists: [RevocationList] = []
+    ) {
+        self.performDefaultValidation = performDefaultValidation
+        self.validateHost = validateHost
+        self.options = options
+        self.revocationLists = revocationLists
+    }
+
+    /// Checks chain and host, then the lists, then the stapled response.
+    public func evaluate(_ trust: ServerTrust, forHost host: String) throws {
+        if performDefaultValidation { try trust.performDefaultValidation(forHost: host) }
+        if validateHost { try trust.performValidation(forHost: host) }
+        let listed =
+            options.contains(.crl)
+            ? trust.revocationStatus(lists: revocationLists, usesOCSP: false) : .unknown
+        try check(listed, trust, host)
+        if listed == .good, options.contains(.preferCRL) { return }
+        let stapled =
+            options.contains(.ocsp)
+            ? trust.revocationStatus(lists: [], usesOCSP: true) : .unknown
+        try check(stapled, trust, host)
+        guard listed == .unknown, stapled == .unknown,
+            options.contains(.requirePositiveResponse)
+        else { return }
+        let silence = TrustFault(
+            code: TrustFault.unspecified,
+            reason: "nothing says that the server's certificate was not taken back: the server "
+                + "has stapled no OCSP response, and no revocation list of its issuer is at hand",
+            certificate: trust.certificates.first)
+        try check(.refused(silence), trust, host)
+    }
+
+    private func check(_ status: RevocationStatus, _ trust: ServerTrust, _ host: String) throws {
+        guard case .refused(let fault) = status else { return }
+        throw SessionError.serverTrustEvaluationFailed(
+            reason: .revocationCheckFailed(
+                output: .init(host, trust, fault), options: options))
+    }
+}
+
+extension ServerTrustEvaluating where Self == RevocationTrustEvaluator {
+    /// Checks chain, host and revocation.
+    public static var revocationChecking: RevocationTrustEvaluator { RevocationTrustEvaluator() }
+
+    /// Checks revocation, and what else is wished.
+    public static func revocationChecking(
+        performDefaultValidation: Bool = true, validateHost: Bool = true,
+        options: RevocationTrustEvaluator.Options = .any, revocationLists: [RevocationList] = []
+    ) -> RevocationTrustEvaluator {
+        RevocationTrustEvaluator(
+            performDefaultValidation: performDefaultValidation, validateHost: validateHost,
+            options: options, revocationLists: revocationLists)
+    }
+}

@@ -1,0 +1,154 @@
+import COpenSSL
+import Glibc
+
+/// Judges chains of certificates outside a handshake, by OpenSSL.
+///
+/// Thread: any.
+public final class ChainVerifier: @unchecked Sendable {
+    // because OpenSSL counts and locks the store, and nobody exchanges it after `init`.
+
+    /// What was found about a chain.
+    public struct Verdict: Sendable {
+        /// Why it is refused; `nil` when it is good.
+        public let refusal: Verification.Refusal?
+        /// Whether a revocation list of the server certificate's issuer was among those given.
+        public let isListed: Bool
+        /// The way from the server's certificate as far up as it is proved, each certificate signed by
+        /// the next: what else a server sends says nothing about it.
+        public let path: [Certificate]
+    }
+
+    private let store: OpaquePointer?
+
+    /// Reads the authorities of a store.
+    ///
+    /// - Parameter trust: Where they lie; a bundle is read now, a directory when it is needed. What
+    ///   cannot be read counts as empty.
+    public init(_ trust: TrustStore) {
+        store = X509_STORE_new()
+        guard let store else { return }
+        // As libcurl does: an authority that is trusted need not be one that signed itself.
+        X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
+        if let bundle = trust.bundle { X509_STORE_load_file(store, bundle) }
+        if let directory = trust.directory { X509_STORE_load_path(store, directory) }
+        ERR_clear_error()
+    }
+
+    deinit {
+        X509_STORE_free(store)
+    }
+
+    /// Follows a chain to an authority, and looks at its dates and purposes.
+    ///
+    /// - Parameters:
+    ///   - chain: The certificates as the server sent them, its own first, DER.
+    ///   - anchors: The only authorities that count, DER; the store's when `nil`.
+    ///   - revocationLists: Lists to look the chain's certificates up in, DER or PEM; none are
+    ///     asked for elsewhere.
+    public func verify(
+        _ chain: [[UInt8]], anchors: [[UInt8]]? = nil, revocationLists: [[UInt8]] = []
+    ) -> Verdict {
+        guard let sent = CertificateStack(chain), let leaf = sent.certificate(at: 0) else {
+            return Verdict(failing: "the server's chain cannot be read")
+        }
+        guard let trusted = CertificateStack(anchors ?? []) else {
+            return Verdict(failing: "one of the trusted certificates cannot be read")
+        }
+        guard let lists = RevocationStack(revocationLists) else {
+            return Verdict(failing: "one of the revocation lists is neither DER nor PEM")
+        }
+        guard let context = X509_STORE_CTX_new() else { return Verdict(failing: "no memory left") }
+        defer { X509_STORE_CTX_free(context) }
+        guard X509_STORE_CTX_init(context, store, leaf, sent.raw) == 1,
+            X509_STORE_CTX_set_default(context, "ssl_server") == 1
+        else { return Verdict(failing: "no memory left") }
+        if anchors != nil { X509_STORE_CTX_set0_trusted_stack(context, trusted.raw) }
+        var flags = UInt(X509_V_FLAG_PARTIAL_CHAIN)
+        if !revocationLists.isEmpty {
+            flags |= UInt(X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL)
+            X509_STORE_CTX_set0_crls(context, lists.raw)
+        }
+        X509_STORE_CTX_set_flags(context, flags)
+        var notes = Notes()
+        X509_STORE_CTX_set_verify_cb(context, Self.note)
+        let isGood = withUnsafeMutablePointer(to: &notes) { notes in
+            X509_STORE_CTX_set_ex_data(context, 0, notes)
+            return X509_verify_cert(context) == 1
+        }
+        ERR_clear_error()
+        let refusal = isGood ? nil : notes.refusal ?? Verification.Refusal(context)
+        return Verdict(
+            refusal: refusal, isListed: !revocationLists.isEmpty && !notes.isUnlisted,
+            path: Self.path(context, leaf, isGood: isGood))
+    }
+
+    /// Whether a certificate is for a host, a name or an address (RFC 6125).
+    public static func isCertificate(_ der: [UInt8], for host: String) -> Bool {
+        guard let stack = CertificateStack([der]), let leaf = stack.certificate(at: 0) else {
+            return false
+        }
+        if X509_check_ip_asc(leaf, host, 0) == 1 { return true }
+        var address = in6_addr()
+        guard inet_pton(AF_INET, host, &address) != 1, inet_pton(AF_INET6, host, &address) != 1
+        else { return false }
+        let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
+        return X509_check_host(leaf, host, host.utf8.count, flags, nil) == 1
+    }
+
+    /// Calls `body` with the store, for other checks against the same authorities.
+    func withStore<Value>(_ body: (OpaquePointer) -> Value) -> Value? { store.map(body) }
+
+    // MARK: While OpenSSL works
+
+    /// What the callback finds.
+    private struct Notes {
+        var refusal: Verification.Refusal?
+        var isUnlisted = false
+    }
+
+    /// Called for each fault and each good certificate; a missing revocation list is no fault.
+    private static let note: @convention(c) (Int32, OpaquePointer?) -> Int32 = { isGood, context in
+        guard isGood == 0, let context,
+            let notes = X509_STORE_CTX_get_ex_data(context, 0)?.assumingMemoryBound(to: Notes.self)
+        else { return isGood }
+        if X509_STORE_CTX_get_error(context) == X509_V_ERR_UNABLE_TO_GET_CRL {
+            if X509_STORE_CTX_get_error_depth(context) == 0 { notes.pointee.isUnlisted = true }
+            return 1
+        }
+        if notes.pointee.refusal == nil {
+            notes.pointee.refusal = Verification.Refusal(context)
+        }
+        return 0
+    }
+
+    /// The chain that OpenSSL has built; of one that is not good, what signatures prove.
+    private static func path(
+        _ context: OpaquePointer, _ leaf: OpaquePointer, isGood: Bool
+    ) -> [Certificate] {
+        guard let built = X509_STORE_CTX_get0_chain(context), OPENSSL_sk_num(built) > 0 else {
+            return [Certificate(leaf)].compactMap(\.self)
+        }
+        var path: [Certificate] = []
+        var former: OpaquePointer?
+        for index in 0..<OPENSSL_sk_num(built) {
+            guard let next = OPENSSL_sk_value(built, index).map({ OpaquePointer($0) }),
+                let certificate = Certificate(next),
+                isGood || former.map({ X509_verify($0, X509_get0_pubkey(next)) == 1 }) != false
+            else { break }
+            path.append(certificate)
+            former = next
+        }
+        return path
+    }
+}
+
+extension ChainVerifier.Verdict {
+    /// A chain that could not even be looked at.
+    fileprivate init(failing reason: String) {
+        refusal = Verification.Refusal(
+            fault: .other, code: Int32(X509_V_ERR_UNSPECIFIED), reason: reason, depth: 0,
+            certificate: nil)
+        isListed = false
+        path = []
+    }
+}

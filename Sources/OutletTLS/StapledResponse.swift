@@ -1,0 +1,86 @@
+import COpenSSL
+
+/// What a server's stapled OCSP response says about its certificate (RFC 6960, RFC 6066 §8).
+public enum StapledResponse: Sendable, Equatable {
+    /// The certificate is good.
+    case good
+    /// The responder does not know the certificate.
+    case unknown
+    /// The certificate was revoked.
+    case revoked
+    /// The response proves nothing: it is broken, too old, of somebody else or about another one.
+    case invalid(reason: String)
+
+    /// Judges a response.
+    ///
+    /// - Parameters:
+    ///   - der: The response as it was stapled.
+    ///   - chain: The certificates as the server sent them, its own first, DER.
+    ///   - issuer: The certificate that signed the server's own, DER.
+    ///   - verifier: Knows the authorities that the responder must lead to.
+    public init(_ der: [UInt8], chain: [[UInt8]], issuer: [UInt8], verifier: ChainVerifier) {
+        self = Self.judge(der, chain, issuer, verifier)
+        ERR_clear_error()
+    }
+
+    private static func judge(
+        _ der: [UInt8], _ chain: [[UInt8]], _ issuer: [UInt8], _ verifier: ChainVerifier
+    ) -> StapledResponse {
+        guard let sent = CertificateStack(chain + [issuer]), let leaf = sent.certificate(at: 0),
+            let signer = sent.certificate(at: sent.count - 1)
+        else { return .invalid(reason: "the server's chain cannot be read") }
+        let parsed = der.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            return d2i_OCSP_RESPONSE(nil, &position, bytes.count)
+        }
+        guard let parsed else { return .invalid(reason: "it cannot be read") }
+        defer { OCSP_RESPONSE_free(parsed) }
+        let status = OCSP_response_status(parsed)
+        guard status == OCSP_RESPONSE_STATUS_SUCCESSFUL else {
+            return .invalid(
+                reason: "the responder says "
+                    + String(cString: OCSP_response_status_str(Int(status))))
+        }
+        guard let basic = OCSP_response_get1_basic(parsed) else {
+            return .invalid(reason: "it is of an unknown kind")
+        }
+        defer { OCSP_BASICRESP_free(basic) }
+        let isSigned = verifier.withStore { OCSP_basic_verify(basic, sent.raw, $0, 0) == 1 }
+        guard isSigned == true else { return .invalid(reason: "nobody trusted has signed it") }
+        return find(leaf, signer, basic)
+    }
+
+    /// Looks the server's certificate up; responders choose how they write its issuer's hash.
+    private static func find(
+        _ leaf: OpaquePointer, _ issuer: OpaquePointer, _ basic: OpaquePointer
+    ) -> StapledResponse {
+        for index in 0..<max(0, OCSP_resp_count(basic)) {
+            guard let single = OCSP_resp_get0(basic, index),
+                let named = OCSP_SINGLERESP_get0_id(single)
+            else { continue }
+            var algorithm: OpaquePointer?
+            guard OCSP_id_get0_info(nil, &algorithm, nil, nil, named) == 1,
+                let digest = EVP_get_digestbyname(OBJ_nid2sn(OBJ_obj2nid(algorithm))),
+                let wanted = OCSP_cert_to_id(digest, leaf, issuer)
+            else { continue }
+            defer { OCSP_CERTID_free(wanted) }
+            if OCSP_id_cmp(wanted, named) == 0 { return status(single) }
+        }
+        return .invalid(reason: "it is about another certificate")
+    }
+
+    private static func status(_ single: OpaquePointer) -> StapledResponse {
+        var thisUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
+        var nextUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
+        let status = OCSP_single_get0_status(single, nil, nil, &thisUpdate, &nextUpdate)
+        // Clocks may differ by five minutes, as libcurl has it.
+        guard OCSP_check_validity(thisUpdate, nextUpdate, 300, -1) == 1 else {
+            return .invalid(reason: "its time has passed or is to come")
+        }
+        switch status {
+        case V_OCSP_CERTSTATUS_GOOD: return .good
+        case V_OCSP_CERTSTATUS_REVOKED: return .revoked
+        default: return .unknown
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import FoundationEssentials
+import OutletCurl
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import Testing
+
+@Suite struct ClientCertificateTests {
+    private func answer(
+        _ change: (inout SessionConfiguration) -> Void
+    ) async throws -> TransferResult {
+        let nginx = try await Nginx.shared()
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            change(&$0)
+        }
+        return try await transport.get("\(nginx.baseURL(.clientCertificate))/info")
+    }
+
+    private func reason(_ certificate: ClientCertificate) async throws -> String {
+        let error = try await answer { $0.clientCertificate = certificate }.error
+        #expect(error?.code == .clientCertificateRejected)
+        return error?.reason ?? ""
+    }
+
+    private func bytes(_ path: String) throws -> Data { try Data(contentsOf: URL(filePath: path)) }
+
+    @Test func `certificate and key may be in memory`() async throws {
+        let client = try await TestCA.shared().client()
+        let certificate = ClientCertificate(
+            certificate: .bytes(try bytes(client.certificatePath)),
+            key: .bytes(try bytes(client.keyPath)))
+        let result = try await answer { $0.clientCertificate = certificate }
+        #expect(result.text.contains("CN=outlet-client"))
+        let both = ClientCertificate(
+            certificate: .bytes(try bytes(client.certificatePath) + bytes(client.keyPath)))
+        #expect(
+            try await answer { $0.clientCertificate = both }.text.contains("CN=outlet-client"))
+    }
+
+    @Test func `PKCS 12 may be a file or in memory`() async throws {
+        let authority = try await TestCA.shared()
+        let path = try await authority.pkcs12(
+            of: authority.client(commonName: "twelve"), password: "secret")
+        let certificates = [
+            ClientCertificate(pkcs12Path: path, password: "secret"),
+            ClientCertificate(
+                certificate: .bytes(try bytes(path)), format: .pkcs12, keyPassword: "secret"),
+        ]
+        for certificate in certificates {
+            let result = try await answer { $0.clientCertificate = certificate }
+            #expect(result.error == nil)
+            #expect(result.text.contains("CN=twelve"))
+        }
+        #expect(
+            try await reason(ClientCertificate(pkcs12Path: path, password: "wrong"))
+                == "the client's certificate: \(path): the password does not open it")
+        #expect(
+            try await reason(ClientCertificate(pkcs12Path: path))
+                == "the client's certificate: \(path): wants a password, and none is given")
+    }
+
+    @Test func `each host may have its own`() async throws {
+        let nginx = try await Nginx.shared()
+        let authority = nginx.authority
+        let general = try await authority.client(commonName: "general")
+        let special = try await authority.client(commonName: "special")
+        let identities = [general, special].map {
+            ClientCertificate(certificatePath: $0.certificatePath, keyPath: $0.keyPath)
+        }
+        let port = nginx.port(.clientCertificate)
+        let hosts = ["localhost:\(port)", "localhost", "**.test"]
+        for (index, host) in hosts.enumerated() {
+            let result = try await answer {
+                $0.clientCertificate = identities[0]
+                $0.clientCertificateProvider = ClientCertificateProvider([host: identities[1]])
+            }
+            #expect(result.text.contains(index < 2 ? "CN=special" : "CN=general"))
+        }
+        let result = try await answer {
+            $0.clientCertificateProvider = ClientCertificateProvider { host, asked in
+                host == "localhost" && asked == Int(port) ? identities[1] : nil
+            }
+        }
+        #expect(result.text.contains("CN=special"))
+    }
+
+    @Test func `a server that gets no certificate says so`() async throws {
+        let result = try await answer { _ in }
+        #expect(result.response?.statusCode == 400)
+    }
+
+    @Test func `what cannot be used is named with its file`() async throws {
+        let authority = try await TestCA.shared()
+        let client = try await authority.client()
+        let other = try await authority.client(commonName: "other")
+        let directory = try TemporaryDirectory()
+        let nonsense = try directory.write("nonsense", to: "nonsense.pem")
+        #expect(
+            try await reason(ClientCertificate(certificatePath: "/nonexistent/client.pem"))
+                == "the client's certificate: /nonexistent/client.pem: No such file or directory")
+        #expect(
+            try await reason(ClientCertificate(certificatePath: nonsense))
+                == "the client's certificate: \(nonsense): holds no certificate in PEM")
+        #expect(
+            try await reason(ClientCertificate(certificatePath: client.certificatePath))
+                == "the client's certificate: \(client.certificatePath): holds no private key in PEM"
+        )
+        #expect(
+            try await reason(
+                ClientCertificate(
+                    certificatePath: client.certificatePath, keyPath: other.keyPath)
+            ).contains("\(other.keyPath): the key is not that of the certificate"))
+        #expect(
+            try await reason(ClientCertificate(pkcs12Path: nonsense, password: "x"))
+                == "the client's certificate: \(nonsense): is no PKCS #12 file")
+    }
+
+    @Test func `an encrypted key without its password asks nobody`() async throws {
+        let authority = try await TestCA.shared()
+        let client = try await authority.client()
+        let directory = try TemporaryDirectory()
+        let path = directory.path("encrypted.key")
+        let result = try await Program.run(
+            "/usr/bin/openssl",
+            ["pkey", "-in", client.keyPath, "-aes256", "-passout", "pass:secret", "-out", path])
+        #expect(result.exitCode == 0)
+        func certificate(_ password: String?) -> ClientCertificate {
+            ClientCertificate(
+                certificatePath: client.certificatePath, keyPath: path, keyPassword: password)
+        }
+        #expect(
+            try await reason(certificate(nil))
+                == "the client's certificate: \(path): the private key is encrypted, "
+                + "and no password is given")
+        #expect(
+            try await reason(certificate("wrong"))
+                == "the client's certificate: \(path): the password does not open the private key")
+        #expect(
+            try await answer { $0.clientCertificate = certificate("secret") }.text
+                .contains("CN=outlet-client"))
+    }
+
+    @Test func `a password is in no description`() {
+        let certificate = ClientCertificate(pkcs12Path: "/a.p12", password: "secret")
+        #expect("\(certificate)" == "/a.p12")
+        #expect(!String(reflecting: certificate).contains("secret"))
+    }
+}

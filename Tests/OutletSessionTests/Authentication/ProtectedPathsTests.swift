@@ -1,0 +1,77 @@
+import FoundationEssentials
+import OutletHTTP
+import Testing
+
+@testable import OutletSession
+
+@Suite struct ProtectedPathsTests {
+    private func space(_ method: String = "basic", realm: String = "x") -> ProtectionSpace {
+        ProtectionSpace(
+            host: "a.test", port: 443, protocol: "https", realm: realm,
+            authenticationMethod: method)
+    }
+
+    private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
+
+    @Test func `basic covers what lies at or below the last slash`() throws {
+        var paths = ProtectedPaths()
+        paths.insert(space(), for: try url("https://A.test/docs/index.html?x=1"))
+        #expect(paths.space(for: try url("https://a.test:443/docs/other")) == space())
+        #expect(paths.space(for: try url("https://a.test/docs/deep/other")) == space())
+        #expect(paths.space(for: try url("https://a.test/doc")) == nil)
+        #expect(paths.space(for: try url("https://a.test/")) == nil)
+        #expect(paths.space(for: try url("http://a.test/docs/")) == nil)
+        #expect(paths.space(for: try url("https://b.test/docs/")) == nil)
+        #expect(paths.space(for: try url("https://a.test:8443/docs/")) == nil)
+    }
+
+    @Test func `digest covers the whole origin`() throws {
+        var paths = ProtectedPaths()
+        paths.insert(space("digest"), for: try url("https://a.test/docs/index.html"))
+        #expect(paths.space(for: try url("https://a.test")) == space("digest"))
+    }
+
+    @Test func `the longest path counts, and a refused space is forgotten`() throws {
+        var paths = ProtectedPaths()
+        paths.insert(space(), for: try url("https://a.test/"))
+        paths.insert(space(realm: "deep"), for: try url("https://a.test/deep/"))
+        #expect(paths.space(for: try url("https://a.test/deep/1"))?.realm == "deep")
+        paths.remove(space(realm: "deep"), for: try url("https://a.test/deep/1"))
+        #expect(paths.space(for: try url("https://a.test/deep/1"))?.realm == "x")
+    }
+
+    @Test func `a storage has a default for each space`() {
+        let storage = CredentialStorage()
+        let ada = Credential(user: "ada", password: "1")
+        let bob = Credential(user: "bob", password: "2")
+        storage.set(ada, for: space())
+        storage.set(bob, for: space())
+        #expect(storage.defaultCredential(for: space()) == ada)
+        storage.setDefaultCredential(bob, for: space())
+        #expect(storage.defaultCredential(for: space()) == bob)
+        #expect(storage.credentials(for: space())?.count == 2)
+        storage.remove(bob, for: space())
+        #expect(storage.defaultCredential(for: space()) == ada)
+        storage.remove(ada, for: space())
+        #expect(storage.credentials(for: space()) == nil)
+        #expect(storage.allCredentials.isEmpty)
+    }
+
+    @Test func `the safest scheme that is stored for is taken, never a refused one again`() throws {
+        let storage = CredentialStorage()
+        storage.set(Credential(user: "ada", password: "1"), for: space(ProtectionSpace.anyMethod))
+        let head = HTTPResponse(
+            url: try url("https://a.test/"), statusCode: 401,
+            headers: ["WWW-Authenticate": #"Bearer, Basic realm="x", Digest realm="x", nonce="n""#])
+        let round = AuthenticationRound(answering: head, from: storage, after: nil)
+        #expect(round?.credential.scheme == .digest)
+        #expect(AuthenticationRound(answering: head, from: storage, after: round) == nil)
+    }
+
+    @Test func `a password is in no description`() {
+        let credential = Credential(user: "ada", password: "secret")
+        #expect(!"\(credential)".contains("secret"))
+        #expect(!String(reflecting: credential).contains("secret"))
+        #expect(!"\(Credential(bearerToken: "secret"))".contains("secret"))
+    }
+}

@@ -1,0 +1,219 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletTesting
+import Testing
+
+@testable import OutletSession
+
+/// Stored credentials, before a stub that asks for them.
+@Suite struct StoredCredentialTests {
+    private let storage = CredentialStorage()
+    private let challenge = StubAnswer.status(
+        401, headers: ["WWW-Authenticate": #"Basic realm="x""#])
+
+    init() {
+        for host in ["a.test", "b.test"] {
+            storage.set(
+                Credential(user: "ada", password: "for \(host)"),
+                for: ProtectionSpace(
+                    host: host, port: 443, protocol: "https", realm: "x",
+                    authenticationMethod: "basic"))
+        }
+    }
+
+    private func session(
+        _ transport: StubTransport, interceptor: (any RequestInterceptor)? = nil,
+        monitors: [any EventMonitor] = []
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.urlCredentialStorage = storage
+        return Session(
+            transport: transport, configuration: configuration, interceptor: interceptor,
+            eventMonitors: monitors)
+    }
+
+    private func passwords(_ transport: StubTransport) -> [String?] {
+        transport.jobs.map { $0.credential?.password }
+    }
+
+    @Test func `the request is sent again with the credential, as a part of the same transfer`()
+        async
+    {
+        let transport = StubTransport(answers: [challenge, .text("in")])
+        let session = session(transport)
+        let request = session.request("https://a.test/")
+        let response = await request.serializingString().response
+        #expect(response.value == "in")
+        #expect(passwords(transport) == [nil, "for a.test"])
+        #expect(transport.jobs[1].credential?.scheme == .basic)
+        #expect(transport.jobs[1].sendsCredentialAtOnce)
+        #expect(request.tasks.count == 1)
+        #expect(request.performedRequests.count == 2)
+        #expect(request.retryCount == 0)
+    }
+
+    @Test func `a stream is taken back before it is sent again`() async {
+        let transport = StubTransport(answers: [challenge, .text("in")])
+        let session = session(transport)
+        let stream = TestStream("stream")
+        let response = await session.upload(stream, to: "https://a.test/").serializingString()
+            .response
+        #expect(response.value == "in")
+        #expect(
+            transport.bodies.map { String(decoding: $0, as: UTF8.self) } == ["stream", "stream"])
+        #expect(stream.rewinds == 1)
+    }
+
+    @Test func `a stream that cannot go back ends the request with an error that says so`() async {
+        let transport = StubTransport(answers: [challenge, .text("in")])
+        let session = session(transport)
+        let stream = TestStream("stream", canRewind: false)
+        let response = await session.upload(stream, to: "https://a.test/").serializingString()
+            .response
+        #expect(response.error?.transferError?.code == .requestBodyStreamExhausted)
+        #expect(transport.jobs.count == 1)
+    }
+
+    @Test func `each origin gets its own, across redirects and back`() async {
+        let transport = StubTransport { job in
+            let host = job.request.url?.host() ?? ""
+            guard job.credential?.password == "for \(host)" else {
+                return .status(401, headers: ["WWW-Authenticate": #"Basic realm="x""#])
+            }
+            return host == "a.test" ? .redirect(to: "https://b.test/") : .text("in")
+        }
+        let session = session(transport)
+        let response = await session.request("https://a.test/").serializingString().response
+        #expect(response.value == "in")
+        #expect(passwords(transport) == [nil, "for a.test", nil, "for b.test"])
+        _ = await session.request("https://a.test/").serializingString().response
+        #expect(passwords(transport).suffix(2) == ["for a.test", "for b.test"])
+    }
+
+    @Test func `a field or a credential of the request's own is left alone`() async {
+        let transport = StubTransport(answers: [challenge])
+        let session = session(transport)
+        let field = await session.request(
+            "https://a.test/", headers: [.authorization(bearerToken: "t")]
+        ).serializingData(emptyResponseCodes: [401]).response
+        #expect(field.response?.statusCode == 401)
+        let own = await session.request("https://a.test/")
+            .authenticate(username: "bob", password: "own")
+            .serializingData(emptyResponseCodes: [401]).response
+        #expect(own.response?.statusCode == 401)
+        #expect(passwords(transport) == [nil, "own"])
+    }
+
+    @Test func `a removed credential goes along no more`() async {
+        let transport = StubTransport { job in
+            job.credential == nil
+                ? .status(401, headers: ["WWW-Authenticate": #"Basic realm="x""#]) : .text("in")
+        }
+        let session = session(transport)
+        _ = await session.request("https://a.test/").serializingString().response
+        for (space, credentials) in storage.allCredentials {
+            for credential in credentials.values { storage.remove(credential, for: space) }
+        }
+        let response = await session.request("https://a.test/")
+            .serializingData(emptyResponseCodes: [401]).response
+        #expect(response.response?.statusCode == 401)
+        #expect(passwords(transport) == [nil, "for a.test", nil])
+    }
+
+    @Test func `a refused credential is given once, and not by itself any more`() async throws {
+        let transport = StubTransport(answers: [challenge])
+        let counts = Events<Int>()
+        let monitor = ClosureEventMonitor()
+        monitor.taskDidReceiveChallenge = { _, _, challenge in
+            counts.append(challenge.previousFailureCount)
+        }
+        let session = session(transport, monitors: [monitor])
+        for _ in 0..<2 {
+            let response = await session.request("https://a.test/")
+                .serializingData(emptyResponseCodes: [401]).response
+            #expect(response.response?.statusCode == 401)
+            #expect(response.error == nil)
+        }
+        #expect(passwords(transport) == [nil, "for a.test", nil, "for a.test"])
+        #expect(try await counts.wait(for: 4) == [0, 1, 0, 1])
+    }
+
+    @Test func `a credential that was let in once and is refused later is forgotten`()
+        async throws
+    {
+        let transport = StubTransport(answers: [challenge, .text("in"), challenge])
+        let counts = Events<Int>()
+        let monitor = ClosureEventMonitor()
+        monitor.taskDidReceiveChallenge = { _, _, challenge in
+            counts.append(challenge.previousFailureCount)
+        }
+        let session = session(transport, monitors: [monitor])
+        for _ in 0..<3 {
+            _ = await session.request("https://a.test/").serializingData(emptyResponseCodes: [401])
+                .response
+        }
+        #expect(
+            passwords(transport)
+                == [nil, "for a.test", "for a.test", nil, "for a.test"])
+        #expect(try await counts.wait(for: 4) == [0, 1, 0, 1])
+    }
+
+    @Test func `a server that changes its realm for ever is given up`() async {
+        let transport = StubTransport { job in
+            let number = job.credential.flatMap { Int($0.password) } ?? 0
+            return .status(401, headers: ["WWW-Authenticate": "Basic realm=\"\(number + 1)\""])
+        }
+        for number in 1...20 {
+            storage.set(
+                Credential(user: "ada", password: "\(number)"),
+                for: ProtectionSpace(
+                    host: "a.test", port: 443, protocol: "https", realm: "\(number)",
+                    authenticationMethod: "basic"))
+        }
+        let session = session(transport)
+        let response = await session.request("https://a.test/")
+            .serializingData(emptyResponseCodes: [401]).response
+        #expect(response.response?.statusCode == 401)
+        #expect(transport.jobs.count == AuthenticationRound.limit)
+    }
+
+    @Test func `a retry takes along what was let in`() async {
+        let transport = StubTransport(answers: [challenge, .status(503), .text("in")])
+        let session = session(transport, interceptor: RetryPolicy(exponentialBackoffScale: 0))
+        let response = await session.request("https://a.test/").validate().serializingString()
+            .response
+        #expect(response.value == "in")
+        #expect(passwords(transport) == [nil, "for a.test", "for a.test"])
+    }
+
+    @Test func `a request that is cancelled meanwhile ends as cancelled`() async {
+        let transport = StubTransport(answers: [challenge, .silence])
+        let session = session(transport)
+        let request = session.request("https://a.test/")
+        let task = request.serializingData()
+        while transport.jobs.count < 2 { await Task.yield() }
+        request.cancel()
+        #expect(await task.response.error?.isExplicitlyCancelledError == true)
+    }
+
+    @Test func `a proxy's challenge is about the proxy`() async throws {
+        let spaces = Events<ProtectionSpace>()
+        let monitor = ClosureEventMonitor()
+        monitor.taskDidReceiveChallenge = { _, _, challenge in
+            spaces.append(challenge.protectionSpace)
+        }
+        var configuration = SessionConfiguration()
+        configuration.proxy = .url("http://me:secret@Proxy.test:3128", except: [])
+        let session = Session(
+            transport: StubTransport(answers: [
+                .status(407, headers: ["Proxy-Authenticate": "Basic realm=p"])
+            ]), configuration: configuration, eventMonitors: [monitor])
+        _ = await session.request("http://a.test/").serializingData().response
+        #expect(
+            try await spaces.wait(for: 1) == [
+                ProtectionSpace(
+                    host: "proxy.test", port: 3128, protocol: "http", realm: "p",
+                    authenticationMethod: "basic", isProxy: true)
+            ])
+    }
+}

@@ -1,0 +1,113 @@
+import FoundationEssentials
+import Testing
+
+@testable import OutletSession
+
+@Suite struct ServerTrustManagerTests {
+    private struct Named: ServerTrustEvaluating {
+        let name: String
+        func evaluate(_ trust: ServerTrust, forHost host: String) throws {}
+    }
+
+    private func manager(_ keys: String...) -> ServerTrustManager {
+        ServerTrustManager(
+            allHostsMustBeEvaluated: false,
+            evaluators: Dictionary(uniqueKeysWithValues: keys.map { ($0, Named(name: $0)) }))
+    }
+
+    private func name(_ manager: ServerTrustManager, _ host: String, _ port: Int = 443) -> String? {
+        (try? manager.serverTrustEvaluator(forHost: host, port: port) as? Named)?.name
+    }
+
+    @Test func `an exact host is found, whatever its case or a dot at its end`() {
+        let manager = manager("Example.com")
+        #expect(name(manager, "example.com") == "Example.com")
+        #expect(name(manager, "EXAMPLE.COM.") == "Example.com")
+        #expect(name(manager, "www.example.com") == nil)
+        #expect(name(manager, "example.com.evil.test") == nil)
+    }
+
+    @Test func `a star covers one label, two stars any number`() {
+        let manager = manager("*.example.com", "**.example.org", "**.deep.example.org")
+        #expect(name(manager, "api.example.com") == "*.example.com")
+        #expect(name(manager, "a.b.example.com") == nil)
+        #expect(name(manager, "example.com") == nil)
+        #expect(name(manager, "a.b.example.org") == "**.example.org")
+        #expect(name(manager, "a.b.deep.example.org") == "**.deep.example.org")
+        #expect(name(manager, "example.org") == nil)
+    }
+
+    @Test func `the most precise key counts`() {
+        let manager = manager(
+            "**.example.com", "*.example.com", "api.example.com", "api.example.com:8443")
+        #expect(name(manager, "api.example.com", 8443) == "api.example.com:8443")
+        #expect(name(manager, "api.example.com") == "api.example.com")
+        #expect(name(manager, "web.example.com", 8443) == "*.example.com")
+        #expect(name(manager, "a.web.example.com") == "**.example.com")
+    }
+
+    @Test func `addresses are hosts as well`() {
+        let manager = manager("127.0.0.1", "::1", "[::2]:8443")
+        #expect(name(manager, "127.0.0.1") == "127.0.0.1")
+        #expect(name(manager, "::1") == "::1")
+        #expect(name(manager, "::2", 8443) == "[::2]:8443")
+        #expect(name(manager, "::2") == nil)
+    }
+
+    @Test func `a host without an evaluator is an error unless that is allowed`() throws {
+        let strict = ServerTrustManager(evaluators: ["a.test": DisabledTrustEvaluator()])
+        #expect(strict.allHostsMustBeEvaluated)
+        #expect(try strict.serverTrustEvaluator(forHost: "a.test") is DisabledTrustEvaluator)
+        let error = #expect(throws: SessionError.self) {
+            try strict.serverTrustEvaluator(forHost: "b.test")
+        }
+        guard case .serverTrustEvaluationFailed(.noRequiredEvaluator(host: "b.test")) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(error?.isServerTrustEvaluationError == true)
+        let lenient = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [:])
+        #expect(try lenient.serverTrustEvaluator(forHost: "b.test") == nil)
+    }
+
+    @Test func `a subclass may decide by itself`() throws {
+        final class Everywhere: ServerTrustManager, @unchecked Sendable {
+            override func serverTrustEvaluator(
+                forHost host: String
+            ) throws -> (any ServerTrustEvaluating)? { Named(name: "mine for \(host)") }
+        }
+        #expect(name(Everywhere(evaluators: [:]), "a.test", 8443) == "mine for a.test")
+    }
+
+    @Test(arguments: ["", "sha256/", "abc", "sha256/AAAA", "md5/AAAA"])
+    func `a pin that is none is named`(pin: String) {
+        #expect(throws: PublicKey.InvalidPin(pin: pin)) { try PublicKey(pin: pin) }
+    }
+
+    @Test func `evaluators without pins trust nobody, and say why`() throws {
+        let trust = ServerTrust(
+            host: "a.test", port: 443, sentCertificates: [], verifier: AgreeingVerifier())
+        #expect(throws: SessionError.self) {
+            try PinnedCertificatesTrustEvaluator(certificates: []).evaluate(
+                trust, forHost: "a.test")
+        }
+        #expect(throws: SessionError.self) {
+            try PublicKeysTrustEvaluator(keys: []).evaluate(trust, forHost: "a.test")
+        }
+        #expect(throws: SessionError.self) {
+            try CompositeTrustEvaluator(evaluators: []).evaluate(trust, forHost: "a.test")
+        }
+    }
+}
+
+private struct AgreeingVerifier: TrustVerifier {
+    func verify(_ chain: [Certificate], anchors: [Certificate]?) -> ChainVerdict {
+        ChainVerdict(path: chain, fault: nil)
+    }
+
+    func isCertificate(_ certificate: Certificate, for host: String) -> Bool { true }
+
+    func revocationStatus(
+        of chain: [Certificate], ocspResponse: Data?, lists: [RevocationList]
+    ) -> RevocationStatus { .unknown }
+}

@@ -1,0 +1,95 @@
+/// What tests of trust need beyond plain certificates.
+extension TestCA {
+    /// A server's certificate below an authority of its own, which the test authority has signed.
+    public struct Chain: Sendable {
+        /// The server's; its file holds the authority in between behind it.
+        public let server: Identity
+        /// The authority in between.
+        public let intermediate: Identity
+    }
+
+    /// Two certificates, and what tells that one of them was taken back.
+    public struct Revocation: Sendable {
+        /// A server's that is good.
+        public let good: Identity
+        /// A server's that was taken back.
+        public let revoked: Identity
+        /// The list that holds ``revoked``, PEM.
+        public let listPath: String
+        /// An OCSP response that says that ``good`` is good, DER.
+        public let goodStaplePath: String
+        /// An OCSP response that says that ``revoked`` was taken back, DER.
+        public let revokedStaplePath: String
+    }
+
+    /// Issues a certificate below an authority in between.
+    public func chain() async throws -> Chain {
+        let intermediate = Identity(
+            certificatePath: directory.path("intermediate.pem"),
+            keyPath: directory.path("intermediate.key"))
+        try await sign(
+            intermediate, subject: "/O=Outlet/CN=Outlet Test Intermediate",
+            extensions: "authority",
+            by: Identity(certificatePath: certificatePath, keyPath: keyPath))
+        let leaf = Identity(
+            certificatePath: directory.path("below.pem"), keyPath: directory.path("below.key"))
+        try await sign(
+            leaf, subject: "/O=Outlet/CN=localhost", extensions: "server", by: intermediate)
+        let both = try directory.read("below.pem") + directory.read("intermediate.pem")
+        let path = try directory.write(both, to: "below-chain.pem")
+        return Chain(
+            server: Identity(certificatePath: path, keyPath: leaf.keyPath),
+            intermediate: intermediate)
+    }
+
+    /// Issues two certificates and takes one back.
+    public func revocation() async throws -> Revocation {
+        let good = try await recorded("good")
+        let revoked = try await recorded("revoked")
+        let files = ["-config", "openssl.cnf", "-name", "revocation_files"]
+        try await openssl(["ca"] + files + ["-revoke", revoked.certificatePath])
+        let list = directory.path("list.pem")
+        try await openssl(["ca"] + files + ["-gencrl", "-crldays", "2", "-out", list])
+        return Revocation(
+            good: good, revoked: revoked, listPath: list,
+            goodStaplePath: try await staple(good, "good"),
+            revokedStaplePath: try await staple(revoked, "revoked"))
+    }
+
+    private func sign(
+        _ identity: Identity, subject: String, extensions: String, by issuer: Identity
+    ) async throws {
+        let request = identity.certificatePath + ".csr"
+        try await openssl(["req", "-out", request, "-subj", subject] + newKey(identity.keyPath))
+        try await openssl([
+            "x509", "-req", "-days", "2", "-CA", issuer.certificatePath, "-CAkey", issuer.keyPath,
+            "-extfile", "openssl.cnf", "-extensions", extensions, "-in", request,
+            "-out", identity.certificatePath,
+        ])
+    }
+
+    /// A certificate that the authority's records know.
+    private func recorded(_ name: String) async throws -> Identity {
+        let identity = Identity(
+            certificatePath: directory.path("\(name).pem"), keyPath: directory.path("\(name).key"))
+        let request = identity.certificatePath + ".csr"
+        try await openssl(
+            ["req", "-out", request, "-subj", "/O=Outlet/CN=\(name)"] + newKey(identity.keyPath))
+        try await openssl([
+            "ca", "-batch", "-notext", "-days", "2", "-config", "openssl.cnf", "-name",
+            "revocation_files", "-extensions", "server", "-in", request, "-out",
+            identity.certificatePath,
+        ])
+        return identity
+    }
+
+    private func staple(_ identity: Identity, _ name: String) async throws -> String {
+        let path = directory.path("\(name).ocsp")
+        try await openssl([
+            "ocsp", "-index", "revocation.txt", "-CA", certificatePath, "-rsigner", certificatePath,
+            "-rkey", keyPath, "-issuer", certificatePath, "-cert", identity.certificatePath,
+            "-ndays", "2", "-respout", path,
+        ])
+        return path
+    }
+}

@@ -1,0 +1,137 @@
+internal import Glibc
+
+/// An nginx whose certificates tell of chains and of revocation; HTTP/2 and HTTP/1.1.
+///
+/// Paths on every port: `/info` (JSON with the connection's number and whether its TLS session was
+/// resumed).
+public final class TrustServer: Sendable {
+    /// What ``TrustServer`` listens on; TLS but for the first.
+    public enum Listener: Int, Sendable, CaseIterable {
+        /// No TLS.
+        case plain
+        /// A certificate below an authority in between.
+        case chain
+        /// A certificate below an authority in between, which is not sent.
+        case incomplete
+        /// A good certificate, with an OCSP response that says so.
+        case stapled
+        /// A certificate that was taken back, without an OCSP response.
+        case revoked
+        /// A certificate that was taken back, with an OCSP response that says so.
+        case revokedStapled
+        /// A good certificate with the OCSP response of another one.
+        case wronglyStapled
+    }
+
+    /// The server that all tests of a process share.
+    public static func shared() async throws -> TrustServer { try await sharedTask.value }
+
+    private static let sharedTask = Task { try await TrustServer.start() }
+
+    /// The authority whose certificates it uses.
+    public let authority: TestCA
+    /// What ``Listener/chain`` shows.
+    public let chain: TestCA.Chain
+    /// What the listeners about revocation show.
+    public let revocation: TestCA.Revocation
+
+    private let peer: Peer
+    private let directory: TemporaryDirectory
+
+    /// Starts a server; it answers when this returns.
+    ///
+    /// - Throws: ``TestSupportError`` with what nginx printed.
+    public static func start() async throws -> TrustServer {
+        let authority = try await TestCA.shared()
+        let server = try TrustServer(
+            authority: authority, chain: await authority.chain(),
+            revocation: await authority.revocation())
+        try await server.peer.check("/info")
+        return server
+    }
+
+    private init(authority: TestCA, chain: TestCA.Chain, revocation: TestCA.Revocation) throws {
+        self.authority = authority
+        self.chain = chain
+        self.revocation = revocation
+        let directory = try TemporaryDirectory()
+        self.directory = directory
+        let inherited = Listener.allCases.indices.map { "\($0 + 3);" }.joined()
+        peer = try Peer(
+            "/usr/sbin/nginx", ports: Listener.allCases.count, directory: directory,
+            environment: ["NGINX": inherited]
+        ) { ports in
+            let servers = try Listener.allCases.map {
+                try Self.server($0, ports[$0.rawValue], chain, revocation)
+            }
+            let path = try directory.write(
+                Self.configuration(servers.joined(separator: "\n")), to: "nginx.conf")
+            return ["-p", directory.path, "-c", path, "-e", "stderr"]
+        }
+    }
+
+    /// The port of a listener.
+    public func port(_ listener: Listener) -> UInt16 { peer.ports[listener.rawValue] }
+
+    /// The address of a listener's `/info`, by the name localhost.
+    public func url(_ listener: Listener) -> String {
+        "\(listener == .plain ? "http" : "https")://localhost:\(port(listener))/info"
+    }
+
+    private static func configuration(_ servers: String) -> String {
+        let user = geteuid() == 0 ? "user root root;" : ""
+        return """
+            daemon off;
+            worker_processes 1;
+            pid nginx.pid;
+            error_log stderr error;
+            \(user)
+            events { worker_connections 1024; }
+            http {
+                access_log off;
+                client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
+                uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+                ssl_session_cache shared:trust:1m;
+            \(servers)
+            }
+
+            """
+    }
+
+    private static func server(
+        _ listener: Listener, _ port: UInt16, _ chain: TestCA.Chain,
+        _ revocation: TestCA.Revocation
+    ) throws -> String {
+        var lines = ["server_name localhost;"]
+        let identity: TestCA.Identity?
+        var staple: String?
+        switch listener {
+        case .plain: identity = nil
+        case .chain: identity = chain.server
+        case .incomplete:
+            identity = TestCA.Identity(
+                certificatePath: chain.server.certificatePath.replacing("-chain", with: ""),
+                keyPath: chain.server.keyPath)
+        case .stapled:
+            identity = revocation.good
+            staple = revocation.goodStaplePath
+        case .revoked: identity = revocation.revoked
+        case .revokedStapled:
+            identity = revocation.revoked
+            staple = revocation.revokedStaplePath
+        case .wronglyStapled:
+            identity = revocation.good
+            staple = revocation.revokedStaplePath
+        }
+        lines.append("listen 127.0.0.1:\(port)\(identity == nil ? "" : " ssl http2");")
+        if let identity {
+            lines.append("ssl_certificate \(identity.certificatePath);")
+            lines.append("ssl_certificate_key \(identity.keyPath);")
+        }
+        if let staple { lines.append("ssl_stapling on; ssl_stapling_file \(staple);") }
+        let info = #"{"connection":"$connection","resumed":"$ssl_session_reused"}"#
+        lines.append(
+            "location = /info { default_type application/json; return 200 '\(info)\\n'; }")
+        return "server {\n\(lines.joined(separator: "\n"))\n}"
+    }
+}

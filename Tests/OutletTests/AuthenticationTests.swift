@@ -1,0 +1,395 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// Credentials before real servers.
+@Suite struct AuthenticationTests {
+    private func session(
+        storage: CredentialStorage? = nil, monitors: [any EventMonitor] = []
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.proxy = .none
+        configuration.urlCredentialStorage = storage
+        return Session(configuration: configuration, eventMonitors: monitors)
+    }
+
+    private func basicSpace(_ port: UInt16, realm: String) -> ProtectionSpace {
+        ProtectionSpace(
+            host: "127.0.0.1", port: Int(port), protocol: "http", realm: realm,
+            authenticationMethod: "basic")
+    }
+
+    // MARK: A request's own credential
+
+    @Test(arguments: ["basic-auth", "digest-auth/auth"])
+    func `a name and a password are answered with`(path: String) async throws {
+        let httpbin = try await Httpbin.shared()
+        let session = session()
+        let request = session.request("\(httpbin.baseURL)/\(path)/ada/secret")
+            .authenticate(username: "ada", password: "secret")
+        let response = await request.serializingString().response
+        #expect(response.response?.statusCode == 200)
+        #expect(response.error == nil)
+    }
+
+    @Test(arguments: ["basic-auth", "digest-auth/auth"])
+    func `a wrong password brings the second 401, without an error`(path: String) async throws {
+        let httpbin = try await Httpbin.shared()
+        let session = session()
+        let response = await session.request("\(httpbin.baseURL)/\(path)/ada/secret")
+            .authenticate(username: "ada", password: "wrong")
+            .serializingData(emptyResponseCodes: [401]).response
+        #expect(response.response?.statusCode == 401)
+        #expect(response.error == nil)
+        #expect(response.data?.isEmpty != false)
+    }
+
+    @Test func `a challenge is told of from its head, the refusal of its answer too`()
+        async throws
+    {
+        let httpbin = try await Httpbin.shared()
+        let counts = Recorder<String>()
+        let monitor = ClosureEventMonitor()
+        monitor.taskDidReceiveChallenge = { _, _, challenge in
+            counts.record(
+                "\(challenge.protectionSpace.authenticationMethod) \(challenge.previousFailureCount)"
+            )
+        }
+        let finished = Recorder<Int>()
+        monitor.requestDidFinish = { _ in finished.record(1) }
+        let session = session(monitors: [monitor])
+        for (password, status) in [("secret", 200), ("wrong", 401)] {
+            let response = await session.request("\(httpbin.baseURL)/basic-auth/ada/secret")
+                .authenticate(username: "ada", password: password).serializingData().response
+            #expect(response.response?.statusCode == status)
+        }
+        _ = try await finished.values(2)
+        #expect(counts.values == ["basic 0", "basic 0", "basic 1"])
+    }
+
+    @Test func `one scheme can be asked for`() async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .respond(
+                "401 No",
+                headers: [
+                    "WWW-Authenticate: Basic realm=x", "WWW-Authenticate: Digest realm=x, nonce=n",
+                ]),
+            .request, .respond(), .again)
+        defer { server.stop() }
+        for scheme in [AuthenticationScheme.basic, .digest] {
+            let credential = Credential(user: "ada", password: "secret", scheme: scheme)
+            let session = session()
+            let response = await session.request(server.baseURL).authenticate(with: credential)
+                .serializingData(emptyResponseCodes: [200]).response
+            #expect(response.response?.statusCode == 200)
+            let heads = server.requests.values.suffix(2).map(\.head)
+            #expect(!heads[0].contains("Authorization"))
+            #expect(heads[1].lowercased().contains("authorization: \(scheme.rawValue) "))
+        }
+    }
+
+    @Test func `a token answers a server that wants one`() async throws {
+        let httpbin = try await Httpbin.shared()
+        let session = session()
+        let response = await session.request("\(httpbin.baseURL)/bearer")
+            .authenticate(with: Credential(bearerToken: "t0ken")).serializingString().response
+        #expect(response.value?.contains("t0ken") == true)
+        let header = await session.request(
+            "\(httpbin.baseURL)/bearer", headers: [.authorization(bearerToken: "t0ken")]
+        ).serializingString().response
+        #expect(header.value?.contains("t0ken") == true)
+    }
+
+    @Test func `NTLM makes three steps on one connection`() async throws {
+        // A type 2 message without a target: signature, type, flags, challenge.
+        let type2: [UInt8] =
+            Array("NTLMSSP\0".utf8) + [2, 0, 0, 0] + [0, 0, 0, 0, 40, 0, 0, 0]
+            + [0x01, 0x82, 0, 0] + [1, 2, 3, 4, 5, 6, 7, 8] + [UInt8](repeating: 0, count: 8)
+        let server = try ScriptedServer.start(
+            .request, .respond("401 No", headers: ["WWW-Authenticate: NTLM"]),
+            .request,
+            .respond(
+                "401 No",
+                headers: ["WWW-Authenticate: NTLM \(Data(type2).base64EncodedString())"]),
+            .request, .respond(body: "in"))
+        defer { server.stop() }
+        let session = session()
+        let response = await session.request(server.baseURL, method: .post)
+            .authenticate(with: Credential(user: "D\\ada", password: "secret", scheme: .ntlm))
+            .serializingString().response
+        #expect(response.value == "in")
+        let heads = server.requests.values
+        #expect(heads.map(\.connection) == [0, 0, 0])
+        #expect(!heads[0].head.contains("Authorization"))
+        // "NTLMSSP", 0, and the message's type.
+        #expect(heads[1].head.contains("Authorization: NTLM TlRMTVNTUAABAAAA"))
+        #expect(heads[2].head.contains("Authorization: NTLM TlRMTVNTUAADAAAA"))
+    }
+
+    @Test func `without a ticket the answer to Negotiate is the response`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .respond("401 No", headers: ["WWW-Authenticate: Negotiate"]), .again)
+        defer { server.stop() }
+        let session = session()
+        let response = await session.request(server.baseURL)
+            .authenticate(with: Credential(user: "", password: "", scheme: .negotiate))
+            .serializingData(emptyResponseCodes: [401]).response
+        #expect(response.response?.statusCode == 401)
+        #expect(response.error == nil)
+    }
+
+    @Test func `a server that offers Negotiate and Basic gets the password`() async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .respond(
+                "401 No",
+                headers: ["WWW-Authenticate: Negotiate", "WWW-Authenticate: Basic realm=x"]),
+            .request, .respond(body: "in"))
+        defer { server.stop() }
+        let session = session()
+        let response = await session.request(server.baseURL)
+            .authenticate(username: "ada", password: "secret").serializingString().response
+        #expect(response.value == "in")
+    }
+
+    @Test func `a body is sent again with the credential`() async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .respond("401 No", headers: ["WWW-Authenticate: Basic realm=x"]),
+            .request, .respond(body: "in"), .again)
+        defer { server.stop() }
+        let storage = CredentialStorage()
+        storage.set(
+            Credential(user: "ada", password: "secret"),
+            for: basicSpace(server.port, realm: "x"))
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("from a file", to: "body")
+        for own in [true, false] {
+            for isFile in [true, false] {
+                let session = session(storage: own ? nil : storage)
+                let request =
+                    isFile
+                    ? session.upload(URL(filePath: path), to: server.baseURL)
+                    : session.upload(Data("from memory".utf8), to: server.baseURL)
+                if own { request.authenticate(username: "ada", password: "secret") }
+                let response = await request.serializingString().response
+                #expect(response.value == "in")
+                let last = server.requests.values.last
+                #expect(
+                    last.map { String(decoding: $0.body, as: UTF8.self) }
+                        == (isFile ? "from a file" : "from memory"))
+                #expect(last?.head.contains("Authorization: Basic YWRhOnNlY3JldA==") == true)
+            }
+        }
+    }
+
+    @Test func `a redirect to another origin takes no credential along`() async throws {
+        let other = try ScriptedServer.start(
+            .request,
+            .respond("401 No", headers: ["WWW-Authenticate: Basic realm=x"]), .again)
+        defer { other.stop() }
+        for own in [true, false] {
+            let server = try ScriptedServer.start(
+                .request,
+                .respond("401 No", headers: ["WWW-Authenticate: Basic realm=x"]),
+                .request, .respond("302 There", headers: ["Location: \(other.baseURL)/"]))
+            defer { server.stop() }
+            let storage = CredentialStorage()
+            storage.set(
+                Credential(user: "ada", password: "secret"),
+                for: basicSpace(server.port, realm: "x"))
+            let session = session(storage: own ? nil : storage)
+            let request = session.request(server.baseURL)
+            if own { request.authenticate(username: "ada", password: "secret") }
+            let response = await request.serializingData(emptyResponseCodes: [401]).response
+            #expect(response.response?.statusCode == 401)
+            #expect(server.requests.values.last?.head.contains("Authorization") == true)
+        }
+        #expect(other.requests.values.allSatisfy { !$0.head.contains("Authorization") })
+        #expect(other.requests.count == 2)
+    }
+
+    @Test func `a challenge in HTTP 2 is answered, by either kind of credential`() async throws {
+        let nginx = try await Nginx.shared()
+        let storage = CredentialStorage()
+        storage.set(
+            Credential(user: "user", password: "password"),
+            for: ProtectionSpace(
+                host: "localhost", port: Int(nginx.port(.tls)), protocol: "https",
+                realm: "Outlet"))
+        for own in [true, false] {
+            var configuration = SessionConfiguration()
+            configuration.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            configuration.urlCredentialStorage = own ? nil : storage
+            let session = Session(
+                configuration: configuration,
+                serverTrustManager: ServerTrustManager(
+                    evaluators: ["localhost": DefaultTrustEvaluator()]))
+            for _ in 0..<2 {
+                let request = session.request("\(nginx.baseURL(.tls))/basic")
+                if own { request.authenticate(username: "user", password: "password") }
+                let response = await request.serializingString().response
+                #expect(response.value == "small\n")
+                #expect(response.response?.httpVersion == "HTTP/2")
+            }
+        }
+    }
+
+    // MARK: Stored credentials
+
+    @Test(arguments: ["basic", "digest"])
+    func `a stored credential answers its realm, and goes along from then on`(scheme: String)
+        async throws
+    {
+        let httpbin = try await Httpbin.shared()
+        let storage = CredentialStorage()
+        let realm = scheme == "basic" ? "Fake Realm" : "me@kennethreitz.com"
+        storage.set(
+            Credential(user: "ada", password: "secret"),
+            for: ProtectionSpace(
+                host: "127.0.0.1", port: Int(httpbin.port), protocol: "http", realm: realm,
+                authenticationMethod: scheme))
+        let session = session(storage: storage)
+        let path = scheme == "basic" ? "basic-auth" : "digest-auth/auth"
+        for _ in 0..<3 {
+            let response = await session.request("\(httpbin.baseURL)/\(path)/ada/secret")
+                .serializingString().response
+            #expect(response.response?.statusCode == 200)
+        }
+    }
+
+    @Test func `a known space is sent its credential without being asked`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .respond("401 No", headers: ["WWW-Authenticate: Basic realm=x"]),
+            .request, .respond(body: "1"),
+            .request, .respond(body: "2"),
+            .request, .respond("401 No", headers: ["WWW-Authenticate: Basic realm=y"]))
+        defer { server.stop() }
+        let storage = CredentialStorage()
+        storage.set(
+            Credential(user: "ada", password: "secret"), for: basicSpace(server.port, realm: "x"))
+        let session = session(storage: storage)
+        var texts: [String] = []
+        for path in ["/a/1", "/a/b/2"] {
+            texts.append(
+                try await session.request(server.baseURL + path).serializingString().value)
+        }
+        #expect(texts == ["1", "2"])
+        let outside = await session.request(server.baseURL + "/elsewhere")
+            .serializingData(emptyResponseCodes: [401]).response
+        #expect(outside.response?.statusCode == 401)
+        let credentials = server.requests.values.map { $0.head.contains("Authorization") }
+        #expect(credentials == [false, true, true, false])
+    }
+
+    @Test func `a stored credential that is wrong brings the second 401`() async throws {
+        let httpbin = try await Httpbin.shared()
+        let storage = CredentialStorage()
+        storage.set(
+            Credential(user: "ada", password: "wrong"),
+            for: basicSpace(httpbin.port, realm: "Fake Realm"))
+        let session = session(storage: storage)
+        let response =
+            await session
+            .request("\(httpbin.baseURL)/basic-auth/ada/secret")
+            .serializingData(emptyResponseCodes: [401]).response
+        #expect(response.response?.statusCode == 401)
+        #expect(response.error == nil)
+    }
+
+    @Test func `another realm, another origin and another method get nothing`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .respond("401 No", headers: ["WWW-Authenticate: Basic realm=x"]), .again)
+        defer { server.stop() }
+        let storage = CredentialStorage()
+        let credential = Credential(user: "ada", password: "secret")
+        storage.set(credential, for: basicSpace(server.port, realm: "y"))
+        storage.set(credential, for: basicSpace(server.port &+ 1, realm: "x"))
+        storage.set(
+            credential,
+            for: ProtectionSpace(
+                host: "127.0.0.1", port: Int(server.port), protocol: "http", realm: "x",
+                authenticationMethod: "digest"))
+        let session = session(storage: storage)
+        let response = await session.request(server.baseURL)
+            .serializingData(emptyResponseCodes: [401]).response
+        #expect(response.response?.statusCode == 401)
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func `a credential is kept for the session if so wished`() async throws {
+        let httpbin = try await Httpbin.shared()
+        let url = "\(httpbin.baseURL)/basic-auth/ada/secret"
+        for persistence in [Credential.Persistence.none, .forSession] {
+            let storage = CredentialStorage()
+            let session = session(storage: storage)
+            let first = await session.request(url)
+                .authenticate(username: "ada", password: "secret", persistence: persistence)
+                .serializingData().response
+            #expect(first.response?.statusCode == 200)
+            let second = await session.request(url).serializingData(emptyResponseCodes: [401])
+                .response
+            #expect(second.response?.statusCode == (persistence == .none ? 401 : 200))
+        }
+    }
+
+    @Test func `a wrong credential is not kept`() async throws {
+        let httpbin = try await Httpbin.shared()
+        let storage = CredentialStorage()
+        let session = session(storage: storage)
+        let response =
+            await session
+            .request("\(httpbin.baseURL)/basic-auth/ada/secret")
+            .authenticate(username: "ada", password: "wrong")
+            .serializingData(emptyResponseCodes: [401]).response
+        #expect(response.response?.statusCode == 401)
+        #expect(storage.allCredentials.isEmpty)
+    }
+
+    @Test func `streams and downloads see the answer alone`() async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .respond(
+                "401 No", headers: ["WWW-Authenticate: Basic realm=x"], body: "go away"),
+            .request, .respond(body: "in"), .again)
+        defer { server.stop() }
+        let storage = CredentialStorage()
+        storage.set(
+            Credential(user: "ada", password: "secret"), for: basicSpace(server.port, realm: "x"))
+        let session = session(storage: storage)
+        let download = await session.download(server.baseURL)
+            .serializingString().response
+        #expect(download.value == "in")
+        let text = Recorder<String>()
+        // Another one, which does not know yet that the server asks.
+        let streaming = self.session(storage: storage)
+        for await piece in streaming.streamRequest(server.baseURL).streamTask()
+            .streamingStrings()
+        {
+            if let value = piece.value { text.record(value) }
+        }
+        #expect(text.values.joined() == "in")
+    }
+
+    // MARK: Proxies
+
+    @Test func `a proxy is given its own credential, by the scheme it asks for`() async throws {
+        let proxy = try ScriptedServer.start(
+            .request,
+            .respond("407 No", headers: ["Proxy-Authenticate: Basic realm=p"]),
+            .request, .respond(body: "in"))
+        defer { proxy.stop() }
+        var configuration = SessionConfiguration()
+        configuration.proxy = .url(proxy.baseURL, except: [])
+        configuration.proxyCredential = Credential(user: "ada", password: "secret")
+        let session = Session(configuration: configuration)
+        let response = await session.request("http://origin.test/").serializingString().response
+        #expect(response.value == "in")
+        let heads = proxy.requests.values.map(\.head)
+        #expect(!heads[0].contains("Proxy-Authorization"))
+        #expect(heads[1].contains("Proxy-Authorization: Basic YWRhOnNlY3JldA=="))
+        #expect(!heads[1].contains("\r\nAuthorization"))
+    }
+}

@@ -1,0 +1,83 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// What is known about certificates being taken back, before real servers.
+@Suite struct RevocationTests {
+    private func session(
+        _ evaluator: RevocationTrustEvaluator,
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> Session {
+        var configuration = SessionConfiguration()
+        configuration.certificateAuthorities = .file(
+            path: try await TestCA.shared().certificatePath)
+        change(&configuration)
+        return Session(
+            configuration: configuration,
+            serverTrustManager: ServerTrustManager(evaluators: ["localhost": evaluator]))
+    }
+
+    private func refusal(
+        _ session: Session, _ url: String
+    ) async -> SessionError.ServerTrustFailureReason? {
+        let response = await session.request(url).serializingData().response
+        guard case .serverTrustEvaluationFailed(let reason) = response.error else { return nil }
+        return reason
+    }
+
+    private func status(_ session: Session, _ url: String) async -> Int? {
+        await session.request(url).serializingData().response.response?.statusCode
+    }
+
+    @Test func `a certificate on a revocation list is refused, another is not`() async throws {
+        let server = try await TrustServer.shared()
+        let lists = [try RevocationList(path: server.revocation.listPath)]
+        let evaluator = RevocationTrustEvaluator(options: .crl, revocationLists: lists)
+        #expect(await status(try await session(evaluator), server.url(.stapled)) == 200)
+        let reason = await refusal(try await session(evaluator), server.url(.revoked))
+        guard case .revocationCheckFailed(let output, .crl) = reason else {
+            Issue.record("\(String(describing: reason))")
+            return
+        }
+        #expect(output.fault.reason.contains("revoked"))
+    }
+
+    @Test func `a stapled response is believed`() async throws {
+        let server = try await TrustServer.shared()
+        let strict = RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse])
+        #expect(await status(try await session(strict), server.url(.stapled)) == 200)
+        for listener in [TrustServer.Listener.revokedStapled, .wronglyStapled, .revoked] {
+            let reason = await refusal(try await session(strict), server.url(listener))
+            guard case .revocationCheckFailed(let output, _) = reason else {
+                Issue.record("\(listener): \(String(describing: reason))")
+                continue
+            }
+            let expected =
+                switch listener {
+                case .revokedStapled: "the certificate was revoked"
+                case .wronglyStapled: "it is about another certificate"
+                default: "nothing says that the server's certificate was not taken back"
+                }
+            #expect(output.fault.reason.contains(expected))
+        }
+    }
+
+    @Test func `a resumed session keeps what was stapled before`() async throws {
+        let server = try await TrustServer.shared()
+        let session = try await session(
+            RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse])
+        ) { $0.httpVersion = .http1 }
+        for attempt in 0..<2 {
+            let text = try await session.request(
+                server.url(.stapled), headers: ["Connection": "close"]
+            ).serializingString().value
+            #expect(text.contains(#""resumed":"\#(attempt == 0 ? "." : "r")""#))
+        }
+    }
+
+    @Test func `silence about revocation is no refusal unless so wished`() async throws {
+        let server = try await TrustServer.shared()
+        #expect(await status(try await session(.revocationChecking), server.url(.chain)) == 200)
+    }
+}
