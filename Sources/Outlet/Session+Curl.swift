@@ -19,6 +19,7 @@ extension Session {
     ///   - delivery: Whether completions without a queue need one at all.
     ///   - interceptor: Adapts and retries all requests, before their own interceptors.
     ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
+    ///   - cachedResponseHandler: Decides what is stored in the cache; all that may be if `nil`.
     ///   - eventMonitors: Watch all requests.
     public convenience init(
         configuration: SessionConfiguration = .default,
@@ -30,6 +31,7 @@ extension Session {
         delivery: CallbackDelivery = .queued,
         interceptor: (any RequestInterceptor)? = nil,
         redirectHandler: (any RedirectHandler)? = nil,
+        cachedResponseHandler: (any CachedResponseHandler)? = nil,
         eventMonitors: [any EventMonitor] = []
     ) {
         self.init(
@@ -37,6 +39,7 @@ extension Session {
             rootQueue: rootQueue, startRequestsImmediately: startRequestsImmediately,
             requestQueue: requestQueue, serializationQueue: serializationQueue,
             callbackQueue: callbackQueue, delivery: delivery, interceptor: interceptor,
-            redirectHandler: redirectHandler, eventMonitors: eventMonitors)
+            redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
+            eventMonitors: eventMonitors)
     }
 }

@@ -35,6 +35,10 @@ public protocol TransferEventMonitor: Sendable {
         _ session: any Transport, dataTask: any TransferTask, didReceive response: HTTPResponse)
     /// Bytes of a response's body have come: all at once where they are collected, else chunk by chunk.
     func urlSession(_ session: any Transport, dataTask: any TransferTask, didReceive data: Data)
+    /// A response is about to be stored in the session's cache, if nobody objects.
+    func urlSession(
+        _ session: any Transport, dataTask: any TransferTask,
+        willCacheResponse proposedResponse: CachedResponse)
     /// Bytes of a download were written.
     func urlSession(
         _ session: any Transport, downloadTask: any TransferTask, didWriteData bytesWritten: Int64,
@@ -79,6 +83,11 @@ extension TransferEventMonitor {
     /// Takes no notice.
     public func urlSession(
         _ session: any Transport, dataTask: any TransferTask, didReceive data: Data
+    ) {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, dataTask: any TransferTask,
+        willCacheResponse proposedResponse: CachedResponse
     ) {}
     /// Takes no notice.
     public func urlSession(

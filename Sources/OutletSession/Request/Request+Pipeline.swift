@@ -175,7 +175,8 @@ extension Request {
         let task =
             readsFile
             ? FileTask.start(job, limit: core.configuration.maximumResponseSize, handler: self)
-            : core.transport.start(job, handler: self)
+            : core.caching.map { CacheTask.start(job, $0, for: self) }
+                ?? core.transport.start(job, handler: self)
         let monitors = monitors
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
         let (channel, state, wantsProgress) = mutable.withLock { mutable in

@@ -54,6 +54,7 @@ public class Request: @unchecked Sendable {
         var redirectDuration: Int64 = 0
         var credential: Credential?
         var redirectHandler: (any RedirectHandler)?
+        var cachedResponseHandler: (any CachedResponseHandler)?
         var interceptor: (any RequestInterceptor)?
         var responseHandlers = InlineFirst<ResponseHandler>()
         /// The next of ``responseHandlers`` to serialize.
@@ -246,6 +247,18 @@ public class Request: @unchecked Sendable {
     @discardableResult
     public func redirect(using handler: any RedirectHandler) -> Self {
         mutable.withLock { $0.redirectHandler = handler }
+        return self
+    }
+
+    /// What decides about storing the response, if it was set for this request.
+    public var cachedResponseHandler: (any CachedResponseHandler)? {
+        mutable.withLock { $0.cachedResponseHandler }
+    }
+
+    /// Decides about storing this request's response; the last one set counts.
+    @discardableResult
+    public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
+        mutable.withLock { $0.cachedResponseHandler = handler }
         return self
     }
 

@@ -42,6 +42,7 @@ open class Session: @unchecked Sendable {
     ///   - delivery: Whether completions without a queue need one at all.
     ///   - interceptor: Adapts and retries all requests, before their own interceptors.
     ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
+    ///   - cachedResponseHandler: Decides what is stored in the cache; all that may be if `nil`.
     ///   - eventMonitors: Watch all requests.
     public init(
         transport: any Transport,
@@ -54,6 +55,7 @@ open class Session: @unchecked Sendable {
         delivery: CallbackDelivery = .queued,
         interceptor: (any RequestInterceptor)? = nil,
         redirectHandler: (any RedirectHandler)? = nil,
+        cachedResponseHandler: (any CachedResponseHandler)? = nil,
         eventMonitors: [any EventMonitor] = []
     ) {
         core = SessionCore(
@@ -63,6 +65,7 @@ open class Session: @unchecked Sendable {
                 callback: callbackQueue),
             startsImmediately: startRequestsImmediately, deliversInline: delivery == .inline,
             interceptor: interceptor, redirectHandler: redirectHandler,
+            cachedResponseHandler: cachedResponseHandler,
             eventMonitors: eventMonitors)
         core.belongs(to: self)
     }
@@ -91,6 +94,9 @@ open class Session: @unchecked Sendable {
     public var interceptor: (any RequestInterceptor)? { core.interceptor }
     /// Decides about redirects.
     public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
+
+    /// Decides what is stored in the cache.
+    public var cachedResponseHandler: (any CachedResponseHandler)? { core.caching?.handler }
 
     /// Ends all requests with ``SessionError/sessionInvalidated(error:)``; no more may start.
     public func invalidate(error: (any Error)? = nil) {

@@ -28,6 +28,27 @@ public struct SessionConfiguration: Sendable {
     /// The largest response body that is collected in memory, in bytes.
     public var maximumResponseSize: Int64 = .max
 
+    /// How many bytes a body may decode to for each byte on the wire; 0 means no limit.
+    ///
+    /// Counted once a body has decoded to more than 8 MiB. Text rarely passes 20; what passes this is
+    /// a decompression bomb, and fails with ``TransferError/Code/decompressionLimitExceeded``.
+    public var maximumDecompressionRatio = 200.0
+    /// The most bytes a compressed body may decode to, wherever it goes.
+    public var maximumDecompressedSize: Int64 = .max
+    /// How many fields a response's head, or its trailers, may have.
+    public var maximumHeaderFields = 2000
+    /// The most bytes of a response's head, or its trailers.
+    public var maximumHeaderSize = 256 << 10
+
+    /// Where responses are kept that HTTP lets a private cache keep; nowhere if `nil`.
+    ///
+    /// By default 4 MiB of memory, shared by the sessions that are made of this value and its copies.
+    /// Without a word of the server's, nothing is answered from it: only responses that are fresh by
+    /// their own `max-age` or `Expires` are, others are validated first or asked for again.
+    public var urlCache: ResponseCache? = ResponseCache()
+    /// Whether stored responses answer requests that set no policy of their own.
+    public var requestCachePolicy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
+
     /// How long an adapter or a retrier may take to answer, in seconds; 0 means no limit.
     ///
     /// An interceptor may set a limit of its own: ``InterceptorTiming/answerTimeout``.
@@ -53,7 +74,7 @@ public struct SessionConfiguration: Sendable {
 
     /// The usual settings.
     public static var `default`: SessionConfiguration { SessionConfiguration() }
-    /// Settings that leave nothing behind on disk; the same as ``default`` until caches are asked for.
+    /// Settings that leave nothing behind on disk; the same as ``default``, which asks for none.
     public static var ephemeral: SessionConfiguration { SessionConfiguration() }
 
     /// The usual settings.

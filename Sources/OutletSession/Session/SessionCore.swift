@@ -20,6 +20,8 @@ final class SessionCore: Sendable {
     let deliversInline: Bool
     let interceptor: (any RequestInterceptor)?
     let redirectHandler: (any RedirectHandler)?
+    /// `nil` without a cache: the request path then pays one test a transfer.
+    let caching: Caching?
     private let sessionAdapters: [any RequestAdapter]
     private let sessionRetriers: [any RequestRetrier]
     let deadlines = Deadlines()
@@ -34,7 +36,8 @@ final class SessionCore: Sendable {
     init(
         transport: any Transport, configuration: SessionConfiguration, queues: SessionQueues,
         startsImmediately: Bool, deliversInline: Bool, interceptor: (any RequestInterceptor)?,
-        redirectHandler: (any RedirectHandler)?, eventMonitors: [any EventMonitor]
+        redirectHandler: (any RedirectHandler)?,
+        cachedResponseHandler: (any CachedResponseHandler)?, eventMonitors: [any EventMonitor]
     ) {
         self.transport = transport
         self.configuration = configuration
@@ -49,6 +52,14 @@ final class SessionCore: Sendable {
         self.sessionAdapters = interceptor.map { Interceptor.adapters(in: $0) } ?? []
         self.sessionRetriers = interceptor.map { Interceptor.retriers(in: $0) } ?? []
         self.redirectHandler = redirectHandler
+        if let cache = configuration.urlCache {
+            caching = Caching(
+                cache: cache, transport: transport, handler: cachedResponseHandler,
+                requestQueue: queues.request, deadlines: deadlines,
+                timeout: configuration.interceptorTimeout)
+        } else {
+            caching = nil
+        }
         self.monitors =
             eventMonitors.isEmpty
             ? nil : CompositeEventMonitor(monitors: eventMonitors, defaultQueue: queues.callback)
@@ -125,6 +136,9 @@ final class SessionCore: Sendable {
             configuration.timeoutIntervalForRequest != HTTPRequest.defaultTimeoutInterval
         {
             wire.timeoutInterval = configuration.timeoutIntervalForRequest
+        }
+        if request.cachePolicy == .useProtocolCachePolicy {
+            wire.cachePolicy = configuration.requestCachePolicy
         }
         return wire
     }

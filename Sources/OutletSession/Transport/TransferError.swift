@@ -35,6 +35,12 @@ public struct TransferError: Error, Sendable, Equatable {
         case cannotDecodeContentData
         /// The body is larger than allowed.
         case dataLengthExceedsMaximum
+        /// The body decodes to more than allowed: a decompression bomb.
+        case decompressionLimitExceeded
+        /// The head of the answer has more or larger fields than allowed.
+        case headerFieldsExceedMaximum
+        /// The answer may come from the cache only, which has none.
+        case resourceUnavailable
         /// TLS could not be agreed on.
         case secureConnectionFailed
         /// The certificate's dates have passed.

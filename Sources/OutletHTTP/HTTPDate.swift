@@ -1,13 +1,13 @@
-import FoundationEssentials
+package import FoundationEssentials
 
 /// Dates of header fields: the preferred form and the two obsolete ones (RFC 9110 §5.6.7).
-enum HTTPDate {
+package enum HTTPDate {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
     /// The time that a text names; `nil` if it has none of the three forms.
-    static func parse(_ text: String) -> Date? {
+    package static func parse(_ text: String) -> Date? {
         let parts = text.split { $0 == " " || $0 == "-" || $0 == "," }.map(String.init)
         // Sun, 06 Nov 1994 08:49:37 GMT and Sunday, 06-Nov-94 08:49:37 GMT
         if parts.count == 6, parts[5] == "GMT" {
@@ -43,5 +43,36 @@ enum HTTPDate {
         let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
         let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
         return era * 146_097 + dayOfEra - 719_468
+    }
+
+    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+
+    /// The preferred form of a time, in whole seconds: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    package static func format(_ date: Date) -> String {
+        // The years that four digits can name.
+        let seconds = Int(min(max(date.timeIntervalSince1970, 0), 253_402_300_799))
+        let (days, rest) = (seconds / 86_400, seconds % 86_400)
+        let (year, month, day) = civil(daysSince1970: days)
+        let clock = [rest / 3600, rest / 60 % 60, rest % 60].map(twoDigits)
+        return "\(weekdays[(days + 4) % 7]), \(twoDigits(day)) \(months[month - 1]) "
+            + String("000\(year)".suffix(4)) + " \(clock.joined(separator: ":")) GMT"
+    }
+
+    /// The calendar's date of a day, the reverse of ``daysSince1970(year:month:day:)``.
+    private static func civil(daysSince1970 days: Int) -> (year: Int, month: Int, day: Int) {
+        let shifted = days + 719_468
+        let era = shifted / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra =
+            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        return (year, month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
+    }
+
+    private static func twoDigits(_ number: Int) -> String {
+        number < 10 ? "0\(number)" : "\(number)"
     }
 }
