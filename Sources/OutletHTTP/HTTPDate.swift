@@ -23,13 +23,22 @@ package enum HTTPDate {
     private static func date(year: String, month: String, day: String, time: String) -> Date? {
         let clock = time.split(separator: ":", omittingEmptySubsequences: false).map { Int($0) }
         guard var years = Int(year), let month = months.firstIndex(of: month), let day = Int(day),
-            clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2],
-            (1...31).contains(day), (0...23).contains(hour), (0...59).contains(minute),
-            (0...60).contains(second), (0...9999).contains(years)
+            clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2]
         else { return nil }
         // Of two digits: no server that sends them means a year before 1970.
         if year.utf8.count == 2 { years += years < 70 ? 2000 : 1900 }
-        let days = daysSince1970(year: years, month: month + 1, day: day)
+        return date(
+            year: years, month: month + 1, day: day, hour: hour, minute: minute, second: second)
+    }
+
+    /// The time of these numbers; `nil` if one of them is none of a date's.
+    package static func date(
+        year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int
+    ) -> Date? {
+        guard (1...12).contains(month), (1...31).contains(day), (0...23).contains(hour),
+            (0...59).contains(minute), (0...60).contains(second), (0...9999).contains(year)
+        else { return nil }
+        let days = daysSince1970(year: year, month: month, day: day)
         return Date(
             timeIntervalSince1970: TimeInterval(
                 days * 86_400 + hour * 3600 + minute * 60 + second))
@@ -45,17 +54,14 @@ package enum HTTPDate {
         return era * 146_097 + dayOfEra - 719_468
     }
 
-    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-
-    /// The preferred form of a time, in whole seconds: `Sun, 06 Nov 1994 08:49:37 GMT`.
-    package static func format(_ date: Date) -> String {
+    /// A time in whole seconds, in digits: `19941106 08:49:37`, UTC.
+    package static func compact(_ date: Date) -> String {
         // The years that four digits can name.
         let seconds = Int(min(max(date.timeIntervalSince1970, 0), 253_402_300_799))
         let (days, rest) = (seconds / 86_400, seconds % 86_400)
         let (year, month, day) = civil(daysSince1970: days)
         let clock = [rest / 3600, rest / 60 % 60, rest % 60].map(twoDigits)
-        return "\(weekdays[(days + 4) % 7]), \(twoDigits(day)) \(months[month - 1]) "
-            + String("000\(year)".suffix(4)) + " \(clock.joined(separator: ":")) GMT"
+        return "\(year)\(twoDigits(month))\(twoDigits(day)) \(clock.joined(separator: ":"))"
     }
 
     /// The calendar's date of a day, the reverse of ``daysSince1970(year:month:day:)``.

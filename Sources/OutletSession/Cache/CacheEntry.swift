@@ -50,8 +50,10 @@ struct CacheRequest: Sendable {
     let policy: HTTPRequest.CachePolicy
     let directives: CacheControl
 
-    /// Fields that name a person. One session may act for several of them, which no server expects
-    /// of a private cache; so they select a response as if its `Vary` named them, unless it is public.
+    /// Fields that name a person.
+    ///
+    /// One session may act for several of them, which no server expects of a private cache; so they
+    /// select a response as if its `Vary` named them, unless it is public.
     static let credentials = ["authorization", ":user"]
 
     init(_ request: HTTPRequest, user: String? = nil) {

@@ -8,6 +8,10 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
         let now = Date()
+        // Of what is stored nothing is learnt again.
+        if head.isFinal {
+            caching.policies?.learn(from: head, to: job.request, startedAt: firstURL)
+        }
         let handler = state.withLock { state -> (any TransferHandler)? in
             guard head.isFinal, let stored = state.stored else { return state.handler }
             let isConfirmed = state.isValidating && head.statusCode == 304

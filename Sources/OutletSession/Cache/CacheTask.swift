@@ -14,6 +14,8 @@ final class CacheTask: TransferTask {
     let caching: Caching
     let job: TransferJob
     let request: CacheRequest
+    /// Where the request went first.
+    let firstURL: URL?
     /// Decides what is stored.
     let storing: (any CachedResponseHandler)?
     let start = Date()
@@ -57,15 +59,19 @@ final class CacheTask: TransferTask {
     static func start(
         _ job: TransferJob, _ caching: Caching, for request: Request
     ) -> any TransferTask {
-        let storing = request.cachedResponseHandler ?? caching.handler
-        let task = CacheTask(job, caching, handler: request, storing: storing)
+        let (storing, firstURL) = request.mutable.withLock {
+            ($0.cachedResponseHandler, $0.requests.first?.url)
+        }
+        let task = CacheTask(
+            job, caching, handler: request, storing: storing ?? caching.handler,
+            firstURL: firstURL)
         task.begin()
         return task
     }
 
     private init(
         _ job: TransferJob, _ caching: Caching, handler: any TransferHandler,
-        storing: (any CachedResponseHandler)?
+        storing: (any CachedResponseHandler)?, firstURL: URL?
     ) {
         var job = job
         if job.request.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData {
@@ -74,6 +80,7 @@ final class CacheTask: TransferTask {
         self.job = job
         self.caching = caching
         self.storing = storing
+        self.firstURL = firstURL
         request = CacheRequest(job.request, user: job.credential?.user)
         state = Lock(State(handler: handler, reportsProgress: job.reportsProgress))
     }

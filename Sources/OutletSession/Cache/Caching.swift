@@ -6,6 +6,7 @@ import OutletHTTP
 final class Caching: Sendable {
     let cache: ResponseCache
     let transport: any Transport
+    let policies: WirePolicies?
     /// Decides what is stored, where a request has nobody of its own.
     let handler: (any CachedResponseHandler)?
     let requestQueue: DispatchQueue
@@ -17,11 +18,13 @@ final class Caching: Sendable {
     private let validations = Lock<Set<String>>([])
 
     init(
-        cache: ResponseCache, transport: any Transport, handler: (any CachedResponseHandler)?,
+        cache: ResponseCache, transport: any Transport, policies: WirePolicies?,
+        handler: (any CachedResponseHandler)?,
         requestQueue: DispatchQueue, deadlines: Deadlines, timeout: Double
     ) {
         self.cache = cache
         self.transport = transport
+        self.policies = policies
         self.handler = handler
         self.requestQueue = requestQueue
         self.deadlines = deadlines

@@ -86,7 +86,8 @@ final class DiskStore: Sendable {
             return
         }
         if mkdir(directory, 0o700) != 0, errno != EEXIST {
-            throw CacheStorageError(directory, "cannot be made", errno)
+            throw CacheStorageError(
+                PrivateFile.Failure(path: directory, what: "cannot be made", number: errno))
         }
         let name = CacheFile.name(of: key)
         if let last = read(name, key: key), last.selectors != entry.selectors {
@@ -97,34 +98,12 @@ final class DiskStore: Sendable {
             return serial
         }
         let temporary = path("\(name).\(getpid()).\(number).tmp")
-        try Self.write(data, to: temporary)
-        guard rename(temporary, path(name)) == 0 else {
-            let error = CacheStorageError(path(name), "cannot be put into its place", errno)
-            unlink(temporary)
-            throw error
+        do throws(PrivateFile.Failure) {
+            try PrivateFile.write(data, to: path(name), by: temporary)
+        } catch {
+            throw CacheStorageError(error)
         }
         keepInBounds(written: data.count)
-    }
-
-    private static func write(_ data: Data, to path: String) throws(CacheStorageError) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw CacheStorageError(path, "cannot be made", errno) }
-        let failure = data.withUnsafeBytes { buffer -> Int32 in
-            var done = 0
-            while done < buffer.count {
-                let count = Glibc.write(
-                    descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return errno }
-                done += count
-            }
-            return 0
-        }
-        close(descriptor)
-        guard failure == 0 else {
-            unlink(path)
-            throw CacheStorageError(path, "cannot be written", failure)
-        }
     }
 
     /// Removes all responses of an address.
@@ -207,20 +186,4 @@ final class DiskStore: Sendable {
     }
 
     private func path(_ name: String) -> String { "\(directory)/\(name)" }
-}
-
-/// Why a response could not be kept on disk; requests go on without.
-public struct CacheStorageError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The file or the directory.
-    public let path: String
-    /// What went wrong, and the system's word for it.
-    public let reason: String
-
-    init(_ path: String, _ what: String, _ number: Int32) {
-        self.path = path
-        reason = "\(what): \(String(cString: strerror(number)))"
-    }
-
-    /// The path, and what is wrong with it.
-    public var description: String { "\(path): \(reason)" }
 }

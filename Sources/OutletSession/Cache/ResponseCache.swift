@@ -77,7 +77,7 @@ public final class ResponseCache: Sendable {
     /// Bytes in use in memory.
     public var currentMemoryUsage: Int { state.withLock { $0.memory.usage } }
 
-    /// Bytes in use on disk, those of other processes included. Reads the directory.
+    /// Bytes in use on disk, those of other processes included; the directory is read for it.
     public var currentDiskUsage: Int {
         flush()
         return disk?.usage ?? 0

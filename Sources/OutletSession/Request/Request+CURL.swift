@@ -19,7 +19,7 @@ extension Request {
             return CURLCommand.failure
         }
         return CURLCommand(
-            request: request, credential: credential,
+            request: core.policies?.withCookies(request) ?? request, credential: credential,
             redaction: redactingSecrets ? .standard : .none
         ).text
     }

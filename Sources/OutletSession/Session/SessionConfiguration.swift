@@ -49,6 +49,20 @@ public struct SessionConfiguration: Sendable {
     /// Whether stored responses answer requests that set no policy of their own.
     public var requestCachePolicy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
 
+    /// Where cookies are kept between requests; nowhere if `nil`.
+    ///
+    /// By default in memory, for the sessions that are made of this value and its copies: nothing is
+    /// shared by the whole process.
+    public var httpCookieStorage: CookieStorage? = CookieStorage()
+    /// From whom cookies are taken; the storage's own policy counts besides.
+    public var httpCookieAcceptPolicy: CookieAcceptPolicy = .always
+    /// Whether stored cookies are sent; a request's own `Cookie` field always is.
+    public var httpShouldSetCookies = true
+    /// The hosts that are talked to encrypted only (RFC 6797); `nil` switches it off.
+    ///
+    /// By default in memory, as ``httpCookieStorage``; ``HSTSStorage/file(_:)`` outlives the process.
+    public var hsts: HSTSStorage? = .memory
+
     /// How long an adapter or a retrier may take to answer, in seconds; 0 means no limit.
     ///
     /// An interceptor may set a limit of its own: ``InterceptorTiming/answerTimeout``.

@@ -20,6 +20,8 @@ final class SessionCore: Sendable {
     let deliversInline: Bool
     let interceptor: (any RequestInterceptor)?
     let redirectHandler: (any RedirectHandler)?
+    /// Cookies and HSTS; `nil` without either.
+    let policies: WirePolicies?
     /// `nil` without a cache: the request path then pays one test a transfer.
     let caching: Caching?
     private let sessionAdapters: [any RequestAdapter]
@@ -52,9 +54,11 @@ final class SessionCore: Sendable {
         self.sessionAdapters = interceptor.map { Interceptor.adapters(in: $0) } ?? []
         self.sessionRetriers = interceptor.map { Interceptor.retriers(in: $0) } ?? []
         self.redirectHandler = redirectHandler
+        self.policies = WirePolicies(configuration)
         if let cache = configuration.urlCache {
             caching = Caching(
-                cache: cache, transport: transport, handler: cachedResponseHandler,
+                cache: cache, transport: transport, policies: policies,
+                handler: cachedResponseHandler,
                 requestQueue: queues.request, deadlines: deadlines,
                 timeout: configuration.interceptorTimeout)
         } else {
@@ -141,6 +145,12 @@ final class SessionCore: Sendable {
             wire.cachePolicy = configuration.requestCachePolicy
         }
         return wire
+    }
+
+    /// Where a request goes, hosts that want it encrypted considered.
+    func wireURL(of request: HTTPRequest?) -> URL? {
+        guard let request else { return nil }
+        return (policies?.upgraded(request) ?? request).url
     }
 
     // MARK: Identity
