@@ -9,10 +9,12 @@ extension CacheTask: TransferHandler {
     ) -> TransferDecision {
         let now = Date()
         // Of what is stored nothing is learnt again.
-        if head.isFinal {
-            caching.policies?.learn(from: head, to: job.request, startedAt: firstURL)
+        if head.isFinal, let policies = caching.policies, policies.concerns(head) {
+            policies.learn(from: head, to: job.request, startedAt: firstURL)
         }
         let handler = state.withLock { state -> (any TransferHandler)? in
+            // Whoever began the transfer may not have come to keep it, and a pause is to be ended.
+            if state.isLoading { state.inner = inner }
             guard head.isFinal, let stored = state.stored else { return state.handler }
             let isConfirmed = state.isValidating && head.statusCode == 304
             let isReplaced =

@@ -107,11 +107,15 @@ final class CacheTask: TransferTask {
     func resume() {
         let (inner, plays) = state.withLock { state in
             state.isSuspended = false
-            state.playing?.isPaused = false
             return (state.inner, state.playing != nil)
         }
         inner?.resume()
-        if plays { caching.queue.async { self.play() } }
+        guard plays else { return }
+        // Behind the answer that asks for the pause, which may still be on its way.
+        caching.queue.async {
+            self.state.withLock { $0.playing?.isPaused = false }
+            self.play()
+        }
     }
 
     func reportProgress() {

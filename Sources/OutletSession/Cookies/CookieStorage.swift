@@ -39,6 +39,8 @@ public final class CookieStorage: Sendable {
     /// All cookies that have not ended.
     public var cookies: [Cookie] { state.withLock { $0.jar.cookies(now: Date()) } }
 
+    var isEmpty: Bool { state.withLock { $0.jar.isEmpty } }
+
     /// The cookies for an address, in the order in which they are sent.
     public func cookies(for url: URL) -> [Cookie] {
         guard let host = Self.host(of: url) else { return [] }

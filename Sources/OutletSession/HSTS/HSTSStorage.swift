@@ -91,6 +91,8 @@ public final class HSTSStorage: Sendable {
 
     // MARK: For sessions
 
+    var isEmpty: Bool { known.withLock { $0.isEmpty } }
+
     /// The address to use in an address's place; `nil` if that is to stay.
     func upgrade(_ url: URL) -> URL? {
         guard url.scheme?.lowercased() == "http", let host = CookieStorage.host(of: url),

@@ -197,7 +197,9 @@ extension Request {
 
     /// The prepared request with the session's cookies, which do not go along to the next hop.
     private func dress(_ policies: WirePolicies) -> HTTPRequest? {
-        guard var request = mutable.withLock({ $0.prepared }) else { return nil }
+        guard policies.mayChangeRequests, var request = mutable.withLock({ $0.prepared }) else {
+            return nil
+        }
         if let upgraded = policies.upgraded(request) {
             mutable.withLock { $0.prepared = upgraded }
             request = upgraded

@@ -72,7 +72,9 @@ extension Request {
             tellInformational(head)
             return .proceed
         }
-        if let policies = core.policies, core.caching == nil { learn(from: head, policies) }
+        if core.caching == nil, let policies = core.policies, policies.concerns(head) {
+            learn(from: head, policies)
+        }
         tellHead(head, of: task)
         guard watchesHeads else { return .proceed }
         let fate = redirectFate(of: head)

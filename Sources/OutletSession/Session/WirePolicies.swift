@@ -21,6 +21,15 @@ struct WirePolicies: Sendable {
         verifiesCertificates = configuration.verifiesCertificates
     }
 
+    /// Whether a request may have to be changed at all; most sessions know no cookies and no hosts.
+    var mayChangeRequests: Bool { hsts?.isEmpty == false || cookies?.isEmpty == false }
+
+    /// Whether there is something to learn of an answer.
+    func concerns(_ head: HTTPResponse) -> Bool {
+        !head.headers.values(for: "Set-Cookie").isEmpty
+            || !head.headers.values(for: "Strict-Transport-Security").isEmpty
+    }
+
     /// The request at the address that it has to go to; `nil` if that is its own.
     func upgraded(_ request: HTTPRequest) -> HTTPRequest? {
         guard let hsts, let url = request.url.flatMap(hsts.upgrade) else { return nil }
@@ -54,7 +63,7 @@ struct WirePolicies: Sendable {
     func learn(from head: HTTPResponse, to request: HTTPRequest, startedAt main: URL?) {
         if verifiesCertificates { hsts?.learn(from: head.headers, of: request.url) }
         guard let cookies, acceptsCookies != .never, request.httpShouldHandleCookies,
-            let url = request.url, !head.headers.values(for: "Set-Cookie").isEmpty
+            let url = request.url
         else { return }
         cookies.setCookies(
             Cookie.cookies(withResponseHeaderFields: head.headers, for: url), for: url,

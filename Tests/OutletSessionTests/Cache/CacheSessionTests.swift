@@ -340,6 +340,37 @@ import Testing
         #expect(await task.response.metrics?.resourceFetchType == .localCache)
     }
 
+    @Test func `the head of a stored response can be judged, and refused`() async {
+        let (session, transport) = session { _ in Self.answer(["Cache-Control": "max-age=60"]) }
+        _ = await get(session)
+        for (disposition, isFine) in [
+            (Request.ResponseDisposition.allow, true), (.cancel, false),
+        ] {
+            let response = await session.request(address)
+                .onHTTPResponse { _, completion in completion(disposition) }
+                .serializingData().response
+            #expect((response.error == nil) == isFine)
+            #expect(response.value == (isFine ? Data("body".utf8) : nil))
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a stream that cannot keep up gets a stored response in its own time`() async {
+        let text = String(repeating: "0123456789", count: 30_000)
+        var configuration = SessionConfiguration()
+        configuration.streamBufferSize = 1000
+        let transport = StubTransport { _ in Self.answer(["Cache-Control": "max-age=60"], text) }
+        let session = Session(transport: transport, configuration: configuration)
+        _ = await get(session)
+        var received = 0
+        let stream = session.streamRequest(HTTPRequest(url: URL(string: address)))
+        for await piece in stream.streamTask().streamingData() {
+            received += piece.value?.count ?? 0
+        }
+        #expect(received == text.utf8.count)
+        #expect(transport.requests.count == 1)
+    }
+
     @Test func `a disk answers after a restart`() async throws {
         let directory = try TestDirectory()
         func cache() -> ResponseCache {
