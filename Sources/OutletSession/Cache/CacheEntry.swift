@@ -20,11 +20,8 @@ struct CacheEntry: Sendable, Equatable {
         let value: String?
     }
 
-    /// About how many bytes of memory it takes.
-    var cost: Int {
-        data.count + 512
-            + response.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
-    }
+    /// About how many bytes of memory it takes; to weigh each field would cost more than it tells.
+    var cost: Int { data.count + 512 + response.headers.count * 64 }
 
     /// Whether it answers such a request.
     func matches(_ request: CacheRequest) -> Bool {
@@ -70,7 +67,7 @@ struct CacheRequest: Sendable {
             return nil
         }
         let text = url.absoluteString
-        return text.firstIndex(of: "#").map { String(text[..<$0]) } ?? text
+        return text.utf8.firstIndex(of: UInt8(ascii: "#")).map { String(text[..<$0]) } ?? text
     }
 
     /// A field's value as it is compared: repeated fields joined, blanks around commas left out.
@@ -84,9 +81,11 @@ struct CacheRequest: Sendable {
 
     /// What a later request must have in common with this one to be answered by that response;
     /// `nil` when none can (`Vary: *`).
-    func selectors(for response: HTTPResponse) -> [CacheEntry.Selector]? {
+    func selectors(
+        for response: HTTPResponse, isPublic: Bool
+    ) -> [CacheEntry.Selector]? {
         let vary = response.headers.values(for: "Vary")
-        var names = CacheControl(response.headers).isPublic ? [] : Self.credentials
+        var names = isPublic ? [] : Self.credentials
         for value in vary {
             names += value.split(separator: ",").map {
                 $0.filter { $0 != " " && $0 != "\t" }.lowercased()

@@ -14,7 +14,7 @@ extension CacheRules {
             // Parts are not stored, nor is what answers a condition of the user's own.
             response.statusCode != 206, response.statusCode != 304,
             request.headers.values(for: "Range").isEmpty,
-            let selectors = request.selectors(for: response)
+            let selectors = request.selectors(for: response, isPublic: directives.isPublic)
         else { return nil }
         let isExplicit =
             directives.maxAge != nil || directives.isPublic

@@ -97,10 +97,10 @@ struct CacheRules: Sendable {
         let headers = entry.response.headers
         let date = headers.value(for: "Date").flatMap(HTTPDate.parse) ?? entry.responseTime
         let apparent = max(0, entry.responseTime.timeIntervalSince(date))
-        let told = headers.values(for: "Age").first.flatMap(Double.init) ?? 0
+        let told = headers.values(for: "Age").first.flatMap { Int($0) } ?? 0
         let delay = max(0, entry.responseTime.timeIntervalSince(entry.requestTime))
         let resident = max(0, now.timeIntervalSince(entry.responseTime))
-        return max(apparent, max(0, told) + delay) + resident
+        return max(apparent, Double(max(0, told)) + delay) + resident
     }
 
     /// How old the response may become, in seconds (§4.2.1, §4.2.2).

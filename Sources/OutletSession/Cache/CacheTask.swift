@@ -165,6 +165,10 @@ final class CacheTask: TransferTask {
     }
 
     private func answer(with entry: CacheEntry) {
+        var entry = entry
+        // Whoever gets it without the server's word is told how old it is (RFC 9111 §5.1).
+        let age = min(caching.cache.rules.age(of: entry, now: start), 1e9)
+        entry.response.headers.update(name: "Age", value: "\(Int(age))")
         var metrics = TransferMetrics()
         metrics.resourceFetchType = .localCache
         metrics.httpVersion = entry.response.httpVersion

@@ -102,7 +102,10 @@ public final class ResponseCache: Sendable {
     public func storeCachedResponse(_ cachedResponse: CachedResponse, for request: HTTPRequest) {
         let request = CacheRequest(request)
         let now = Date()
-        guard let key = request.key, let selectors = request.selectors(for: cachedResponse.response)
+        let directives = CacheControl(cachedResponse.response.headers)
+        guard let key = request.key,
+            let selectors = request.selectors(
+                for: cachedResponse.response, isPublic: directives.isPublic)
         else { return }
         store(
             CacheEntry(

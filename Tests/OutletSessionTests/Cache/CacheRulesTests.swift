@@ -92,6 +92,10 @@ import Testing
         #expect(!rules.isFresh(try entry(["Cache-Control": "max-age=60"], ago: 61), now: now))
         old.response.headers["Age"] = "0"
         #expect(rules.age(of: old, now: now) == 100)
+        for nonsense in ["nan", "inf", "-5", "1e400", ""] {
+            old.response.headers["Age"] = nonsense
+            #expect(rules.age(of: old, now: now) == 100)
+        }
     }
 
     @Test func `after the clock was put back nothing counts as fresh`() throws {

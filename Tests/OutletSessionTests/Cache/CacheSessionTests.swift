@@ -383,6 +383,7 @@ import Testing
         first.flush()
         let (after, transport) = session(cache()) { _ in .text("new") }
         let response = await get(after)
+        #expect(response.response?.headers["Age"] != nil)
         #expect(response.value == Data("body".utf8))
         #expect(response.metrics?.resourceFetchType == .localCache)
         #expect(transport.requests.isEmpty)
