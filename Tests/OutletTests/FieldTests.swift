@@ -54,7 +54,9 @@ import Testing
 }
 
 private func threadName() -> String {
-    var name = [CChar](repeating: 0, count: 16)
-    pthread_getname_np(pthread_self(), &name, name.count)
-    return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+    var name = [UInt8](repeating: 0, count: 16)
+    let file = open("/proc/thread-self/comm", O_RDONLY | O_CLOEXEC)
+    defer { close(file) }
+    let count = max(0, read(file, &name, name.count))
+    return String(decoding: name.prefix(count).prefix { $0 != 0x0A }, as: UTF8.self)
 }
