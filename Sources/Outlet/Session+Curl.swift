@@ -12,6 +12,7 @@ extension Session {
     ///   - configuration: The settings.
     ///   - rootQueue: Where the session's own work runs, one thing after the other.
     ///   - startRequestsImmediately: Whether a request starts when its first handler is added.
+    ///   - requestSetup: When requests are made ready.
     ///   - requestQueue: Where requests are made and adapted; one on `rootQueue` if `nil`.
     ///   - serializationQueue: Where responses are serialized; if `nil`, where the first
     ///     completion is wanted.
@@ -25,6 +26,7 @@ extension Session {
         configuration: SessionConfiguration = .default,
         rootQueue: DispatchQueue = DispatchQueue(label: "outlet.session.rootQueue"),
         startRequestsImmediately: Bool = true,
+        requestSetup: RequestSetup = .lazy,
         requestQueue: DispatchQueue? = nil,
         serializationQueue: DispatchQueue? = nil,
         callbackQueue: DispatchQueue? = nil,
@@ -37,7 +39,8 @@ extension Session {
         self.init(
             transport: CurlTransport(configuration: configuration), configuration: configuration,
             rootQueue: rootQueue, startRequestsImmediately: startRequestsImmediately,
-            requestQueue: requestQueue, serializationQueue: serializationQueue,
+            requestSetup: requestSetup, requestQueue: requestQueue,
+            serializationQueue: serializationQueue,
             callbackQueue: callbackQueue, delivery: delivery, interceptor: interceptor,
             redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
             eventMonitors: eventMonitors)

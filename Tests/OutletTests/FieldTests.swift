@@ -54,9 +54,6 @@ import Testing
 }
 
 private func threadName() -> String {
-    var name = [UInt8](repeating: 0, count: 16)
-    let file = open("/proc/thread-self/comm", O_RDONLY | O_CLOEXEC)
-    defer { close(file) }
-    let count = max(0, read(file, &name, name.count))
-    return String(decoding: name.prefix(count).prefix { $0 != 0x0A }, as: UTF8.self)
+    let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
+    return String(name?.dropLast() ?? "")
 }

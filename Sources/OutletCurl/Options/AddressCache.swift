@@ -65,14 +65,17 @@ final class Address {
     }
 
     private static func error(_ code: CURLUcode, _ text: String) -> TransferError {
-        let isScheme = code == CURLUE_UNSUPPORTED_SCHEME
-        let scheme = text.prefix { $0 != ":" }
+        let scheme = text.prefix { $0 != ":" && $0 != "/" && $0 != "?" && $0 != "#" }
+        let hasScheme = text[scheme.endIndex...].first == ":"
+        let isUnsupported = !hasScheme || code == CURLUE_UNSUPPORTED_SCHEME
         let reason =
-            isScheme
-            ? "address: only http and https are spoken, not \(scheme)"
-            : "address: not a URL: \(String(cString: curl_url_strerror(code)))"
+            switch (hasScheme, isUnsupported) {
+            case (false, _): "address: it has no scheme"
+            case (true, true): "address: only http and https are spoken, not \(scheme)"
+            case (true, false): "address: not a URL: \(String(cString: curl_url_strerror(code)))"
+            }
         return TransferError(
-            code: isScheme ? .unsupportedURL : .badURL, reason: reason,
+            code: isUnsupported ? .unsupportedURL : .badURL, reason: reason,
             advice: "write it as http://host/path or https://host/path",
             underlyingCode: Int32(bitPattern: code.rawValue))
     }

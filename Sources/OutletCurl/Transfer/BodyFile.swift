@@ -15,10 +15,20 @@ struct BodyFile: ~Copyable {
         guard descriptor >= 0 else {
             throw Self.error(.cannotCreateFile, path, "cannot be made", errno)
         }
+        // A file that was cut, be it from nothing to nothing, is written back when it is closed
+        // (ext4).
+        guard !Self.has(offset, descriptor) else { return }
         guard ftruncate(descriptor, Int(offset)) == 0 || errno == EINVAL else {
             // EINVAL: not a regular file, such as a pipe or a device, which has no length.
             throw Self.error(.cannotWriteToFile, path, "cannot be cut to \(offset) bytes", errno)
         }
+    }
+
+    /// Whether the file has that length.
+    private static func has(_ length: Int64, _ descriptor: Int32) -> Bool {
+        var facts = stat()
+        return fstat(descriptor, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
+            && Int64(facts.st_size) == length
     }
 
     deinit {

@@ -6,8 +6,9 @@ import Synchronization
 
 /// One transfer: what was asked for, how far it has come, where its answer goes.
 final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
-    // because everything but `identifier` and `loop`, which never change, is touched by the loop's
-    // thread alone; other threads only post messages that name the transfer.
+    // because everything but `identifier`, `loop` and `job`, which never change, and the atomic
+    // `visible` is touched by the loop's thread alone; other threads only post messages that name
+    // the transfer.
 
     /// Where in its life a transfer is.
     enum Phase {
@@ -27,6 +28,7 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     private let loop: EventLoop?
 
     let job: TransferJob
+    private let visible = VisibleState()
     /// Let go of when the transfer is over.
     private(set) var handler: (any TransferHandler)?
 
@@ -95,11 +97,23 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         loop?.load.rise()
     }
 
-    func cancel() { loop?.post(.cancel(self)) }
+    var state: TransferState { visible.state }
+    var currentRequest: HTTPRequest? { job.request }
 
-    func suspend() { loop?.post(.suspend(self)) }
+    func cancel() {
+        visible.wish(.canceling)
+        loop?.post(.cancel(self))
+    }
 
-    func resume() { loop?.post(.resume(self)) }
+    func suspend() {
+        visible.wish(.suspended)
+        loop?.post(.suspend(self))
+    }
+
+    func resume() {
+        visible.wish(.running)
+        loop?.post(.resume(self))
+    }
 
     func reportProgress() { loop?.post(.reportProgress(self)) }
 
@@ -107,6 +121,7 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     func finish(_ result: TransferResult, turn: TransportTurn) {
         guard let handler else { return }
         phase = .finished
+        visible.complete()
         self.handler = nil
         loop?.load.fall()
         // Origins are the loop's, so the last of their owners must not be a task that a user keeps.

@@ -21,6 +21,11 @@ struct FormMembers {
         }
         return slot
     }
+
+    /// The place of a member, as it is, or new.
+    mutating func opened(_ key: String) -> FormSlot {
+        positions[key].map { list[$0].slot } ?? slot(of: key)
+    }
 }
 
 /// A place in the tree that a container of the encoder fills in.
@@ -54,14 +59,32 @@ final class FormSlot {
         return slot
     }
 
-    /// The place of a further element.
+    /// The place of a member, as it is, or new.
+    func opened(_ key: String) -> FormSlot {
+        guard case .object(var members) = component else { return FormSlot() }
+        component = nil
+        let slot = members.opened(key)
+        component = .object(members)
+        return slot
+    }
+
+    /// The place of a further element; this becomes an array, if it is not one yet.
     func element() -> FormSlot {
+        becomeArray()
         guard case .array(var elements) = component else { return FormSlot() }
         component = nil
         let slot = FormSlot()
         elements.append(slot)
         component = .array(elements)
         return slot
+    }
+
+    var isArray: Bool {
+        if case .array = component { true } else { false }
+    }
+
+    var isObject: Bool {
+        if case .object = component { true } else { false }
     }
 
     /// How many elements there are.
@@ -91,8 +114,14 @@ struct FormSerializer {
         case .array(let elements):
             // An element that is left out gives its index to the next one.
             let present = elements.filter { $0.component != nil }
-            let pairs = present.enumerated().compactMap { index, element in
+            var pairs = present.enumerated().compactMap { index, element in
                 serialize(element, forKey: options.arrayEncoding.encode(key, atIndex: index))
+            }
+            // Where arrays stand among objects, no reader could tell their order anyway.
+            if options.alphabetizeKeyValuePairs, present.contains(where: \.isArray),
+                present.contains(where: \.isObject)
+            {
+                pairs.sort()
             }
             return pairs.isEmpty ? nil : pairs.joined(separator: "&")
         case .object(let members):

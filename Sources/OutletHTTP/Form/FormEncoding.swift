@@ -13,8 +13,7 @@ struct FormEncoding: Encoder {
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        slot.becomeArray()
-        return UnkeyedFormContainer(encoding: self)
+        UnkeyedFormContainer(encoding: self)
     }
 
     func singleValueContainer() -> any SingleValueEncodingContainer {
@@ -90,7 +89,8 @@ private struct UnkeyedFormContainer: UnkeyedEncodingContainer {
         next().unkeyedContainer()
     }
 
-    mutating func superEncoder() -> any Encoder { next() }
+    // Nothing of this container's own is there yet: what a superclass encodes is what it holds.
+    mutating func superEncoder() -> any Encoder { count == 0 ? encoding : next() }
 }
 
 private struct KeyedFormContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
@@ -99,6 +99,11 @@ private struct KeyedFormContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
 
     private func member(_ key: any CodingKey) -> FormEncoding {
         encoding.nested(encoding.slot.member(key.stringValue), key)
+    }
+
+    /// What was encoded under the key before stays, as long as it is of the same kind.
+    private func opened(_ key: any CodingKey) -> FormEncoding {
+        encoding.nested(encoding.slot.opened(key.stringValue), key)
     }
 
     mutating func encodeNil(forKey key: Key) { member(key).encodeNil() }
@@ -111,14 +116,15 @@ private struct KeyedFormContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
 
     mutating func nestedContainer<NestedKey: CodingKey>(
         keyedBy type: NestedKey.Type, forKey key: Key
-    ) -> KeyedEncodingContainer<NestedKey> { member(key).container(keyedBy: type) }
+    ) -> KeyedEncodingContainer<NestedKey> { opened(key).container(keyedBy: type) }
 
     mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        member(key).unkeyedContainer()
+        opened(key).unkeyedContainer()
     }
 
-    mutating func superEncoder() -> any Encoder { member(FormKey(name: "super")) }
-    mutating func superEncoder(forKey key: Key) -> any Encoder { member(key) }
+    // A form has no place for a superclass: its members stand beside those of the class.
+    mutating func superEncoder() -> any Encoder { encoding }
+    mutating func superEncoder(forKey key: Key) -> any Encoder { opened(key) }
 
     // The default of these leaves nil out before the nil encoding is asked.
 
@@ -188,11 +194,6 @@ private struct FormKey: CodingKey {
         intValue = index
     }
 
-    init(name: String) {
-        stringValue = name
-        intValue = nil
-    }
-
-    init?(stringValue: String) { self.init(name: stringValue) }
+    init?(stringValue: String) { return nil }
     init?(intValue: Int) { self.init(index: intValue) }
 }

@@ -164,6 +164,11 @@ public final class DownloadRequest: Request, @unchecked Sendable {
                 ? mutable.observers?.resume(at: offset, of: head.total(from: offset)) : nil
         }
         calls?.perform(core)
+        if plan == .continued {
+            core.monitors?.urlSession(
+                core.transport, downloadTask: task, didResumeAtOffset: offset,
+                expectedTotalBytes: head.total(from: offset))
+        }
         switch plan {
         case .undecided, .complete: return .deliver(.chunks)
         case .whole: return .deliver(.file(path: part.path, offset: 0))
@@ -203,6 +208,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
         let (part, aside, collected) = download.withLock { ($0.part, $0.aside, $0.collected) }
         guard let file = aside ?? part else { return }
+        core.monitors?.urlSession(
+            core.transport, downloadTask: task, didFinishDownloadingTo: file.url)
         let result = Result { () throws(SessionError) in
             try place(file, collected: collected, response: response)
         }

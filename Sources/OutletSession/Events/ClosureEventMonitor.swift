@@ -8,11 +8,11 @@ public import OutletHTTP
 open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unchecked Sendable {
     // because the closures are set before the monitor is handed over, and only read from then on.
 
-    /// Where the closures are called; the session's callback queue when `nil`.
-    public let queue: DispatchQueue?
+    /// Where the closures are called.
+    public let queue: DispatchQueue
 
     /// Makes a monitor that takes no notice of anything yet.
-    public init(queue: DispatchQueue? = nil) {
+    public init(queue: DispatchQueue = .sessionCallbacks) {
         self.queue = queue
         super.init()
     }

@@ -23,6 +23,8 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
         (@Sendable (any Transport, any TransferTask, TransferMetrics) -> Void)?
     /// A transfer ended, before any validator.
     open var taskDidComplete: (@Sendable (any Transport, any TransferTask, (any Error)?) -> Void)?
+    /// A transfer failed for want of a network, and is tried again when there is one.
+    open var taskIsWaitingForConnectivity: (@Sendable (any Transport, any TransferTask) -> Void)?
     /// The head of a response has come.
     open var dataTaskDidReceiveResponse:
         (@Sendable (any Transport, any TransferTask, HTTPResponse) -> Void)?
@@ -34,6 +36,13 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     /// Bytes of a download were written.
     open var downloadTaskDidWriteData:
         (@Sendable (any Transport, any TransferTask, Int64, Int64, Int64) -> Void)?
+
+    /// A download goes on behind what is there already: offset, then total (-1 if not known).
+    open var downloadTaskDidResumeAtOffset:
+        (@Sendable (any Transport, any TransferTask, Int64, Int64) -> Void)?
+    /// A download is complete, and still lies in its temporary place.
+    open var downloadTaskDidFinishDownloadingToURL:
+        (@Sendable (any Transport, any TransferTask, URL) -> Void)?
 
     init() {}
 
@@ -115,5 +124,28 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
     ) {
         downloadTaskDidWriteData?(
             session, downloadTask, bytesWritten, totalBytesWritten, totalBytesExpectedToWrite)
+    }
+
+    /// Calls ``taskIsWaitingForConnectivity``.
+    open func urlSession(
+        _ session: any Transport, taskIsWaitingForConnectivity task: any TransferTask
+    ) {
+        taskIsWaitingForConnectivity?(session, task)
+    }
+
+    /// Calls ``downloadTaskDidResumeAtOffset``.
+    open func urlSession(
+        _ session: any Transport, downloadTask: any TransferTask,
+        didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64
+    ) {
+        downloadTaskDidResumeAtOffset?(session, downloadTask, fileOffset, expectedTotalBytes)
+    }
+
+    /// Calls ``downloadTaskDidFinishDownloadingToURL``.
+    open func urlSession(
+        _ session: any Transport, downloadTask: any TransferTask,
+        didFinishDownloadingTo location: URL
+    ) {
+        downloadTaskDidFinishDownloadingToURL?(session, downloadTask, location)
     }
 }

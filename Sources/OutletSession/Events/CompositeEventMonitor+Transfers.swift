@@ -96,4 +96,33 @@ extension CompositeEventMonitor {
                 totalBytesExpectedToWrite: totalBytesExpectedToWrite)
         }
     }
+
+    /// Passes the event on.
+    public func urlSession(
+        _ session: any Transport, taskIsWaitingForConnectivity task: any TransferTask
+    ) {
+        perform { $0.urlSession(session, taskIsWaitingForConnectivity: task) }
+    }
+
+    /// Passes the event on.
+    public func urlSession(
+        _ session: any Transport, downloadTask: any TransferTask,
+        didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64
+    ) {
+        perform {
+            $0.urlSession(
+                session, downloadTask: downloadTask, didResumeAtOffset: fileOffset,
+                expectedTotalBytes: expectedTotalBytes)
+        }
+    }
+
+    /// Passes the event on.
+    public func urlSession(
+        _ session: any Transport, downloadTask: any TransferTask,
+        didFinishDownloadingTo location: URL
+    ) {
+        perform {
+            $0.urlSession(session, downloadTask: downloadTask, didFinishDownloadingTo: location)
+        }
+    }
 }

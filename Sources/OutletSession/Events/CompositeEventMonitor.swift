@@ -9,9 +9,9 @@ public final class CompositeEventMonitor: EventMonitor {
     ///
     /// - Parameters:
     ///   - monitors: Told of each event, in this order.
-    ///   - defaultQueue: For those that name no queue.
+    ///   - defaultQueue: For those whose queue is ``Dispatch/DispatchQueue/sessionCallbacks``.
     public init(monitors: [any EventMonitor], defaultQueue: DispatchQueue) {
-        self.monitors = monitors.map { ($0, $0.queue ?? defaultQueue) }
+        self.monitors = monitors.map { ($0, $0.queue(orElse: defaultQueue)) }
         self.defaultQueue = defaultQueue
     }
 
@@ -26,10 +26,21 @@ public final class CompositeEventMonitor: EventMonitor {
     /// The same monitors, and one more behind them.
     func adding(_ monitor: any EventMonitor) -> CompositeEventMonitor {
         CompositeEventMonitor(
-            monitors + [(monitor, monitor.queue ?? defaultQueue)], defaultQueue)
+            monitors + [(monitor, monitor.queue(orElse: defaultQueue))], defaultQueue)
     }
 
     func perform(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
         for (monitor, queue) in monitors { queue.async { event(monitor) } }
+    }
+}
+
+extension DispatchQueue {
+    /// Stands for the callback queue of whichever session uses a monitor: nothing runs on this one.
+    public static let sessionCallbacks = DispatchQueue(label: "outlet.session.callbacks")
+}
+
+extension EventMonitor {
+    fileprivate func queue(orElse other: DispatchQueue) -> DispatchQueue {
+        queue === DispatchQueue.sessionCallbacks ? other : queue
     }
 }

@@ -4,7 +4,7 @@ public import OutletHTTP
 
 extension EventMonitor {
     /// The session's callback queue.
-    public var queue: DispatchQueue? { nil }
+    public var queue: DispatchQueue { .sessionCallbacks }
 
     /// Takes no notice.
     public func request(_ request: Request, didCreateInitialURLRequest urlRequest: HTTPRequest) {}

@@ -9,8 +9,8 @@ public import OutletHTTP
 ///
 /// Thread: ``queue``, one event after the other.
 public protocol EventMonitor: TransferEventMonitor {
-    /// Where the events are delivered; the session's callback queue when `nil`.
-    var queue: DispatchQueue? { get }
+    /// Where the events are delivered; ``Dispatch/DispatchQueue/sessionCallbacks`` by default.
+    var queue: DispatchQueue { get }
 
     /// The first form of the request was made, before any adapter.
     func request(_ request: Request, didCreateInitialURLRequest urlRequest: HTTPRequest)
@@ -41,7 +41,9 @@ public protocol EventMonitor: TransferEventMonitor {
         _ request: Request, willRedirectTo newRequest: HTTPRequest, after response: HTTPResponse)
     /// The request is tried again.
     func requestIsRetrying(_ request: Request)
-    /// The request is over, all serializers included.
+    /// No attempt will follow: the responses are serialized next, and told one by one.
+    ///
+    /// It comes again if a retrier tries again for the sake of a serializer.
     func requestDidFinish(_ request: Request)
     /// The request was resumed.
     func requestDidResume(_ request: Request)

@@ -46,18 +46,24 @@ extension Request {
     func keep(
         _ task: any TransferTask, _ mutable: inout Mutable, _ monitors: CompositeEventMonitor?
     ) -> RequestObservers.Channel<any TransferTask>? {
+        let wasAnnounced = mutable.isTaskAhead
         guard mutable.note(task) else { return nil }
         mutable.begunAttempt = mutable.machine.attempt
-        guard let monitors else { return mutable.observers?.task }
-        monitors.request(self, didCreateTask: task)
-        monitors.request(self, didResumeTask: task)
+        let channel = wasAnnounced ? nil : mutable.observers?.task
+        guard let monitors else { return channel }
+        if !wasAnnounced { monitors.request(self, didCreateTask: task) }
+        let state = mutable.machine.state
+        // A task that was made ahead and is cancelled before its start only ever ends.
+        if !wasAnnounced || state != .cancelled {
+            monitors.request(self, didResumeTask: task)
+        }
         // Whoever asked for this before found no transfer to do it to.
-        switch mutable.machine.state {
+        switch state {
         case .cancelled: monitors.request(self, didCancelTask: task)
         case .suspended: monitors.request(self, didSuspendTask: task)
         case .initialized, .resumed, .finished: break
         }
-        return mutable.observers?.task
+        return channel
     }
 }
 

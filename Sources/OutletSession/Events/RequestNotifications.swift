@@ -56,11 +56,11 @@ public final class RequestNotifications: EventMonitor {
     }
     private let observers = Lock(Observers())
 
-    /// Where observers are called; the session's callback queue when `nil`.
-    public let queue: DispatchQueue?
+    /// Where observers are called.
+    public let queue: DispatchQueue
 
     /// Makes notifications without observers.
-    public init(queue: DispatchQueue? = nil) {
+    public init(queue: DispatchQueue = .sessionCallbacks) {
         self.queue = queue
     }
 

@@ -30,6 +30,9 @@ public protocol TransferEventMonitor: Sendable {
     /// A transfer ended, before any validator.
     func urlSession(
         _ session: any Transport, task: any TransferTask, didCompleteWithError error: (any Error)?)
+    /// A transfer failed for want of a network, and is tried again when there is one.
+    func urlSession(
+        _ session: any Transport, taskIsWaitingForConnectivity task: any TransferTask)
     /// The head of a response has come.
     func urlSession(
         _ session: any Transport, dataTask: any TransferTask, didReceive response: HTTPResponse)
@@ -39,10 +42,18 @@ public protocol TransferEventMonitor: Sendable {
     func urlSession(
         _ session: any Transport, dataTask: any TransferTask,
         willCacheResponse proposedResponse: CachedResponse)
+    /// A download goes on behind what is there already; `expectedTotalBytes` is -1 if not known.
+    func urlSession(
+        _ session: any Transport, downloadTask: any TransferTask,
+        didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64)
     /// Bytes of a download were written.
     func urlSession(
         _ session: any Transport, downloadTask: any TransferTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
+    /// A download is complete, and still lies in its temporary place.
+    func urlSession(
+        _ session: any Transport, downloadTask: any TransferTask,
+        didFinishDownloadingTo location: URL)
 }
 
 extension TransferEventMonitor {
@@ -93,5 +104,19 @@ extension TransferEventMonitor {
     public func urlSession(
         _ session: any Transport, downloadTask: any TransferTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    ) {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, taskIsWaitingForConnectivity task: any TransferTask
+    ) {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, downloadTask: any TransferTask,
+        didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64
+    ) {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, downloadTask: any TransferTask,
+        didFinishDownloadingTo location: URL
     ) {}
 }

@@ -30,6 +30,12 @@ open class Adapter: RequestInterceptor, @unchecked Sendable {
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) { adaptHandler(request, session, completion) }
 
+    /// Calls ``adapt(_:for:completion:)``.
+    open func adapt(
+        _ request: HTTPRequest, using state: RequestAdapterState,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) { adapt(request, for: state.session, completion: completion) }
+
     /// Does not retry.
     open func retry(
         _ request: Request, for session: Session, dueTo error: any Error,

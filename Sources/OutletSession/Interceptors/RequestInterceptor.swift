@@ -90,6 +90,28 @@ public enum RetryResult: Sendable {
     case doNotRetryWithError(any Error)
 }
 
+extension RetryResult {
+    /// Whether the request is tried again.
+    public var retryRequired: Bool {
+        switch self {
+        case .retry, .retryWithDelay: true
+        case .doNotRetry, .doNotRetryWithError: false
+        }
+    }
+
+    /// How long the next try waits, in seconds; `nil` if it does not, or there is none.
+    public var delay: TimeInterval? {
+        guard case .retryWithDelay(let delay) = self else { return nil }
+        return delay
+    }
+
+    /// What the request's error is replaced by, if anything.
+    public var error: (any Error)? {
+        guard case .doNotRetryWithError(let error) = self else { return nil }
+        return error
+    }
+}
+
 /// Decides whether a failed request is tried again.
 ///
 /// Writing either form is enough: the callback, which may answer at any time from any thread, or

@@ -47,7 +47,7 @@ struct CURLCommand {
 
     private var body: [String] {
         // curl says what the body is unless told.
-        let untold = request.headers["Content-Type"] == nil ? ["-H 'Content-Type:'"] : []
+        let untold = request.headers["Content-Type"] == nil ? [#"-H "Content-Type:""#] : []
         switch request.body {
         case .none: return []
         case .file(let path): return untold + ["--data-binary " + Self.quoted("@\(path)")]
@@ -78,6 +78,12 @@ struct CURLCommand {
                 default: false
                 }
             }
-        return isPlain && !always ? word : "'" + word.replacing("'", with: #"'\''"#) + "'"
+        guard always || !isPlain else { return word }
+        // An interactive shell would expand `!` within double quotes.
+        if word.contains("!") { return "'" + word.replacing("'", with: #"'\''"#) + "'" }
+        return word.reduce(into: "\"") { quoted, character in
+            if #"\"$`"#.contains(character) { quoted.append("\\") }
+            quoted.append(character)
+        } + "\""
     }
 }

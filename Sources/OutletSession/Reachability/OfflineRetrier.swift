@@ -113,6 +113,10 @@ public final class OfflineRetrier: RequestInterceptor {
             completion(.doNotRetry)
             return
         }
+        if isOffline, let task = request.task {
+            request.core.monitors?.urlSession(
+                request.core.transport, taskIsWaitingForConnectivity: task)
+        }
         queue.async {
             self.wait(retryCount: retryCount, isSuspect: isSuspect, completion: completion)
         }

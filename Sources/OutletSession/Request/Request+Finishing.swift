@@ -98,6 +98,7 @@ extension Request: TransferHandler {
             return mutable.wait
         }
         wait?.callOff(error ?? .explicitlyCancelled)
+        monitors?.requestDidFinish(self)
         onFinishingQueue { self.serializeNext(at: $0) }
     }
 
@@ -193,8 +194,13 @@ extension Request: TransferHandler {
 
     // MARK: Serialize and deliver
 
+    /// Tells that an attempt was the last, and sees to the handlers.
+    ///
+    /// The end is told before anything is serialized: a handler that comes later adds none.
     private func finish(at place: FinishingPlace) {
-        if mutable.withLock({ $0.machine.beginFinishing() }) { serializeNext(at: place) }
+        guard mutable.withLock({ $0.machine.beginFinishing() }) else { return }
+        monitors?.requestDidFinish(self)
+        serializeNext(at: place)
     }
 
     /// Runs the handlers that have not run, one after the other, then delivers all values.
@@ -283,7 +289,6 @@ extension Request: TransferHandler {
             core.unregister(self)
             cleanUp()
             for end in endStreams { end() }
-            monitors?.requestDidFinish(self)
             deliveries.forEach { deliver($0, from: place) }
         }
     }

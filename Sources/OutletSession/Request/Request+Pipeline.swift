@@ -38,7 +38,11 @@ extension Request {
             // Values only: no code of the user's runs, no thread is needed.
             make(attempt: attempt, adapters: [])
         } else {
-            core.requestQueue.async { self.make(attempt: attempt, adapters: adapters) }
+            // A session that is dropped meanwhile still sees the request made.
+            let session = core.session
+            core.requestQueue.async {
+                withExtendedLifetime(session) { self.make(attempt: attempt, adapters: adapters) }
+            }
         }
     }
 
@@ -57,6 +61,10 @@ extension Request {
         mutable.withLock { $0.requests.append(initial) }
         monitors?.request(self, didCreateInitialURLRequest: initial)
         guard !adapters.isEmpty else {
+            // An interceptor that only retries was passed over, and has adapted all the same.
+            if let monitors, usesAdapters, core.interceptor != nil || interceptor != nil {
+                monitors.request(self, didAdaptInitialRequest: initial, to: initial)
+            }
             send(initial, attempt: attempt)
             return
         }
@@ -103,6 +111,7 @@ extension Request {
             return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
         }
         if let observers { tell(observers, of: request) }
+        if action == .nothing { announceAhead(request, attempt: attempt) }
         perform(action)
     }
 
@@ -219,6 +228,11 @@ extension Request.Mutable {
     ///
     /// - Returns: Whether it has to be told of: not if it was already, nor as a part of one that was.
     mutating func note(_ task: any TransferTask) -> Bool {
+        if isTaskAhead {
+            isTaskAhead = false
+            tasks.replaceLast(task)
+            return true
+        }
         guard let last = tasks.last else {
             tasks.append(task)
             return true

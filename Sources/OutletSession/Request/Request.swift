@@ -1,4 +1,4 @@
-import Dispatch
+public import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
 import Synchronization
@@ -36,6 +36,8 @@ public class Request: @unchecked Sendable {
         var performedRequests = InlineFirst<HTTPRequest>()
         /// The transfers of all attempts, of redirects the last, in order.
         var tasks = InlineFirst<any TransferTask>()
+        /// Whether the last of ``tasks`` stands for a transfer that nobody has asked to run yet.
+        var isTaskAhead = false
         /// The attempt whose transfer is the last of ``tasks``.
         var begunAttempt = 0
         /// The measures of all attempts, in order.
@@ -84,8 +86,10 @@ public class Request: @unchecked Sendable {
     ///
     /// Unchecked, because the registry alone reads and writes it, under its lock.
     @exclusivity(unchecked) var place = -1
-    let convertible: any URLRequestConvertible
-    let shouldAutomaticallyResume: Bool?
+    /// What the request is made of, at each attempt.
+    public let convertible: any URLRequestConvertible
+    /// Whether the first handler starts the request; the session's setting if `nil`.
+    public let shouldAutomaticallyResume: Bool?
     let hasOwnMonitors = Atomic(false)
     private let looksAtHeads = Atomic(false)
     /// Whether heads are looked at before the end; where not, they cost nothing.
@@ -150,7 +154,7 @@ public class Request: @unchecked Sendable {
             guard let action = mutable.machine.suspend() else { return Decision(nil, nil) }
             monitors?.requestDidSuspend(self)
             let task = mutable.currentTask
-            if action == .suspendTransfer, let task {
+            if action == .suspendTransfer || mutable.isTaskAhead, let task {
                 monitors?.request(self, didSuspendTask: task)
             }
             return Decision(action, task)
@@ -220,6 +224,11 @@ public class Request: @unchecked Sendable {
     public var retryCount: Int { mutable.withLock { $0.machine.retryCount } }
 
     // MARK: Settings of this request
+
+    /// Where the request's own work runs: the session's root queue.
+    public var underlyingQueue: DispatchQueue { core.rootQueue }
+    /// Where the request's responses are serialized for tasks: the session's queue.
+    public var serializationQueue: DispatchQueue { core.serializationQueue }
 
     /// What answers authentication challenges.
     public var credential: Credential? { mutable.withLock { $0.credential } }

@@ -79,7 +79,17 @@ struct RequestMachine: Sendable {
         state = .cancelled
         if endConsulting() { return .endWait }
         if phase == .transferring { return .cancelTransfer }
+        if phase == .ready {
+            // The transfer is begun and cancelled, so that it is measured as any other.
+            phase = .transferring
+            return .startTransfer
+        }
         return beginFinishing() ? .finish : .nothing
+    }
+
+    /// Sets up before anybody asks for a run; no effect once somebody did.
+    mutating func setUpAhead() -> Action {
+        phase == .idle && state == .initialized ? setUpAgain() : .nothing
     }
 
     // MARK: What the pipeline reports

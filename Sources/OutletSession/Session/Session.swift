@@ -1,5 +1,4 @@
 public import Dispatch
-public import FoundationEssentials
 public import OutletHTTP
 
 /// Makes requests, and holds what they share: connections, settings, interceptors, queues.
@@ -10,7 +9,7 @@ public import OutletHTTP
 /// ```swift
 /// final class TracingSession: Session, @unchecked Sendable {}
 /// ```
-open class Session: @unchecked Sendable {
+open class Session: UploadFactory, @unchecked Sendable {
     // because nothing here changes after `init`.
 
     /// Changes a request before parameters are encoded into it; again at every attempt.
@@ -26,7 +25,13 @@ open class Session: @unchecked Sendable {
         case inline
     }
 
-    let core: SessionCore
+    /// When a request is made ready.
+    public enum RequestSetup: Sendable {
+        /// When it is first resumed.
+        case lazy
+        /// As soon as the request exists; the transfer waits for a `resume()`.
+        case eager
+    }
 
     /// Makes a session on a transport.
     ///
@@ -35,6 +40,7 @@ open class Session: @unchecked Sendable {
     ///   - configuration: The settings; those about connections are the transport's already.
     ///   - rootQueue: Where the session's own work runs, one thing after the other.
     ///   - startRequestsImmediately: Whether a request starts when its first handler is added.
+    ///   - requestSetup: When requests are made ready.
     ///   - requestQueue: Where requests are made and adapted; one on `rootQueue` if `nil`.
     ///   - serializationQueue: Where responses are serialized; if `nil`, where the first
     ///     completion is wanted.
@@ -49,6 +55,7 @@ open class Session: @unchecked Sendable {
         configuration: SessionConfiguration = .default,
         rootQueue: DispatchQueue = DispatchQueue(label: "outlet.session.rootQueue"),
         startRequestsImmediately: Bool = true,
+        requestSetup: RequestSetup = .lazy,
         requestQueue: DispatchQueue? = nil,
         serializationQueue: DispatchQueue? = nil,
         callbackQueue: DispatchQueue? = nil,
@@ -58,15 +65,16 @@ open class Session: @unchecked Sendable {
         cachedResponseHandler: (any CachedResponseHandler)? = nil,
         eventMonitors: [any EventMonitor] = []
     ) {
-        core = SessionCore(
-            transport: transport, configuration: configuration,
-            queues: SessionQueues(
-                root: rootQueue, request: requestQueue, serialization: serializationQueue,
-                callback: callbackQueue),
-            startsImmediately: startRequestsImmediately, deliversInline: delivery == .inline,
-            interceptor: interceptor, redirectHandler: redirectHandler,
-            cachedResponseHandler: cachedResponseHandler,
-            eventMonitors: eventMonitors)
+        super.init(
+            core: SessionCore(
+                transport: transport, configuration: configuration,
+                queues: SessionQueues(
+                    root: rootQueue, request: requestQueue, serialization: serializationQueue,
+                    callback: callbackQueue),
+                startsImmediately: startRequestsImmediately, setup: requestSetup,
+                deliversInline: delivery == .inline, interceptor: interceptor,
+                redirectHandler: redirectHandler, cachedResponseHandler: cachedResponseHandler,
+                eventMonitors: eventMonitors))
         core.belongs(to: self)
     }
 
@@ -90,6 +98,10 @@ open class Session: @unchecked Sendable {
     public var taskExecutor: (any TaskExecutor)? { core.transport.taskExecutor }
     /// Whether a request starts when its first handler is added.
     public var startRequestsImmediately: Bool { core.startsImmediately }
+    /// When requests are made ready.
+    public var requestSetup: RequestSetup { core.setup }
+    /// All monitors of the session; `nil` if it has none.
+    public var eventMonitor: CompositeEventMonitor? { core.monitors }
     /// Adapts and retries all requests.
     public var interceptor: (any RequestInterceptor)? { core.interceptor }
     /// Decides about redirects.
@@ -121,174 +133,5 @@ open class Session: @unchecked Sendable {
             guard let completion else { return }
             (queue ?? core.callbackQueue).async(execute: completion)
         }
-    }
-
-    // MARK: Data
-
-    /// Makes a request for an address.
-    ///
-    /// The request is made of address, method and headers, then changed by the modifier, then
-    /// given the parameters; all of it again at every attempt.
-    ///
-    /// - Parameters:
-    ///   - convertible: The address.
-    ///   - method: The request method.
-    ///   - parameters: Names and values; `nil` for none.
-    ///   - encoding: Puts the parameters into the request.
-    ///   - headers: Fields besides the session's.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - requestModifier: Changes the request before parameters are encoded.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    open func request(
-        _ convertible: any URLConvertible,
-        method: HTTPMethod = .get,
-        parameters: Parameters? = nil,
-        encoding: any ParameterEncoding = URLEncoding.default,
-        headers: HTTPHeaders? = nil,
-        interceptor: (any RequestInterceptor)? = nil,
-        requestModifier: RequestModifier? = nil,
-        shouldAutomaticallyResume: Bool? = nil
-    ) -> DataRequest {
-        let base = RequestParts.base(convertible, method, headers, requestModifier)
-        return request(
-            RequestParts.adding(parameters, encoding, to: base), interceptor: interceptor,
-            shouldAutomaticallyResume: shouldAutomaticallyResume)
-    }
-
-    /// Makes a request for an address, with an `Encodable` value.
-    ///
-    /// - Parameters:
-    ///   - convertible: The address.
-    ///   - method: The request method.
-    ///   - parameters: The value; `nil` for none.
-    ///   - encoder: Puts the value into the request.
-    ///   - headers: Fields besides the session's.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - requestModifier: Changes the request before the value is encoded.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    open func request<Parameters: Encodable & Sendable>(
-        _ convertible: any URLConvertible,
-        method: HTTPMethod = .get,
-        parameters: Parameters? = nil,
-        encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default,
-        headers: HTTPHeaders? = nil,
-        interceptor: (any RequestInterceptor)? = nil,
-        requestModifier: RequestModifier? = nil,
-        shouldAutomaticallyResume: Bool? = nil
-    ) -> DataRequest {
-        let base = RequestParts.base(convertible, method, headers, requestModifier)
-        return request(
-            RequestParts.adding(parameters, encoder, to: base), interceptor: interceptor,
-            shouldAutomaticallyResume: shouldAutomaticallyResume)
-    }
-
-    /// Makes a request from one, or from what can become one.
-    ///
-    /// - Parameters:
-    ///   - convertible: The request; asked again at every attempt.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    open func request(
-        _ convertible: any URLRequestConvertible,
-        interceptor: (any RequestInterceptor)? = nil,
-        shouldAutomaticallyResume: Bool? = nil
-    ) -> DataRequest {
-        DataRequest(
-            core: core, convertible: convertible, interceptor: interceptor,
-            shouldAutomaticallyResume: shouldAutomaticallyResume)
-    }
-
-    // MARK: Stream
-
-    /// Makes a request whose response is handed over piece by piece.
-    ///
-    /// - Parameters:
-    ///   - convertible: The request; asked again at every attempt.
-    ///   - automaticallyCancelOnStreamError: Whether a piece that cannot be serialized ends the
-    ///     request.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    open func streamRequest(
-        _ convertible: any URLRequestConvertible,
-        automaticallyCancelOnStreamError: Bool = false,
-        interceptor: (any RequestInterceptor)? = nil,
-        shouldAutomaticallyResume: Bool? = nil
-    ) -> DataStreamRequest {
-        DataStreamRequest(
-            core: core, convertible: convertible,
-            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
-            interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
-    }
-
-    // MARK: Download
-
-    /// Makes a request whose response goes into a file.
-    ///
-    /// - Parameters:
-    ///   - convertible: The request; asked again at every attempt.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
-    open func download(
-        _ convertible: any URLRequestConvertible,
-        interceptor: (any RequestInterceptor)? = nil,
-        shouldAutomaticallyResume: Bool? = nil,
-        to destination: DownloadRequest.Destination? = nil
-    ) -> DownloadRequest {
-        DownloadRequest(
-            core: core, downloadable: .request(convertible), interceptor: interceptor,
-            shouldAutomaticallyResume: shouldAutomaticallyResume, destination: destination)
-    }
-
-    /// Goes on with a download that broke off.
-    ///
-    /// Only what is missing is asked for; if the content has changed meanwhile, or the temporary file
-    /// is gone, the whole. Adapters are not asked.
-    ///
-    /// - Parameters:
-    ///   - data: What ``DownloadRequest/resumeData`` was.
-    ///   - interceptor: Retries this request, after the session's.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
-    open func download(
-        resumingWith data: Data,
-        interceptor: (any RequestInterceptor)? = nil,
-        shouldAutomaticallyResume: Bool? = nil,
-        to destination: DownloadRequest.Destination? = nil
-    ) -> DownloadRequest {
-        DownloadRequest(
-            core: core, downloadable: .resumeData(data), interceptor: interceptor,
-            shouldAutomaticallyResume: shouldAutomaticallyResume, destination: destination)
-    }
-
-    // MARK: Upload
-
-    /// Makes a request from what makes both the request and its body.
-    ///
-    /// All uploads come here.
-    ///
-    /// - Parameters:
-    ///   - upload: The request and the body; asked again at every attempt.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Removes files that are not wanted any more.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    open func upload(
-        _ upload: any UploadConvertible,
-        interceptor: (any RequestInterceptor)? = nil,
-        fileManager: FileManager = .default,
-        shouldAutomaticallyResume: Bool? = nil
-    ) -> UploadRequest {
-        let parts = upload as? Upload
-        return UploadRequest(
-            core: core, convertible: parts?.request ?? upload,
-            upload: parts?.uploadable ?? upload, interceptor: interceptor,
-            fileManager: fileManager, shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 }

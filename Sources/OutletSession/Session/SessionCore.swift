@@ -17,6 +17,7 @@ final class SessionCore: Sendable {
     let serializationQueue: DispatchQueue
     let callbackQueue: DispatchQueue
     let startsImmediately: Bool
+    let setup: Session.RequestSetup
     let deliversInline: Bool
     let interceptor: (any RequestInterceptor)?
     let redirectHandler: (any RedirectHandler)?
@@ -37,7 +38,8 @@ final class SessionCore: Sendable {
 
     init(
         transport: any Transport, configuration: SessionConfiguration, queues: SessionQueues,
-        startsImmediately: Bool, deliversInline: Bool, interceptor: (any RequestInterceptor)?,
+        startsImmediately: Bool, setup: Session.RequestSetup, deliversInline: Bool,
+        interceptor: (any RequestInterceptor)?,
         redirectHandler: (any RedirectHandler)?,
         cachedResponseHandler: (any CachedResponseHandler)?, eventMonitors: [any EventMonitor]
     ) {
@@ -49,6 +51,7 @@ final class SessionCore: Sendable {
         self.serializationQueue = queues.serialization
         self.callbackQueue = queues.callback
         self.startsImmediately = startsImmediately
+        self.setup = setup
         self.deliversInline = deliversInline
         self.interceptor = interceptor
         self.sessionAdapters = interceptor.map { Interceptor.adapters(in: $0) } ?? []
@@ -82,6 +85,14 @@ final class SessionCore: Sendable {
     static let fileQueue = DispatchQueue(label: "outlet.session.files", attributes: .concurrent)
 
     // MARK: Requests under way
+
+    /// Makes a new request ready if the session does so at once.
+    func begin<Kind: Request>(_ request: Kind) -> Kind {
+        guard setup == .eager else { return request }
+        // The session is kept that long: whoever drops it meanwhile still sees the request made.
+        rootQueue.async { [session] in withExtendedLifetime(session) { request.setUpAhead() } }
+        return request
+    }
 
     /// Takes a request in; returns why it must not run.
     func register(_ request: Request) -> SessionError? {

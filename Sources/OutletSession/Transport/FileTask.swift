@@ -19,6 +19,7 @@ final class FileTask: TransferTask, @unchecked Sendable {
     private let queue = DispatchQueue(label: "outlet.session.file", target: SessionCore.fileQueue)
     private let job: TransferJob
     private let limit: Int64
+    private let visible = VisibleState()
 
     /// Let go of at the end: nothing is told twice.
     private var handler: (any TransferHandler)?
@@ -47,11 +48,21 @@ final class FileTask: TransferTask, @unchecked Sendable {
         reportsProgress = job.reportsProgress
     }
 
-    func cancel() { queue.async { self.finish(.cancelled) } }
+    var state: TransferState { visible.state }
+    var currentRequest: HTTPRequest? { job.request }
 
-    func suspend() { queue.async { self.isSuspended = true } }
+    func cancel() {
+        visible.wish(.canceling)
+        queue.async { self.finish(.cancelled) }
+    }
+
+    func suspend() {
+        visible.wish(.suspended)
+        queue.async { self.isSuspended = true }
+    }
 
     func resume() {
+        visible.wish(.running)
         queue.async {
             self.isSuspended = false
             self.run()
@@ -137,6 +148,7 @@ final class FileTask: TransferTask, @unchecked Sendable {
         result.metrics.responseBodyBytes = counts.received
         source = nil
         target = nil
+        visible.complete()
         told { handler, turn in
             self.handler = nil
             handler.transferDidFinish(self, result: result, turn: turn)

@@ -38,6 +38,10 @@ extension Transport {
 public protocol TransferTask: AnyObject, Sendable {
     /// A number that no other transfer of this process has; later ones have greater ones.
     var identifier: UInt64 { get }
+    /// What the transfer is doing, or was last told to do. Thread: any.
+    var state: TransferState { get }
+    /// What is sent; `nil` if the transport does not tell. Thread: any.
+    var currentRequest: HTTPRequest? { get }
     /// Ends the transfer with ``TransferError/Code/cancelled``; no effect after the end.
     ///
     /// Thread: any. Idempotent.
@@ -52,7 +56,23 @@ public protocol TransferTask: AnyObject, Sendable {
     func reportProgress()
 }
 
+/// What a transfer is doing.
+public enum TransferState: UInt8, Sendable {
+    /// It is on its way, or waits for its turn.
+    case running
+    /// It waits for a `resume()`.
+    case suspended
+    /// It was cancelled, and has not ended yet.
+    case canceling
+    /// It has ended.
+    case completed
+}
+
 extension TransferTask {
+    /// What holds of most transfers, where the transport does not tell.
+    public var state: TransferState { .running }
+    /// Nothing is known.
+    public var currentRequest: HTTPRequest? { nil }
     /// Does nothing: progress is reported only if it was asked for before the start.
     public func reportProgress() {}
 }

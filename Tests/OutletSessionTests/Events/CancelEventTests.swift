@@ -58,7 +58,7 @@ import Testing
     @Test func `before the start`() async throws {
         let request = session(.text("x")).request(address, shouldAutomaticallyResume: false)
             .response { ended.append($0.error) }
-        #expect(try await end(request) == ["didCancel", "didParseResponse", "didFinish"])
+        #expect(try await end(request) == ["didCancel", "didFinish", "didParseResponse"])
     }
 
     @Test func `while an adapter thinks`() async throws {
@@ -66,7 +66,7 @@ import Testing
         let request = session(.text("x")).request(address, interceptor: mute)
             .response { ended.append($0.error) }
         try await mute.asked.wait(for: 1)
-        #expect(try await end(request) == ["didCancel", "didParseResponse", "didFinish"])
+        #expect(try await end(request) == ["didCancel", "didFinish", "didParseResponse"])
     }
 
     @Test func `in flight`() async throws {
@@ -75,7 +75,7 @@ import Testing
         #expect(
             try await end(request) == [
                 "didCancel", "didCancelTask", "didGatherMetrics", "didCompleteTask",
-                "didParseResponse", "didFinish",
+                "didFinish", "didParseResponse",
             ])
         #expect(request.metrics != nil)
     }
@@ -87,7 +87,7 @@ import Testing
         #expect(
             try await end(request) == [
                 "didCancel", "didCancelTask", "didGatherMetrics", "didCompleteTask",
-                "didParseResponse", "didFinish",
+                "didFinish", "didParseResponse",
             ])
     }
 
@@ -99,7 +99,7 @@ import Testing
         #expect(
             try await end(request) == [
                 "didCancel", "didCancelTask", "didGatherMetrics", "didCompleteTask",
-                "didParseResponse", "didFinish",
+                "didFinish", "didParseResponse",
             ])
     }
 
@@ -112,7 +112,7 @@ import Testing
         _ = try await ended.wait(for: 1)
         let events = try await recorder.requestEvents()
         #expect(
-            events.suffix(4) == ["didCompleteTask", "didCancel", "didParseResponse", "didFinish"])
+            events.suffix(4) == ["didCompleteTask", "didCancel", "didFinish", "didParseResponse"])
     }
 
     @Test func `during a retry's delay`() async throws {
@@ -121,7 +121,7 @@ import Testing
                 address, interceptor: Retrier { _, _, _, done in done(.retryWithDelay(3600)) }
             ).validate().response { ended.append($0.error) }
         while request.retryCount == 0 { await Task.yield() }
-        #expect(try await end(request) == ["didCancel", "didParseResponse", "didFinish"])
+        #expect(try await end(request) == ["didCancel", "didFinish", "didParseResponse"])
     }
 
     @Test func `while a retrier thinks about a serializer's failure`() async throws {
@@ -129,7 +129,7 @@ import Testing
         let request = session(.text("not JSON")).request(address, interceptor: mute)
             .responseDecodable(of: Int.self) { ended.append($0.error) }
         try await mute.asked.wait(for: 1)
-        #expect(try await end(request) == ["didCancel", "didFinish"])
+        #expect(try await end(request) == ["didCancel"])
     }
 
     @Test func `after the end`() async throws {

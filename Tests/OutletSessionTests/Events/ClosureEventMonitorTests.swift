@@ -51,7 +51,7 @@ import Testing
         let session = Session(
             transport: StubTransport { _ in .text("abc") }, eventMonitors: [monitor])
         _ = await session.request(address).serializingString().response
-        #expect(try await monitor.seen.wait(for: 2) == ["String", "finished"])
+        #expect(try await monitor.seen.wait(for: 2) == ["finished", "String"])
     }
 
     @Test func `each monitor gets its events in order, whatever the others do`() async throws {

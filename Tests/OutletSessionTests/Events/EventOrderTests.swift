@@ -53,7 +53,7 @@ private final class InstantTransport: Transport {
             try await recorder.requestEvents() == [
                 "didResume", "didCreateInitialURLRequest", "didCreateURLRequest",
                 "didCreateTask", "didResumeTask", "didGatherMetrics", "didValidate", "didValidate",
-                "didCompleteTask", "didParseResponse", "didFinish",
+                "didCompleteTask", "didFinish", "didParseResponse",
             ])
     }
 
@@ -65,8 +65,32 @@ private final class InstantTransport: Transport {
             try await recorder.requestEvents() == [
                 "didResume", "didCreateInitialURLRequest", "didAdaptInitialRequest",
                 "didCreateURLRequest", "didCreateTask", "didResumeTask", "didGatherMetrics",
-                "didCompleteTask", "didParseResponse", "didFinish",
+                "didCompleteTask", "didFinish", "didParseResponse",
             ])
+    }
+
+    @Test func `a handler that comes after the end is told of, and no second end`() async throws {
+        let request = session(.text("x")).request(address)
+        _ = await request.serializingString().response
+        let events = try await recorder.requestEvents()
+        #expect(events.suffix(2) == ["didFinish", "didParseResponse"])
+        _ = await request.serializingString().response
+        #expect(try await recorder.requestEvents() == events + ["didParseResponse"])
+    }
+
+    @Test func `a retry for a serializer's sake tells a second end`() async throws {
+        let session = session(
+            .text("not JSON"), .text("1"),
+            interceptor: Retrier { _, _, _, done in done(.retry) })
+        let response = await session.request(address).serializingDecodable(Int.self).response
+        #expect(response.value == 1)
+        let attempt = [
+            "didCreateInitialURLRequest", "didAdaptInitialRequest", "didCreateURLRequest",
+            "didCreateTask", "didResumeTask", "didGatherMetrics", "didCompleteTask", "didFinish",
+            "didParseResponse",
+        ]
+        let events = try await recorder.requestEvents(until: 2)
+        #expect(events == ["didResume"] + attempt + ["isRetrying"] + attempt)
     }
 
     @Test func `what cannot be made or adapted is told, and no transfer`() async throws {
@@ -74,14 +98,14 @@ private final class InstantTransport: Transport {
             .serializingUnserialized().response
         #expect(
             try await recorder.requestEvents() == [
-                "didResume", "didFailToCreateURLRequest", "didParseResponse", "didFinish",
+                "didResume", "didFailToCreateURLRequest", "didFinish", "didParseResponse",
             ])
         let refusing = session(interceptor: Adapter { _, _, done in done(.failure(Refused())) })
         _ = await refusing.request(address).serializingUnserialized().response
         #expect(
             try await recorder.requestEvents(until: 2).dropFirst(4) == [
                 "didResume", "didCreateInitialURLRequest", "didFailToAdaptURLRequest",
-                "didParseResponse", "didFinish",
+                "didFinish", "didParseResponse",
             ])
     }
 
@@ -91,13 +115,13 @@ private final class InstantTransport: Transport {
         _ = await session.request(address).validate(statusCode: [200])
             .serializingUnserialized().response
         let attempt = [
-            "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask", "didResumeTask",
-            "didGatherMetrics", "didValidate", "didCompleteTask",
+            "didCreateInitialURLRequest", "didAdaptInitialRequest", "didCreateURLRequest",
+            "didCreateTask", "didResumeTask", "didGatherMetrics", "didValidate", "didCompleteTask",
         ]
         #expect(
             try await recorder.requestEvents()
                 == ["didResume"] + attempt + ["isRetrying"] + attempt
-                + ["didParseResponse", "didFinish"])
+                + ["didFinish", "didParseResponse"])
     }
 
     @Test func `a redirect belongs to its attempt's one task`() async throws {
@@ -107,7 +131,7 @@ private final class InstantTransport: Transport {
             try await recorder.requestEvents() == [
                 "didResume", "didCreateInitialURLRequest", "didCreateURLRequest",
                 "didCreateTask", "didResumeTask", "willRedirect", "didGatherMetrics",
-                "didCompleteTask", "didParseResponse", "didFinish",
+                "didCompleteTask", "didFinish", "didParseResponse",
             ])
     }
 
@@ -117,7 +141,7 @@ private final class InstantTransport: Transport {
         #expect(response.error?.transferError?.code == .redirectToInvalidLocation)
         #expect(
             try await recorder.requestEvents().suffix(4) == [
-                "didGatherMetrics", "didCompleteTask", "didParseResponse", "didFinish",
+                "didGatherMetrics", "didCompleteTask", "didFinish", "didParseResponse",
             ])
     }
 
@@ -129,8 +153,8 @@ private final class InstantTransport: Transport {
         let events = try await recorder.requestEvents(until: 50)
         let one = [
             "didResume", "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask",
-            "didResumeTask", "didGatherMetrics", "didCompleteTask", "didParseResponse",
-            "didFinish",
+            "didResumeTask", "didGatherMetrics", "didCompleteTask", "didFinish",
+            "didParseResponse",
         ]
         #expect(events == Array(repeating: one, count: 50).flatMap { $0 })
     }
@@ -138,17 +162,19 @@ private final class InstantTransport: Transport {
     @Test func `suspending and resuming are told once for each change`() async throws {
         let transport = StubTransport { _ in .silence }
         let session = Session(transport: transport, eventMonitors: [recorder])
-        let request = session.request(address).response { _ in }
+        let ended = Events<Int>()
+        let request = session.request(address).response { _ in ended.append(1) }
         while request.task == nil { await Task.yield() }
         DispatchQueue.concurrentPerform(iterations: 100) { _ in request.suspend() }
         DispatchQueue.concurrentPerform(iterations: 100) { _ in request.resume() }
         DispatchQueue.concurrentPerform(iterations: 100) { _ in request.cancel() }
+        try await ended.wait(for: 1)
         #expect(
             try await recorder.requestEvents() == [
                 "didResume", "didCreateInitialURLRequest", "didCreateURLRequest",
                 "didCreateTask", "didResumeTask", "didSuspend", "didSuspendTask", "didResume",
                 "didResumeTask", "didCancel", "didCancelTask", "didGatherMetrics",
-                "didCompleteTask", "didParseResponse", "didFinish",
+                "didCompleteTask", "didFinish", "didParseResponse",
             ])
     }
 

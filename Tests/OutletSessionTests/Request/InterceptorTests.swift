@@ -5,35 +5,6 @@ import OutletTesting
 import Synchronization
 import Testing
 
-/// Counts its calls, and retries until it was asked so often.
-private final class Counting: RequestInterceptor {
-    let adapted = Atomic(0)
-    let retried = Atomic(0)
-    let limit: Int
-    let result: RetryResult
-
-    init(until limit: Int = 2, result: RetryResult = .retry) {
-        self.limit = limit
-        self.result = result
-    }
-
-    func adapt(
-        _ request: HTTPRequest, for session: Session,
-        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
-    ) {
-        adapted.add(1, ordering: .relaxed)
-        completion(.success(request))
-    }
-
-    func retry(
-        _ request: Request, for session: Session, dueTo error: any Error,
-        completion: @escaping @Sendable (RetryResult) -> Void
-    ) {
-        let count = retried.add(1, ordering: .relaxed).newValue
-        completion(count < limit ? result : .doNotRetry)
-    }
-}
-
 /// Writes the async forms only.
 private struct Asynchronous: RequestInterceptor {
     let ids = Events<UUID>()

@@ -3,7 +3,7 @@ import OutletSession
 
 /// Keeps the names of events, those of requests and those of transfers apart.
 struct EventRecorder: EventObserver {
-    let queue: DispatchQueue? = DispatchQueue(label: "events")
+    let queue = DispatchQueue(label: "events")
     let ofRequests = Events<String>()
     let ofTransfers = Events<String>()
 
@@ -11,13 +11,16 @@ struct EventRecorder: EventObserver {
         (request == nil ? ofTransfers : ofRequests).append(event.name)
     }
 
-    /// The requests' events up to the end of `count` of them.
+    /// The requests' events, once `count` of them are over.
+    ///
+    /// What follows a request's end is there too if its response has been awaited.
     func requestEvents(until count: Int = 1) async throws -> [String] {
         // One reading for both questions: an event in between would be waited for in vain.
         var seen = ofRequests.values
         while seen.count(where: { $0 == "didFinish" }) < count {
             seen = try await ofRequests.wait(for: seen.count + 1)
         }
-        return seen
+        queue.sync {}
+        return ofRequests.values
     }
 }

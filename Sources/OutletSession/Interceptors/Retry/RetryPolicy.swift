@@ -126,7 +126,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
     }
 
     /// Counts the request for the budget, and changes nothing.
-    public func adapt(
+    open func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) {
@@ -135,7 +135,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
     }
 
     /// Changes nothing.
-    public func adapt(
+    open func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) { completion(.success(request)) }

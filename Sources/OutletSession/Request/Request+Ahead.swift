@@ -1,0 +1,62 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// Set-up before anybody asks for a run, as ``Session/RequestSetup/eager`` has it.
+extension Request {
+    /// Makes the request ready, without running it.
+    func setUpAhead() {
+        perform(mutable.withLock { $0.machine.setUpAhead() })
+    }
+
+    /// Tells of the transfer of a request that is ready, and waits for `resume()`.
+    func announceAhead(_ request: HTTPRequest, attempt: Int) {
+        let monitors = monitors
+        let task = AheadTask(of: self, sending: request)
+        let channel = mutable.withLock {
+            mutable -> RequestObservers.Channel<any TransferTask>? in
+            guard mutable.machine.isCurrent(attempt, in: .ready), !mutable.isTaskAhead else {
+                return nil
+            }
+            mutable.isTaskAhead = true
+            mutable.tasks.append(task)
+            mutable.begunAttempt = attempt
+            // Under the lock, so that no later event comes first.
+            monitors?.request(self, didCreateTask: task)
+            if mutable.machine.state == .suspended {
+                monitors?.request(self, didSuspendTask: task)
+            }
+            return mutable.observers?.task
+        }
+        if let channel { core.tell(channel, task) }
+    }
+}
+
+/// Stands for a transfer until its request is resumed; what is done to it is done to the request.
+private final class AheadTask: TransferTask {
+    private struct Owner: Sendable { weak var request: Request? }
+
+    /// Below every transport's own.
+    let identifier: UInt64 = 0
+    let currentRequest: HTTPRequest?
+    private let owner: Lock<Owner>
+
+    init(of request: Request, sending currentRequest: HTTPRequest) {
+        self.currentRequest = currentRequest
+        owner = Lock(Owner(request: request))
+    }
+
+    private var request: Request? { owner.withLock { $0.request } }
+
+    var state: TransferState {
+        switch request?.state {
+        case .initialized, .suspended: .suspended
+        case .resumed: .running
+        case .cancelled: .canceling
+        case .finished, nil: .completed
+        }
+    }
+
+    func cancel() { request?.cancel() }
+    func suspend() { request?.suspend() }
+    func resume() { request?.resume() }
+}

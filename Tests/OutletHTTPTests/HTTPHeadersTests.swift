@@ -1,0 +1,92 @@
+import OutletHTTP
+import Testing
+
+@Suite struct HTTPHeadersTests {
+    @Test func `a name is there once, whatever its case, however it was put in`() {
+        let key = HTTPHeader(name: "key", value: "")
+        let shouted = HTTPHeader(name: "KEY", value: "")
+        var byHand = HTTPHeaders()
+        byHand.update(key)
+        byHand.update(name: "Key", value: "")
+        byHand.add(shouted)
+        let all: [HTTPHeaders] = [
+            ["key": "", "Key": "", "KEY": ""], HTTPHeaders(["key": "", "Key": "", "KEY": ""]),
+            [key, shouted], HTTPHeaders([key, shouted]), byHand,
+        ]
+        #expect(all.map(\.count) == [1, 1, 1, 1, 1])
+    }
+
+    @Test func `the order is that of insertion, until it is sorted`() {
+        var headers: HTTPHeaders = ["c": "1", "A": "2", "b": "3"]
+        #expect(headers.map(\.name) == ["c", "A", "b"])
+        #expect(headers.sorted().map(\.name) == ["A", "b", "c"])
+        headers["C"] = "4"
+        headers["a"] = "5"
+        #expect(headers.map(\.name) == ["C", "a", "b"] && headers.map(\.value) == ["4", "5", "3"])
+        headers.sort()
+        #expect(headers.description == "a: 5\nb: 3\nC: 4")
+    }
+
+    @Test func `fields are found, changed and removed by names of any case`() {
+        var headers: HTTPHeaders = ["Accept": "a"]
+        #expect(headers["ACCEPT"] == "a" && headers.value(for: "accept") == "a")
+        headers["accept"] = nil
+        #expect(headers.isEmpty && headers["Accept"] == nil)
+        headers.add(name: "X", value: "1")
+        headers.remove(name: "x")
+        #expect(headers.dictionary.isEmpty)
+    }
+
+    @Test func `fields may be repeated, and are joined but for cookies`() {
+        var headers = HTTPHeaders()
+        headers.append(name: "Link", value: "a")
+        headers.append(name: "link", value: "b")
+        headers.append(name: "Set-Cookie", value: "c=1")
+        headers.append(name: "Set-Cookie", value: "d=2")
+        #expect(headers.count == 4 && headers.values(for: "LINK") == ["a", "b"])
+        #expect(headers["Link"] == "a, b" && headers["Set-Cookie"] == "c=1")
+        #expect(headers.dictionary == ["Link": "a, b", "Set-Cookie": "c=1"])
+        headers.update(name: "LINK", value: "e")
+        #expect(headers.map(\.name) == ["LINK", "Set-Cookie", "Set-Cookie"])
+    }
+
+    @Test func `missing fields are taken from defaults, others stay`() {
+        var headers: HTTPHeaders = ["accept": "own"]
+        headers.addMissing(from: ["Accept": "theirs", "B": "1"])
+        #expect(headers.description == "accept: own\nB: 1")
+    }
+
+    @Test func `fields of use have their names, credentials their code`() {
+        #expect(
+            HTTPHeader.authorization(username: "user", password: "pass").value
+                == "Basic dXNlcjpwYXNz")
+        #expect(HTTPHeader.authorization(bearerToken: "t").description == "Authorization: Bearer t")
+        let named: [(HTTPHeader, String)] = [
+            (.accept("v"), "Accept"), (.acceptCharset("v"), "Accept-Charset"),
+            (.acceptLanguage("v"), "Accept-Language"), (.acceptEncoding("v"), "Accept-Encoding"),
+            (.contentDisposition("v"), "Content-Disposition"),
+            (.contentEncoding("v"), "Content-Encoding"), (.contentType("v"), "Content-Type"),
+            (.userAgent("v"), "User-Agent"), (.websocketProtocol("v"), "Sec-WebSocket-Protocol"),
+        ]
+        for (header, name) in named { #expect(header.name == name && header.value == "v") }
+    }
+
+    @Test(arguments: [
+        ("a b", "v"), ("", "v"), ("a:", "v"), ("ä", "v"), ("a", "v\r\nb: c"), ("a", "v\nb"),
+        ("a", "v\0"),
+    ])
+    func `a field that would split the request is refused`(name: String, value: String) {
+        #expect(throws: HTTPRequestError.self) {
+            try HTTPHeaders([HTTPHeader(name: name, value: value)]).checkSyntax()
+        }
+    }
+
+    @Test func `a received block keeps case, order and repeats`() {
+        let text = "HTTP/1.1 200 OK\r\nB: 1\r\na:  2 \r\nb: 3\r\nFolded: x\r\n y\r\n\r\n"
+        let headers = HTTPHeaders(HeaderBlock(bytes: Array(text.utf8)))
+        #expect(headers.map(\.name) == ["B", "a", "b", "Folded"])
+        #expect(headers.values(for: "b") == ["1", "3"] && headers["A"] == "2")
+        #expect(headers["folded"]?.hasPrefix("x") == true)
+        #expect(headers["folded"]?.hasSuffix("y") == true)
+    }
+}

@@ -1,0 +1,126 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Synchronization
+import Testing
+
+/// How often adapters and retriers are asked in each course of things.
+@Suite struct RetryCountTests {
+    let address = "http://example.test/"
+
+    private func session(_ answers: StubAnswer...) -> Session {
+        Session(transport: StubTransport(answers: answers))
+    }
+
+    @Test func `an adapter that fails once and then works is retried once`() async {
+        let interceptor = Counting(refusing: [1])
+        let session = session(.text("x"))
+        let request = session.request(address, interceptor: interceptor).validate()
+        #expect(await request.serializingString().response.value == "x")
+        #expect(interceptor.calls == [2, 1] && request.retryCount == 1)
+    }
+
+    @Test func `the same of a download and an upload`() async {
+        let session = session(.text("x"))
+        let first = Counting(refusing: [1])
+        let download = session.download(address, interceptor: first).validate()
+        #expect(await download.serializingString().response.value == "x")
+        #expect(first.calls == [2, 1] && download.retryCount == 1)
+        let second = Counting(refusing: [1])
+        let upload = session.upload(Data("a".utf8), to: address, interceptor: second)
+        #expect(await upload.serializingString().response.value == "x")
+        #expect(second.calls == [2, 1] && upload.retryCount == 1)
+    }
+
+    @Test func `an adapter that fails on the retry is asked about, then its serializer's failure`()
+        async
+    {
+        let interceptor = Counting(refusing: [2])
+        let session = session(.status(401))
+        let request = session.request(address, interceptor: interceptor).validate()
+        let response = await request.serializingDecodable(Int.self).response
+        #expect(interceptor.calls == [2, 3] && request.retryCount == 1)
+        #expect(request.error?.isRequestAdaptationError == true)
+        #expect(response.error?.underlyingError as? Counting.Refusal == .init(call: 2))
+    }
+
+    @Test func `a delay changes no count`() async {
+        let interceptor = Counting(result: .retryWithDelay(0.001), refusing: [2])
+        let session = session(.status(401))
+        let request = session.request(address, interceptor: interceptor).validate()
+        _ = await request.serializingDecodable(Int.self).response
+        #expect(interceptor.calls == [2, 3] && request.retryCount == 1)
+    }
+
+    @Test func `a serializer's failure starts all serializers over, of data and of downloads`()
+        async throws
+    {
+        let interceptor = Counting()
+        let session = session(.text("no JSON"))
+        let seen = Events<Int>()
+        let request = session.request(address, interceptor: interceptor)
+            .responseDecodable(of: Int.self) { _ in seen.append(1) }
+            .responseDecodable(of: Int.self) { _ in seen.append(2) }
+        #expect(try await seen.wait(for: 2) == [1, 2])
+        #expect(interceptor.calls == [2, 3] && request.retryCount == 1)
+        let second = Counting(refusing: [2])
+        let errors = Events<SessionError?>()
+        let download = session.download(address, interceptor: second)
+            .responseDecodable(of: Int.self) { errors.append($0.error) }
+            .responseDecodable(of: Int.self) { errors.append($0.error) }
+        let both = try await errors.wait(for: 2)
+        #expect(both.allSatisfy { $0?.isRequestAdaptationError == true })
+        #expect(second.calls == [2, 4] && download.retryCount == 1)
+    }
+
+    @Test func `each serializer's failure is replaced by the error of its own retry`() async throws
+    {
+        let calls = Atomic(0)
+        let retrier = Retrier { _, _, _, completion in
+            completion(
+                .doNotRetryWithError(
+                    Counting.Refusal(call: calls.add(1, ordering: .relaxed).newValue)))
+        }
+        let session = session(.text("no JSON"))
+        let errors = Events<SessionError?>()
+        session.request(address, interceptor: retrier)
+            .responseDecodable(of: Int.self) { errors.append($0.error) }
+            .responseDecodable(of: Int.self) { errors.append($0.error) }
+        for (index, error) in try await errors.wait(for: 2).enumerated() {
+            guard case .requestRetryFailed(let retryError, let original)? = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+            #expect(retryError as? Counting.Refusal == .init(call: index + 1))
+            #expect(original.asSessionError?.underlyingError is DecodingError)
+        }
+    }
+
+    @Test func `a plain response asks nobody about a serializer`() async {
+        let interceptor = Counting()
+        let session = session(.text("no JSON"))
+        _ = await session.request(address, interceptor: interceptor).serializingUnserialized()
+            .response
+        #expect(interceptor.calls == [1, 0])
+    }
+
+    @Test func `a convertible is asked again at every attempt, and may answer otherwise`() async {
+        final class Addresses: URLRequestConvertible {
+            let next = Atomic(0)
+            func asURLRequest() throws -> HTTPRequest {
+                let path = next.add(1, ordering: .relaxed).newValue
+                return HTTPRequest(url: URL(string: "http://example.test/\(path)"))
+            }
+        }
+        let transport = StubTransport(answers: [.status(500), .status(500), .text("x")])
+        let session = Session(transport: transport)
+        let request = session.request(
+            Addresses(), interceptor: RetryPolicy(exponentialBackoffScale: 0)
+        ).validate()
+        #expect(await request.serializingString().response.value == "x")
+        #expect(transport.requests.map { $0.url?.path } == ["/1", "/2", "/3"])
+        #expect(request.requests.count == 3 && request.tasks.count == 3)
+        #expect(request.allMetrics.count == 3)
+    }
+}

@@ -1,0 +1,113 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+/// Handlers that come late, or while others are being called.
+@Suite struct LateHandlerTests {
+    let address = "http://example.test/"
+    let transport = StubTransport { _ in .text("x") }
+
+    @Test func `handlers may be added within handlers, and no transfer is repeated`() async throws {
+        let session = Session(transport: transport)
+        let seen = Events<String>()
+        let request = session.request(address)
+        request.responseString { first in
+            seen.append("1 \(first.value ?? "")")
+            request.responseString { second in
+                seen.append("2 \(second.value ?? "")")
+                request.response { third in seen.append("3 \(third.data?.count ?? 0)") }
+            }
+        }
+        #expect(try await seen.wait(for: 3) == ["1 x", "2 x", "3 1"])
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a cancelled request calls the handlers that come later, with its error`()
+        async throws
+    {
+        let session = Session(transport: StubTransport { _ in .silence })
+        let errors = Events<Bool?>()
+        let request = session.request(address)
+        request.responseString { first in
+            errors.append(first.error?.isExplicitlyCancelledError)
+            request.responseString { errors.append($0.error?.isExplicitlyCancelledError) }
+        }
+        request.cancel()
+        #expect(try await errors.wait(for: 2) == [true, true])
+        #expect(request.isCancelled)
+        let late = await request.serializingData().response
+        #expect(late.error?.isExplicitlyCancelledError == true)
+    }
+
+    @Test func `a cancel within a handler changes nothing any more`() async throws {
+        let interceptor = Counting()
+        let session = Session(transport: transport)
+        let seen = Events<Bool>()
+        let request = session.request(address, interceptor: interceptor)
+        request.responseString { response in
+            request.cancel()
+            seen.append(response.result.isSuccess)
+        }
+        request.responseString { seen.append($0.result.isSuccess) }
+        #expect(try await seen.wait(for: 2) == [true, true])
+        #expect(interceptor.calls == [1, 0] && request.retryCount == 0 && request.isFinished)
+    }
+
+    @Test func `no completion is called before the last serializer is done`() async throws {
+        struct Noting: ResponseSerializer {
+            let name: String
+            let seen: Events<String>
+            func serialize(
+                request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
+            ) throws -> Int {
+                seen.append("serialize \(name)")
+                return 1
+            }
+        }
+        let seen = Events<String>()
+        let session = Session(transport: transport)
+        session.request(address, shouldAutomaticallyResume: false)
+            .response(responseSerializer: Noting(name: "1", seen: seen)) { _ in
+                seen.append("complete 1")
+            }
+            .response(responseSerializer: Noting(name: "2", seen: seen)) { _ in
+                seen.append("complete 2")
+            }
+            .resume()
+        #expect(
+            try await seen.wait(for: 4) == [
+                "serialize 1", "serialize 2", "complete 1", "complete 2",
+            ])
+    }
+
+    @Test func `before the start a cancel is final, whatever comes then`() async throws {
+        let session = Session(transport: transport, startRequestsImmediately: false)
+        let seen = Events<Bool?>()
+        let one = session.request(address).cancel()
+            .response { seen.append($0.error?.isExplicitlyCancelledError) }
+        let two = session.request(address)
+            .response { seen.append($0.error?.isExplicitlyCancelledError) }.cancel().resume()
+        #expect(try await seen.wait(for: 2) == [true, true])
+        #expect(one.isCancelled && two.isCancelled && transport.requests.isEmpty)
+        #expect(one.task == nil && two.task == nil)
+    }
+
+    @Test func `queues of one's own are used, concurrent ones too`() async throws {
+        let session = Session(
+            transport: transport,
+            rootQueue: DispatchQueue(label: "root", attributes: .concurrent),
+            requestQueue: DispatchQueue(label: "requests", attributes: .concurrent),
+            serializationQueue: DispatchQueue(label: "serialization", attributes: .concurrent))
+        let seen = Events<String>()
+        DispatchQueue.concurrentPerform(iterations: 100) { _ in
+            session.request(address, interceptor: Counting()).responseString {
+                seen.append($0.value ?? "\($0)")
+            }
+        }
+        let texts = try await seen.wait(for: 100)
+        #expect(texts.allSatisfy { $0 == "x" })
+    }
+}

@@ -1,0 +1,150 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+/// When requests are made ready: with their first `resume()`, or as soon as they exist.
+@Suite struct RequestSetupTests {
+    let address = "http://example.test/get"
+    let recorder = EventRecorder()
+    let transport = StubTransport { _ in .text("x") }
+
+    private func session(
+        _ setup: Session.RequestSetup, starts: Bool = false,
+        interceptor: (any RequestInterceptor)? = nil
+    ) -> Session {
+        Session(
+            transport: transport, startRequestsImmediately: starts, requestSetup: setup,
+            interceptor: interceptor, eventMonitors: [recorder])
+    }
+
+    @Test func `a lazy request is not made before it is resumed`() async throws {
+        let session = session(.lazy)
+        #expect(session.requestSetup == .lazy)
+        let seen = Events<Int>()
+        let request = session.request(address).response { _ in seen.append(1) }
+        session.rootQueue.sync {}
+        session.requestQueue.sync {}
+        #expect(request.request == nil && request.task == nil && request.isInitialized)
+        request.resume()
+        try await seen.wait(for: 1)
+        #expect(request.request != nil && transport.requests.count == 1)
+    }
+
+    @Test func `an eager request is ready before anybody resumes it, and sends nothing`()
+        async throws
+    {
+        let interceptor = Counting()
+        let session = session(.eager, interceptor: interceptor)
+        let request = session.request(address)
+        try await recorder.ofRequests.wait(for: 4)
+        #expect(
+            recorder.ofRequests.values == [
+                "didCreateInitialURLRequest", "didAdaptInitialRequest", "didCreateURLRequest",
+                "didCreateTask",
+            ])
+        #expect(request.task?.state == .suspended && request.isInitialized)
+        #expect(request.task?.currentRequest?.url?.absoluteString == address)
+        #expect(interceptor.calls == [1, 0] && transport.requests.isEmpty)
+        let text = request.serializingString()
+        request.resume()
+        #expect(await text.response.value == "x")
+        #expect(interceptor.calls == [1, 0] && request.tasks.count == 1)
+        #expect(
+            try await recorder.requestEvents().dropFirst(4) == [
+                "didResume", "didResumeTask", "didGatherMetrics", "didCompleteTask",
+                "didFinish", "didParseResponse",
+            ])
+    }
+
+    @Test func `the pipeline runs once, however often a request is resumed and suspended`()
+        async throws
+    {
+        // Dropping a session would shut down the transport they share.
+        let sessions = [session(.lazy), session(.eager)]
+        for session in sessions {
+            let interceptor = Counting()
+            let request = session.request(address, interceptor: interceptor)
+            DispatchQueue.concurrentPerform(iterations: 100) { index in
+                if index % 2 == 0 { request.resume() } else { request.suspend() }
+            }
+            request.resume()
+            let response = await request.serializingString().response
+            #expect(response.value == "x", "\(session.requestSetup): \(response)")
+            #expect(interceptor.calls == [1, 0])
+        }
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `what is done to a task that stands for a transfer is done to the request`()
+        async throws
+    {
+        let session = session(.eager)
+        let request = session.request(address)
+        try await recorder.ofRequests.wait(for: 3)
+        for _ in 0..<100 { request.suspend() }
+        #expect(
+            try await recorder.ofRequests.wait(for: 5).suffix(2) == [
+                "didSuspend", "didSuspendTask",
+            ])
+        let text = request.serializingString()
+        request.task?.cancel()
+        let response = await text.response
+        #expect(response.error?.isExplicitlyCancelledError == true && response.metrics != nil)
+        #expect(request.isCancelled)
+        #expect(
+            try await recorder.requestEvents().dropFirst(5) == [
+                "didCancel", "didCancelTask", "didGatherMetrics",
+                "didCompleteTask", "didFinish", "didParseResponse",
+            ])
+    }
+
+    @Test func `eager requests are suspended and cancelled by the lot, each measured once`()
+        async throws
+    {
+        let session = session(.eager)
+        let requests = (0..<50).map { _ in session.request(address) }
+        try await recorder.ofRequests.wait(for: 150)
+        let suspended = Events<Int>()
+        session.withAllRequests { all in
+            for request in all { request.suspend() }
+            suspended.append(all.count)
+        }
+        #expect(try await suspended.wait(for: 1) == [50])
+        #expect(requests.allSatisfy { $0.isSuspended })
+        let responses = Events<SessionError?>()
+        for request in requests { request.response { responses.append($0.error) } }
+        session.cancelAllRequests { responses.append(.explicitlyCancelled) }
+        let errors = try await responses.wait(for: 51)
+        #expect(errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
+        let events = try await recorder.requestEvents(until: 50)
+        for name in ["didGatherMetrics", "didCancel", "didCancelTask", "didCompleteTask"] {
+            #expect(events.count { $0 == name } == 50, "\(name)")
+        }
+    }
+
+    @Test func `a session that is dropped ends what was never resumed`() async throws {
+        var session: Session? = session(.eager)
+        weak let dropped = session
+        let request = try #require(session?.request(address))
+        session = nil
+        try await recorder.ofRequests.wait(for: 4)
+        #expect(recorder.ofRequests.values.contains("didCreateTask"))
+        while dropped != nil || !request.isFinished { await Task.yield() }
+        #expect(request.error?.isSessionDeinitializedError == true)
+        #expect(request.task?.state == .completed)
+    }
+
+    @Test func `a failure to make an eager request is kept for the handlers to come`() async throws
+    {
+        let session = session(.eager)
+        let request = session.request(
+            address, requestModifier: { _ in throw Counting.Refusal(call: 1) })
+        _ = try await recorder.requestEvents()
+        #expect(request.isFinished && transport.requests.isEmpty)
+        let response = await request.serializingString().response
+        #expect(response.error?.isCreateURLRequestError == true)
+    }
+}

@@ -1,0 +1,43 @@
+import OutletHTTP
+import OutletSession
+import Synchronization
+
+/// Counts its calls, and retries until it was asked so often.
+final class Counting: RequestInterceptor {
+    let adapted = Atomic(0)
+    let retried = Atomic(0)
+    let limit: Int
+    let result: RetryResult
+
+    /// Which calls of `adapt` fail, the first being 1.
+    let refusals: Set<Int>
+
+    init(until limit: Int = 2, result: RetryResult = .retry, refusing refusals: Set<Int> = []) {
+        self.refusals = refusals
+        self.limit = limit
+        self.result = result
+    }
+
+    struct Refusal: Error, Equatable {
+        let call: Int
+    }
+
+    /// How often it adapted, and how often it was asked to retry.
+    var calls: [Int] { [adapted.load(ordering: .relaxed), retried.load(ordering: .relaxed)] }
+
+    func adapt(
+        _ request: HTTPRequest, for session: Session,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) {
+        let count = adapted.add(1, ordering: .relaxed).newValue
+        completion(refusals.contains(count) ? .failure(Refusal(call: count)) : .success(request))
+    }
+
+    func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+    ) {
+        let count = retried.add(1, ordering: .relaxed).newValue
+        completion(count < limit ? result : .doNotRetry)
+    }
+}
