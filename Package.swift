@@ -74,8 +74,10 @@ let package = Package(
         // Values, session, provider: no C but what one small target wraps.
         .target(name: "OutletHTTP", swiftSettings: swift),
         .target(name: "OutletCompression", dependencies: ["CZlib"], swiftSettings: swift),
+        .target(name: "OutletPublicSuffix", dependencies: ["CPublicSuffix"], swiftSettings: swift),
         .target(
-            name: "OutletSession", dependencies: ["OutletHTTP", "OutletCompression"],
+            name: "OutletSession",
+            dependencies: ["OutletHTTP", "OutletCompression", "OutletPublicSuffix"],
             swiftSettings: swift),
         .target(
             name: "OutletProvider", dependencies: ["OutletSession", "OutletHTTP"],
@@ -122,6 +124,8 @@ let package = Package(
         .systemLibrary(
             name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
             providers: [.apt(["libmicrohttpd-dev"])]),
+        .systemLibrary(
+            name: "CPublicSuffix", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .target(
             name: "OutletTestServer", dependencies: ["CMicroHTTPD", "CZlib"], swiftSettings: swift),

@@ -27,6 +27,8 @@ let url = arguments[2]
 func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index]) ?? 1 : 1 }
 
 var configuration = SessionConfiguration.default
+// Every request is to go over the wire, as those of the plain C loop do.
+configuration.urlCache = nil
 configuration.proxy = .none
 configuration.headers = HTTPHeaders()
 configuration.timeoutIntervalForResource = 600

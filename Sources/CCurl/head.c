@@ -13,9 +13,11 @@ size_t ccurl_collect_header(char *line, size_t size, size_t count, void *client)
             // A further head on the same transfer: the answer to an authentication round.
             head->is_behind = false;
             head->count = 0;
+            head->lines = 0;
         }
     }
-    if (length > head->limit - head->count)
+    // The status line and the empty line are no fields.
+    if (length > head->limit - head->count || (!is_end && head->lines++ > head->line_limit))
         return head->completed(head->client, false) ? length : 0;
     if (head->count + length > head->capacity) {
         size_t capacity = head->capacity ? head->capacity * 2 : 512;

@@ -22,6 +22,7 @@ extension Session {
     ///   - serverTrustManager: Decides which servers are trusted; if `nil`, those with a certificate
     ///     of a known authority.
     ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
+    ///   - cachedResponseHandler: Decides what is stored in the cache; all that may be if `nil`.
     ///   - eventMonitors: Watch all requests.
     public convenience init(
         configuration: SessionConfiguration = .default,
@@ -35,6 +36,7 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil,
         redirectHandler: (any RedirectHandler)? = nil,
+        cachedResponseHandler: (any CachedResponseHandler)? = nil,
         eventMonitors: [any EventMonitor] = []
     ) {
         self.init(
@@ -44,6 +46,7 @@ extension Session {
             serializationQueue: serializationQueue,
             callbackQueue: callbackQueue, delivery: delivery, interceptor: interceptor,
             serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
+            cachedResponseHandler: cachedResponseHandler,
             eventMonitors: eventMonitors)
     }
 }

@@ -12,6 +12,8 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
         var timeoutInterval: TimeInterval
         var allowsBodyInGET = false
         var priority = TransferPriority.normal
+        var cachePolicy: CachePolicy
+        var handlesCookies = true
         var attributes: [String: String] = [:]
     }
 
@@ -59,6 +61,18 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
         set { parts.value.priority = newValue }
     }
 
+    /// Whether a stored response may answer; the session's setting where this is the default.
+    public var cachePolicy: CachePolicy {
+        get { parts.value.cachePolicy }
+        set { parts.value.cachePolicy = newValue }
+    }
+
+    /// Whether the session's cookies are sent with it, and those of its answer kept.
+    public var httpShouldHandleCookies: Bool {
+        get { parts.value.handlesCookies }
+        set { parts.value.handlesCookies = newValue }
+    }
+
     /// Facts about the request for plugins and logs, such as `target.name`; never sent.
     public var attributes: [String: String] {
         get { parts.value.attributes }
@@ -78,14 +92,16 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     ///   - headers: The header fields.
     ///   - body: What is sent behind the head.
     ///   - timeoutInterval: How long the transfer may make no progress, in seconds.
+    ///   - cachePolicy: Whether a stored response may answer.
     public init(
         url: URL?, method: HTTPMethod = .get, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none, timeoutInterval: TimeInterval = defaultTimeoutInterval
+        body: HTTPBody = .none, timeoutInterval: TimeInterval = defaultTimeoutInterval,
+        cachePolicy: CachePolicy = .useProtocolCachePolicy
     ) {
         parts = Boxed(
             Parts(
                 url: url, method: method, headers: headers, body: body,
-                timeoutInterval: timeoutInterval))
+                timeoutInterval: timeoutInterval, cachePolicy: cachePolicy))
     }
 
     /// The body's bytes when they are in memory; setting `nil` removes the body.

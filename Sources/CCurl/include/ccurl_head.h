@@ -10,10 +10,13 @@ typedef struct ccurl_head {
     size_t capacity;
     /// More bytes than this are refused.
     size_t limit;
+    /// How many lines of it have come; more than `line_limit` are refused.
+    size_t lines;
+    size_t line_limit;
     /// The final head is complete: what comes now is a trailer, or the status line of another head.
     bool is_behind;
     void *_Nullable client;
-    /// Called when the empty line behind a head has come, or, with `is_whole` false, when the limit
+    /// Called when the empty line behind a head has come, or, with `is_whole` false, when a limit
     /// is passed. Returns whether the transfer goes on.
     bool (*_Nullable completed)(void *_Nullable client, bool is_whole);
 } ccurl_head;

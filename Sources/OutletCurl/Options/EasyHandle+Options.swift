@@ -41,6 +41,8 @@ extension EasyHandle {
     /// What the session's configuration says about all transfers.
     func applyConfiguration(_ settings: TransportSettings) {
         let configuration = settings.configuration
+        head.limit(
+            bytes: configuration.maximumHeaderSize, fields: configuration.maximumHeaderFields)
         set(CURLOPT_UNIX_SOCKET_PATH, text: configuration.unixSocketPath)
         // Both always set: libcurl would ask the environment otherwise.
         set(CURLOPT_PROXY, text: "")

@@ -118,7 +118,7 @@ private struct Meaning {
         case CURLE_RECV_ERROR:
             self =
                 text.contains("Too large response headers")
-                ? Meaning(.badServerResponse, fact)
+                ? Meaning(.headerFieldsExceedMaximum, fact)
                 : text.contains("CONNECT")
                     ? Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
                     : Meaning(.networkConnectionLost, Self.received(transfer) + fact)
@@ -163,9 +163,13 @@ private struct Meaning {
             self = Meaning(.badServerResponse, "authentication failed: \(fact)")
         case CURLE_OUT_OF_MEMORY:
             self =
-                socketError == 0
-                ? Meaning(.unknown, "no memory left, or no descriptor for the name look-up")
-                : Meaning.connecting(fact, socketError)
+                easy.head.isInsideHead
+                ? Meaning(
+                    .headerFieldsExceedMaximum,
+                    "a header field is longer than libcurl takes (100 KiB), or no memory is left")
+                : socketError == 0
+                    ? Meaning(.unknown, "no memory left, or no descriptor for the name look-up")
+                    : Meaning.connecting(fact, socketError)
         case CURLE_NO_CONNECTION_AVAILABLE:
             self = Meaning(.cannotConnectToHost, fact)
         case CURLE_INTERFACE_FAILED:

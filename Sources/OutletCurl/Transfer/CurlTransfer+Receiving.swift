@@ -27,9 +27,14 @@ extension CurlTransfer {
     ///
     /// - Returns: False: the transfer does not go on.
     func refuseHead() -> Bool {
+        guard let easy, let configuration = running?.settings.configuration else { return false }
+        let isNumber = easy.head.hasTooManyFields
         failure = TransferError(
-            code: .badServerResponse, stage: .receiving, host: address?.host,
-            reason: "the answer's header fields are larger than \(HeadCollector.limit) bytes")
+            code: .headerFieldsExceedMaximum, stage: .receiving, host: address?.host,
+            reason: isNumber
+                ? "the answer has more than \(configuration.maximumHeaderFields) header fields"
+                : "the answer's header fields are larger than \(configuration.maximumHeaderSize) bytes",
+            advice: isNumber ? "raise maximumHeaderFields" : "raise maximumHeaderSize")
         return false
     }
 
@@ -69,8 +74,7 @@ extension CurlTransfer {
     /// How many bytes the body will have, as announced; -1 when that is not known, which it is not
     /// of a body that is decoded.
     private func announcedLength(_ easy: EasyHandle) -> Int64 {
-        if easy.decodes, response?.headers.value(for: "Content-Encoding") != nil { return -1 }
-        return ccurl_get_offset(easy.raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        isDecoded ? -1 : ccurl_get_offset(easy.raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
     }
 
     private func tell(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
@@ -88,8 +92,12 @@ extension CurlTransfer {
             heldHead = nil
             guard accept(head, loop) else { return refused }
         }
-        if received == 0 { expected = announcedLength(easy) }
+        if received == 0 {
+            isDecoded = easy.decodes && response?.headers.value(for: "Content-Encoding") != nil
+            expected = announcedLength(easy)
+        }
         received += Int64(bytes.count)
+        if isDecoded, let bomb = bomb(easy, loop.settings.configuration) { return fail(bomb) }
         switch delivery {
         case .collect:
             guard received <= loop.settings.configuration.maximumResponseSize else {
@@ -119,6 +127,31 @@ extension CurlTransfer {
         if reportsProgress { reportProgress(loop) }
         return bytes.count
     }
+
+    /// Why a body that is being decoded has become too large, if it has.
+    private func bomb(_ easy: EasyHandle, _ configuration: SessionConfiguration) -> TransferError? {
+        func error(_ reason: String, _ advice: String) -> TransferError {
+            TransferError(
+                code: .decompressionLimitExceeded, stage: .receiving, host: address?.host,
+                reason: reason, advice: advice)
+        }
+        if received > configuration.maximumDecompressedSize {
+            return error(
+                "the body decodes to more than \(configuration.maximumDecompressedSize) bytes",
+                "raise maximumDecompressedSize")
+        }
+        let ratio = configuration.maximumDecompressionRatio
+        guard ratio > 0, received > Self.innocentSize else { return nil }
+        // What is being decoded may not be counted yet: at most a buffer.
+        let coded = ccurl_get_offset(easy.raw, CURLINFO_SIZE_DOWNLOAD_T) + 16_384
+        guard Double(received) > Double(coded) * ratio else { return nil }
+        return error(
+            "a decompression bomb: \(received) bytes of the body were less than \(coded) on the wire",
+            "raise maximumDecompressionRatio if this server is to be trusted")
+    }
+
+    /// Up to here nobody asks how a body was compressed.
+    private static var innocentSize: Int64 { 8 << 20 }
 
     /// What a server announces is believed up to here; beyond, the buffer grows as bytes arrive.
     private static var largestReservation: Int64 { 64 << 20 }

@@ -5,17 +5,22 @@ import OutletHTTP
 
 /// The header lines of a response, as heads and trailers.
 struct HeadCollector: ~Copyable {
-    /// Heads and trailers above this many bytes are refused.
-    static var limit: Int { 1 << 20 }
-
     /// What libcurl's callback fills (`CURLOPT_HEADERDATA`).
     let lines: UnsafeMutablePointer<ccurl_head>
 
     init() {
         lines = .allocate(capacity: 1)
         lines.initialize(to: ccurl_head())
-        lines.pointee.limit = Self.limit
     }
+
+    /// Refuses heads and trailers with more bytes or more fields than these.
+    func limit(bytes: Int, fields: Int) {
+        lines.pointee.limit = max(0, bytes)
+        lines.pointee.line_limit = max(0, fields)
+    }
+
+    /// Whether a head is refused for the number of its fields; its status line counts as one.
+    var hasTooManyFields: Bool { lines.pointee.lines > lines.pointee.line_limit + 1 }
 
     deinit {
         free(lines.pointee.bytes)
@@ -33,6 +38,7 @@ struct HeadCollector: ~Copyable {
     func takeHead(url: URL?) -> HTTPResponse? {
         guard let response = makeResponse(url: url) else { return nil }
         lines.pointee.count = 0
+        lines.pointee.lines = 0
         let isInterim = (100..<200).contains(response.statusCode) && response.statusCode != 101
         lines.pointee.is_behind = !isInterim
         return response
@@ -48,6 +54,7 @@ struct HeadCollector: ~Copyable {
     func reset() {
         lines.pointee.is_behind = false
         lines.pointee.count = 0
+        lines.pointee.lines = 0
         guard lines.pointee.capacity > ByteBuffer.copyLimit else { return }
         free(lines.pointee.bytes)
         lines.pointee.bytes = nil

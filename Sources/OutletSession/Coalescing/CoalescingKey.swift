@@ -9,6 +9,7 @@ struct CoalescingKey: Hashable, Sendable {
     private let fields: [[String]]
     private let timeout: Double
     private let credential: Credential?
+    private let cachePolicy: HTTPRequest.CachePolicy
 
     /// Fields that name the single request, and say nothing of what is wanted.
     private static let ignored: Set<String> = [
@@ -31,5 +32,6 @@ struct CoalescingKey: Hashable, Sendable {
             .map(\.element)
         timeout = request.timeoutInterval
         credential = job.credential
+        cachePolicy = request.cachePolicy
     }
 }

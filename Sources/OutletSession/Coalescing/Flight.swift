@@ -40,12 +40,12 @@ final class Flight: TransferHandler {
     }
 
     private let state = Lock(State())
-    private let transport: any Transport
+    private let core: SessionCore
     private let onEnd: @Sendable (Flight) -> Void
 
     /// - Parameter onEnd: Called when no more may join, once.
-    init(transport: any Transport, onEnd: @escaping @Sendable (Flight) -> Void) {
-        self.transport = transport
+    init(core: SessionCore, onEnd: @escaping @Sendable (Flight) -> Void) {
+        self.core = core
         self.onEnd = onEnd
     }
 
@@ -104,9 +104,12 @@ final class Flight: TransferHandler {
     /// Begins a transfer for whoever leads.
     func start(_ job: TransferJob) {
         var job = job
-        let (generation, wantsProgress) = state.withLock { ($0.generation, $0.wantsProgress) }
+        let (leader, generation, wantsProgress) = state.withLock {
+            ($0.leader?.request, $0.generation, $0.wantsProgress)
+        }
+        guard let leader else { return }
         if wantsProgress { job.reportsProgress = true }
-        let transfer = transport.start(job, handler: self)
+        let transfer = core.begin(job, for: leader, handler: self)
         let (cancels, suspends) = state.withLock { state in
             // It may be over already, and another one have begun.
             guard state.isTransferring, state.generation == generation else {
@@ -131,6 +134,18 @@ final class Flight: TransferHandler {
     }
 
     // MARK: What the transport tells
+
+    func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
+        guard let leader = state.withLock({ $0.leader }) else { return false }
+        return leader.request.transfer(leader.task, shouldTrust: trust)
+    }
+
+    func transfer(
+        _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
+    ) {
+        guard let leader = state.withLock({ $0.leader }) else { return }
+        leader.request.transfer(leader.task, didAnswer: challenge, turn: turn)
+    }
 
     func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn

@@ -22,7 +22,7 @@ final class Flights: Sendable {
         while true {
             let flight = flights.withLock { flights -> Flight in
                 if let flight = flights[key] { return flight }
-                let flight = Flight(transport: request.core.transport) { [weak self] flight in
+                let flight = Flight(core: request.core) { [weak self] flight in
                     self?.remove(flight, key)
                 }
                 flights[key] = flight

@@ -186,7 +186,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             state.resumable = nil
             return true
         }
-        guard isRestart, var request = performedRequests.last else { return nil }
+        guard isRestart, var request = mutable.withLock({ $0.prepared }) else { return nil }
         request.headers.remove(name: "Range")
         request.headers.remove(name: "If-Range")
         return request

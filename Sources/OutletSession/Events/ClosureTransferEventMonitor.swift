@@ -30,6 +30,9 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
         (@Sendable (any Transport, any TransferTask, HTTPResponse) -> Void)?
     /// Bytes of a response's body have come: all at once where they are collected, else chunk by chunk.
     open var dataTaskDidReceiveData: (@Sendable (any Transport, any TransferTask, Data) -> Void)?
+    /// A response is about to be stored in the session's cache, if nobody objects.
+    open var dataTaskWillCacheResponse:
+        (@Sendable (any Transport, any TransferTask, CachedResponse) -> Void)?
     /// Bytes of a download were written.
     open var downloadTaskDidWriteData:
         (@Sendable (any Transport, any TransferTask, Int64, Int64, Int64) -> Void)?
@@ -104,6 +107,14 @@ open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendabl
         _ session: any Transport, dataTask: any TransferTask, didReceive data: Data
     ) {
         dataTaskDidReceiveData?(session, dataTask, data)
+    }
+
+    /// Calls ``dataTaskWillCacheResponse``.
+    open func urlSession(
+        _ session: any Transport, dataTask: any TransferTask,
+        willCacheResponse proposedResponse: CachedResponse
+    ) {
+        dataTaskWillCacheResponse?(session, dataTask, proposedResponse)
     }
 
     /// Calls ``downloadTaskDidWriteData``.

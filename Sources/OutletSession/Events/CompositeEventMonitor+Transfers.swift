@@ -76,6 +76,16 @@ extension CompositeEventMonitor {
 
     /// Passes the event on.
     public func urlSession(
+        _ session: any Transport, dataTask: any TransferTask,
+        willCacheResponse proposedResponse: CachedResponse
+    ) {
+        perform {
+            $0.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse)
+        }
+    }
+
+    /// Passes the event on.
+    public func urlSession(
         _ session: any Transport, downloadTask: any TransferTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
     ) {

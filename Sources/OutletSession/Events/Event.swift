@@ -69,6 +69,8 @@ public enum Event: Sendable {
     case taskDidReceiveResponse(any TransferTask, HTTPResponse)
     /// Bytes of a response's body have come: all at once where they are collected, else chunk by chunk.
     case taskDidReceiveData(any TransferTask, Data)
+    /// A response is about to be stored in the session's cache, if nobody objects.
+    case taskWillCacheResponse(any TransferTask, CachedResponse)
     /// Bytes of a download were written.
     case taskDidWriteData(any TransferTask, totalBytesWritten: Int64, expected: Int64)
 }
@@ -110,6 +112,7 @@ extension Event {
         case .taskDidComplete: "taskDidComplete"
         case .taskDidReceiveResponse: "taskDidReceiveResponse"
         case .taskDidReceiveData: "taskDidReceiveData"
+        case .taskWillCacheResponse: "taskWillCacheResponse"
         case .taskDidWriteData: "taskDidWriteData"
         }
     }

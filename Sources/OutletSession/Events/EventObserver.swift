@@ -261,6 +261,14 @@ extension EventObserver {
 
     /// Observes the event.
     public func urlSession(
+        _ session: any Transport, dataTask: any TransferTask,
+        willCacheResponse proposedResponse: CachedResponse
+    ) {
+        observe(.taskWillCacheResponse(dataTask, proposedResponse), of: nil)
+    }
+
+    /// Observes the event.
+    public func urlSession(
         _ session: any Transport, downloadTask: any TransferTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
     ) {

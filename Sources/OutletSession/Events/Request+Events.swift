@@ -102,6 +102,9 @@ extension Request {
             if let body = result.body {
                 transfers.urlSession(core.transport, dataTask: task, didReceive: body)
             }
+            if let proposed = result.proposedForCache {
+                transfers.urlSession(core.transport, dataTask: task, willCacheResponse: proposed)
+            }
             transfers.urlSession(core.transport, task: task, didFinishCollecting: metrics)
         }
         monitors?.request(self, didGatherMetrics: metrics)

@@ -38,6 +38,10 @@ public protocol TransferEventMonitor: Sendable {
         _ session: any Transport, dataTask: any TransferTask, didReceive response: HTTPResponse)
     /// Bytes of a response's body have come: all at once where they are collected, else chunk by chunk.
     func urlSession(_ session: any Transport, dataTask: any TransferTask, didReceive data: Data)
+    /// A response is about to be stored in the session's cache, if nobody objects.
+    func urlSession(
+        _ session: any Transport, dataTask: any TransferTask,
+        willCacheResponse proposedResponse: CachedResponse)
     /// A download goes on behind what is there already; `expectedTotalBytes` is -1 if not known.
     func urlSession(
         _ session: any Transport, downloadTask: any TransferTask,
@@ -90,6 +94,11 @@ extension TransferEventMonitor {
     /// Takes no notice.
     public func urlSession(
         _ session: any Transport, dataTask: any TransferTask, didReceive data: Data
+    ) {}
+    /// Takes no notice.
+    public func urlSession(
+        _ session: any Transport, dataTask: any TransferTask,
+        willCacheResponse proposedResponse: CachedResponse
     ) {}
     /// Takes no notice.
     public func urlSession(

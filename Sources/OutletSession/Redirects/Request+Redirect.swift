@@ -14,7 +14,7 @@ extension Request {
         let (channel, sent, handler, hops, attempt) = mutable.withLock { mutable in
             mutable.redirectDuration += result.metrics.total
             return (
-                keep(task, &mutable, monitors), mutable.performedRequests.last,
+                keep(task, &mutable, monitors), mutable.prepared,
                 mutable.redirectHandler ?? core.redirectHandler, mutable.redirects,
                 mutable.machine.attempt
             )

@@ -20,7 +20,8 @@ extension Request {
             return CURLCommand.failure
         }
         return CURLCommand(
-            request: request, credentials: storedCredentials(for: request, or: credential),
+            request: core.policies?.withCookies(request) ?? request,
+            credentials: storedCredentials(for: request, or: credential),
             redaction: redactingSecrets ? .standard : .none
         ).text
     }

@@ -159,11 +159,12 @@ extension Request {
     }
 
     private func transfer(isHop: Bool, readsFile: Bool = false) {
+        let dressed = core.policies.flatMap(dress)
         var sharing = Mutable.Sharing.none
         let asksForTrust = evaluatesTrust()
         let round = authenticationRound()
         let job = mutable.withLock { mutable -> TransferJob? in
-            guard let request = mutable.prepared else { return nil }
+            guard let request = dressed ?? mutable.prepared else { return nil }
             mutable.isHop = isHop
             mutable.readsFile = readsFile
             mutable.performedRequests.append(request)
@@ -178,7 +179,7 @@ extension Request {
             job.asksForTrust = asksForTrust
             // A redirect to another origin does not take the credential along.
             if mutable.redirects == 0
-                || RedirectRules.isSameOrigin(mutable.requests.last?.url, request.url)
+                || RedirectRules.isSameOrigin(core.wireURL(of: mutable.requests.last), request.url)
             {
                 job.credential = mutable.credential
             }
@@ -213,6 +214,18 @@ extension Request {
         case .suspended: task.suspend()
         default: break
         }
+    }
+
+    /// The prepared request with the session's cookies, which do not go along to the next hop.
+    private func dress(_ policies: WirePolicies) -> HTTPRequest? {
+        guard policies.mayChangeRequests, var request = mutable.withLock({ $0.prepared }) else {
+            return nil
+        }
+        if let upgraded = policies.upgraded(request) {
+            mutable.withLock { $0.prepared = upgraded }
+            request = upgraded
+        }
+        return policies.withCookies(request)
     }
 
     private func tell(_ observers: RequestObservers.Made, of request: HTTPRequest) {

@@ -72,6 +72,9 @@ extension Request {
             tellInformational(head)
             return .proceed
         }
+        if core.caching == nil, let policies = core.policies, policies.concerns(head) {
+            learn(from: head, policies)
+        }
         tellHead(head, of: task)
         guard watchesHeads else { return .proceed }
         let fate = redirectFate(of: head)
@@ -86,6 +89,13 @@ extension Request {
         case .redirect: return .deliver(.chunks)
         case .undecided: return .deliver(.collect)
         }
+    }
+
+    private func learn(from head: HTTPResponse, _ policies: WirePolicies) {
+        let (sent, first) = mutable.withLock {
+            ($0.performedRequests.last, $0.requests.first?.url)
+        }
+        if let sent { policies.learn(from: head, to: sent, startedAt: first) }
     }
 
     /// Asks the user whether the body of a final head is wanted; the transfer waits meanwhile.

@@ -60,6 +60,7 @@ public class Request: @unchecked Sendable {
         /// Challenges that were answered in this attempt.
         var answeredChallenges: UInt8 = 0
         var redirectHandler: (any RedirectHandler)?
+        var cachedResponseHandler: (any CachedResponseHandler)?
         var interceptor: (any RequestInterceptor)?
         var responseHandlers = InlineFirst<ResponseHandler>()
         /// The next of ``responseHandlers`` to serialize.
@@ -285,6 +286,18 @@ public class Request: @unchecked Sendable {
         return self
     }
 
+    /// What decides about storing the response, if it was set for this request.
+    public var cachedResponseHandler: (any CachedResponseHandler)? {
+        mutable.withLock { $0.cachedResponseHandler }
+    }
+
+    /// Decides about storing this request's response; the last one set counts.
+    @discardableResult
+    public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
+        mutable.withLock { $0.cachedResponseHandler = handler }
+        return self
+    }
+
     /// This request's own interceptor.
     public var interceptor: (any RequestInterceptor)? { mutable.withLock { $0.interceptor } }
 
@@ -304,7 +317,7 @@ public class Request: @unchecked Sendable {
 
     /// Begins a transfer.
     func begin(_ job: TransferJob) -> any TransferTask {
-        core.transport.start(job, handler: self)
+        core.begin(job, for: self, handler: self)
     }
 
     /// Whether adapters see the request.

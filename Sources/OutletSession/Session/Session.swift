@@ -50,6 +50,7 @@ open class Session: UploadFactory, @unchecked Sendable {
     ///   - serverTrustManager: Decides which servers are trusted; if `nil`, those with a certificate
     ///     of a known authority.
     ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
+    ///   - cachedResponseHandler: Decides what is stored in the cache; all that may be if `nil`.
     ///   - eventMonitors: Watch all requests.
     public init(
         transport: any Transport,
@@ -64,6 +65,7 @@ open class Session: UploadFactory, @unchecked Sendable {
         interceptor: (any RequestInterceptor)? = nil,
         serverTrustManager: ServerTrustManager? = nil,
         redirectHandler: (any RedirectHandler)? = nil,
+        cachedResponseHandler: (any CachedResponseHandler)? = nil,
         eventMonitors: [any EventMonitor] = []
     ) {
         super.init(
@@ -74,8 +76,8 @@ open class Session: UploadFactory, @unchecked Sendable {
                     callback: callbackQueue),
                 startsImmediately: startRequestsImmediately, setup: requestSetup,
                 deliversInline: delivery == .inline, interceptor: interceptor,
-                serverTrustManager: serverTrustManager,
-                redirectHandler: redirectHandler, eventMonitors: eventMonitors))
+                serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
+                cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors))
         core.belongs(to: self)
     }
 
@@ -109,6 +111,9 @@ open class Session: UploadFactory, @unchecked Sendable {
     public var serverTrustManager: ServerTrustManager? { core.serverTrustManager }
     /// Decides about redirects.
     public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
+
+    /// Decides what is stored in the cache.
+    public var cachedResponseHandler: (any CachedResponseHandler)? { core.caching?.handler }
 
     /// Ends all requests with ``SessionError/sessionInvalidated(error:)``; no more may start.
     public func invalidate(error: (any Error)? = nil) {

@@ -37,6 +37,41 @@ public struct SessionConfiguration: Sendable {
     /// The largest response body that is collected in memory, in bytes.
     public var maximumResponseSize: Int64 = .max
 
+    /// How many bytes a body may decode to for each byte on the wire; 0 means no limit.
+    ///
+    /// Counted once a body has decoded to more than 8 MiB. Text rarely passes 20; what passes this is
+    /// a decompression bomb, and fails with ``TransferError/Code/decompressionLimitExceeded``.
+    public var maximumDecompressionRatio = 200.0
+    /// The most bytes a compressed body may decode to, wherever it goes.
+    public var maximumDecompressedSize: Int64 = .max
+    /// How many fields a response's head, or its trailers, may have.
+    public var maximumHeaderFields = 2000
+    /// The most bytes of a response's head, or its trailers.
+    public var maximumHeaderSize = 256 << 10
+
+    /// Where responses are kept that HTTP lets a private cache keep; nowhere if `nil`.
+    ///
+    /// By default 4 MiB of memory, shared by the sessions that are made of this value and its copies.
+    /// Without a word of the server's, nothing is answered from it: only responses that are fresh by
+    /// their own `max-age` or `Expires` are, others are validated first or asked for again.
+    public var urlCache: ResponseCache? = ResponseCache()
+    /// Whether stored responses answer requests that set no policy of their own.
+    public var requestCachePolicy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
+
+    /// Where cookies are kept between requests; nowhere if `nil`.
+    ///
+    /// By default in memory, for the sessions that are made of this value and its copies: nothing is
+    /// shared by the whole process.
+    public var httpCookieStorage: CookieStorage? = CookieStorage()
+    /// From whom cookies are taken; the storage's own policy counts besides.
+    public var httpCookieAcceptPolicy: CookieAcceptPolicy = .always
+    /// Whether stored cookies are sent; a request's own `Cookie` field always is.
+    public var httpShouldSetCookies = true
+    /// The hosts that are talked to encrypted only (RFC 6797); `nil` switches it off.
+    ///
+    /// By default in memory, as ``httpCookieStorage``; ``HSTSStorage/file(_:)`` outlives the process.
+    public var hsts: HSTSStorage? = .memory
+
     /// How long an adapter or a retrier may take to answer, in seconds; 0 means no limit.
     ///
     /// An interceptor may set a limit of its own: ``InterceptorTiming/answerTimeout``.
@@ -75,7 +110,7 @@ public struct SessionConfiguration: Sendable {
 
     /// The usual settings.
     public static var `default`: SessionConfiguration { SessionConfiguration() }
-    /// Settings that leave nothing behind on disk; the same as ``default`` until caches are asked for.
+    /// Settings that leave nothing behind on disk; the same as ``default``, which asks for none.
     public static var ephemeral: SessionConfiguration { SessionConfiguration() }
 
     /// The usual settings.

@@ -22,6 +22,10 @@ final class SessionCore: Sendable {
     let interceptor: (any RequestInterceptor)?
     let serverTrustManager: ServerTrustManager?
     let redirectHandler: (any RedirectHandler)?
+    /// Cookies and HSTS; `nil` without either.
+    let policies: WirePolicies?
+    /// `nil` without a cache: the request path then pays one test a transfer.
+    let caching: Caching?
     private let sessionAdapters: [any RequestAdapter]
     private let sessionRetriers: [any RequestRetrier]
     /// Where stored credentials go along without being asked for.
@@ -40,7 +44,8 @@ final class SessionCore: Sendable {
         transport: any Transport, configuration: SessionConfiguration, queues: SessionQueues,
         startsImmediately: Bool, setup: Session.RequestSetup, deliversInline: Bool,
         interceptor: (any RequestInterceptor)?, serverTrustManager: ServerTrustManager?,
-        redirectHandler: (any RedirectHandler)?, eventMonitors: [any EventMonitor]
+        redirectHandler: (any RedirectHandler)?,
+        cachedResponseHandler: (any CachedResponseHandler)?, eventMonitors: [any EventMonitor]
     ) {
         self.transport = transport
         self.configuration = configuration
@@ -57,6 +62,16 @@ final class SessionCore: Sendable {
         self.sessionRetriers = interceptor.map { Interceptor.retriers(in: $0) } ?? []
         self.serverTrustManager = serverTrustManager
         self.redirectHandler = redirectHandler
+        self.policies = WirePolicies(configuration)
+        if let cache = configuration.urlCache {
+            caching = Caching(
+                cache: cache, transport: transport, policies: policies,
+                handler: cachedResponseHandler,
+                requestQueue: queues.request, deadlines: deadlines,
+                timeout: configuration.interceptorTimeout)
+        } else {
+            caching = nil
+        }
         self.monitors =
             eventMonitors.isEmpty
             ? nil : CompositeEventMonitor(monitors: eventMonitors, defaultQueue: queues.callback)
@@ -132,6 +147,16 @@ final class SessionCore: Sendable {
 
     // MARK: Requests on the wire
 
+    /// Begins a transfer of a request, or answers it from the cache.
+    ///
+    /// - Parameter handler: The request, or whoever shares the transfer among several.
+    func begin(
+        _ job: TransferJob, for request: Request, handler: any TransferHandler
+    ) -> any TransferTask {
+        guard let caching else { return transport.start(job, handler: handler) }
+        return CacheTask.start(job, caching, for: request, handler: handler)
+    }
+
     /// The request with the session's fields and limits where it has none of its own.
     func wireRequest(from request: HTTPRequest) -> HTTPRequest {
         var wire = request
@@ -142,7 +167,16 @@ final class SessionCore: Sendable {
         {
             wire.timeoutInterval = configuration.timeoutIntervalForRequest
         }
+        if request.cachePolicy == .useProtocolCachePolicy {
+            wire.cachePolicy = configuration.requestCachePolicy
+        }
         return wire
+    }
+
+    /// Where a request goes, hosts that want it encrypted considered.
+    func wireURL(of request: HTTPRequest?) -> URL? {
+        guard let request else { return nil }
+        return (policies?.upgraded(request) ?? request).url
     }
 
     // MARK: Identity

@@ -37,6 +37,10 @@ public struct TransferError: Error, Sendable, Equatable {
         case cannotDecodeContentData
         /// The body is larger than allowed.
         case dataLengthExceedsMaximum
+        /// The body decodes to more than allowed: a decompression bomb.
+        case decompressionLimitExceeded
+        /// The head of the answer has more or larger fields than allowed.
+        case headerFieldsExceedMaximum
         /// TLS could not be agreed on.
         case secureConnectionFailed
         /// The certificate's dates have passed.

@@ -5,6 +5,18 @@ package import OutletHTTP
 /// Times count from its start, in microseconds, 0 where the stage did not occur (a re-used
 /// connection resolves, connects and secures nothing).
 public struct TransferMetrics: Sendable, Equatable {
+    /// Where the response came from.
+    public enum ResourceFetchType: String, Sendable, CaseIterable {
+        /// From the network.
+        case networkLoad
+        /// From the session's cache, without a byte on the network.
+        case localCache
+        /// From the session's cache, after the server said that it still holds.
+        case validatedCache
+    }
+
+    /// Where the response came from.
+    public var resourceFetchType = ResourceFetchType.networkLoad
     /// The name was resolved (`CURLINFO_NAMELOOKUP_TIME_T`), µs.
     public var nameLookup: Int64 = 0
     /// TCP was connected (`CURLINFO_CONNECT_TIME_T`), µs.

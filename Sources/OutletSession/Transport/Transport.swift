@@ -253,6 +253,8 @@ public struct TransferResult: Sendable {
     public var error: TransferError?
     /// What was measured.
     public var metrics: TransferMetrics
+    /// What the session's cache was about to keep of it.
+    var proposedForCache: CachedResponse?
 
     /// Makes a result.
     public init(

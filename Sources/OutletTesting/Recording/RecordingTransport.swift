@@ -99,6 +99,16 @@ private final class TransferRecorder: TransferHandler {
         state = Lock(State(delivery: job.delivery))
     }
 
+    func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
+        handler.transfer(task, shouldTrust: trust)
+    }
+
+    func transfer(
+        _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
+    ) {
+        handler.transfer(task, didAnswer: challenge, turn: turn)
+    }
+
     func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {

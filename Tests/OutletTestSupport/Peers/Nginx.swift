@@ -5,6 +5,7 @@ internal import Glibc
 /// Paths on every port: `/small.txt`, `/large.bin`, `/info` (JSON about the request and its
 /// connection), `/status/{code}`, `/redirect` (301 to `/small.txt`), `/basic` (`user`,
 /// `password`), `/upload` (reads any body, answers as `/info`), `/limited/large.bin` (64 KiB/s),
+/// `/hsts` (204 with `Strict-Transport-Security`),
 /// `/compressed/text.txt` (gzip if accepted), `/socket/{port}/` (passed on to that port, with
 /// WebSockets). On a unix socket: the same.
 public final class Nginx: Sendable {

@@ -62,6 +62,7 @@ struct NginxConfiguration {
         let lines = [
             "root \(directory)/files;",
             "location = /info { default_type application/json; return 200 '\(info)\\n'; }",
+            "location = /hsts { add_header Strict-Transport-Security 'max-age=3600'; return 204; }",
             "location = /redirect { return 301 /small.txt; }",
             "location = /basic { auth_basic Outlet; auth_basic_user_file \(directory)/passwords;",
             "    try_files /small.txt =500; }",

@@ -1,0 +1,84 @@
+package import FoundationEssentials
+
+/// Dates of header fields: the preferred form and the two obsolete ones (RFC 9110 §5.6.7).
+package enum HTTPDate {
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// The time that a text names; `nil` if it has none of the three forms.
+    package static func parse(_ text: String) -> Date? {
+        let parts = text.split { $0 == " " || $0 == "-" || $0 == "," }.map(String.init)
+        // Sun, 06 Nov 1994 08:49:37 GMT and Sunday, 06-Nov-94 08:49:37 GMT
+        if parts.count == 6, parts[5] == "GMT" {
+            return date(year: parts[3], month: parts[2], day: parts[1], time: parts[4])
+        }
+        // Sun Nov  6 08:49:37 1994
+        if parts.count == 5 {
+            return date(year: parts[4], month: parts[1], day: parts[2], time: parts[3])
+        }
+        return nil
+    }
+
+    private static func date(year: String, month: String, day: String, time: String) -> Date? {
+        let clock = time.split(separator: ":", omittingEmptySubsequences: false).map { Int($0) }
+        guard var years = Int(year), let month = months.firstIndex(of: month), let day = Int(day),
+            clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2]
+        else { return nil }
+        // Of two digits: no server that sends them means a year before 1970.
+        if year.utf8.count == 2 { years += years < 70 ? 2000 : 1900 }
+        return date(
+            year: years, month: month + 1, day: day, hour: hour, minute: minute, second: second)
+    }
+
+    /// The time of these numbers; `nil` if one of them is none of a date's.
+    package static func date(
+        year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int
+    ) -> Date? {
+        guard (1...12).contains(month), (1...31).contains(day), (0...23).contains(hour),
+            (0...59).contains(minute), (0...60).contains(second), (0...9999).contains(year)
+        else { return nil }
+        let days = daysSince1970(year: year, month: month, day: day)
+        return Date(
+            timeIntervalSince1970: TimeInterval(
+                days * 86_400 + hour * 3600 + minute * 60 + second))
+    }
+
+    /// Days of the proleptic Gregorian calendar, counted in eras of 400 years from March on.
+    private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
+        let shifted = month <= 2 ? year - 1 : year
+        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - 719_468
+    }
+
+    /// A time in whole seconds, in digits: `19941106 08:49:37`, UTC.
+    package static func compact(_ date: Date) -> String {
+        // The years that four digits can name.
+        let seconds = Int(min(max(date.timeIntervalSince1970, 0), 253_402_300_799))
+        let (days, rest) = (seconds / 86_400, seconds % 86_400)
+        let (year, month, day) = civil(daysSince1970: days)
+        let clock = [rest / 3600, rest / 60 % 60, rest % 60].map(twoDigits)
+        return "\(year)\(twoDigits(month))\(twoDigits(day)) \(clock.joined(separator: ":"))"
+    }
+
+    /// The calendar's date of a day, the reverse of ``daysSince1970(year:month:day:)``.
+    private static func civil(daysSince1970 days: Int) -> (year: Int, month: Int, day: Int) {
+        let shifted = days + 719_468
+        let era = shifted / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra =
+            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        return (year, month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
+    }
+
+    private static func twoDigits(_ number: Int) -> String {
+        number < 10 ? "0\(number)" : "\(number)"
+    }
+}

@@ -1,0 +1,97 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// A stored response, with what is needed to judge it later.
+struct CacheEntry: Sendable, Equatable {
+    var response: HTTPResponse
+    var data: Data
+    /// When the request that brought it was begun.
+    var requestTime: Date
+    /// When it came, or was found to hold still.
+    var responseTime: Date
+    /// What a request must have in common with that one to be answered by it (RFC 9111 §4.1).
+    var selectors: [Selector]
+    var userInfo: [String: String]?
+    var storagePolicy: CachedResponse.StoragePolicy
+
+    /// A field of the request, and its value then; `nil` if it was not there.
+    struct Selector: Sendable, Equatable, Codable {
+        let name: String
+        let value: String?
+    }
+
+    /// About how many bytes of memory it takes; to weigh each field would cost more than it tells.
+    var cost: Int { data.count + 512 + response.headers.count * 64 }
+
+    /// Whether it answers such a request.
+    func matches(_ request: CacheRequest) -> Bool {
+        selectors.allSatisfy { request.value(of: $0.name) == $0.value }
+    }
+
+    /// Whether somebody's credentials led to it, which do not belong on a disk.
+    var isPersonal: Bool {
+        selectors.contains { CacheRequest.credentials.contains($0.name) && $0.value != nil }
+    }
+
+    var directives: CacheControl { CacheControl(response.headers) }
+}
+
+/// What a cache has to know of a request.
+struct CacheRequest: Sendable {
+    /// The address without its fragment (§2: the cache key); `nil` when no cache can help.
+    let key: String?
+    let method: HTTPMethod
+    let headers: HTTPHeaders
+    /// Who answers challenges.
+    let user: String?
+    let policy: HTTPRequest.CachePolicy
+    let directives: CacheControl
+
+    /// Fields that name a person.
+    ///
+    /// One session may act for several of them, which no server expects of a private cache; so they
+    /// select a response as if its `Vary` named them, unless it is public.
+    static let credentials = ["authorization", ":user"]
+
+    init(_ request: HTTPRequest, user: String? = nil) {
+        key = Self.key(of: request.url)
+        method = request.method
+        headers = request.headers
+        self.user = user
+        policy = request.cachePolicy
+        directives = CacheControl(request.headers)
+    }
+
+    static func key(of url: URL?) -> String? {
+        guard let url, let scheme = url.scheme, scheme == "http" || scheme == "https" else {
+            return nil
+        }
+        let text = url.absoluteString
+        return text.utf8.firstIndex(of: UInt8(ascii: "#")).map { String(text[..<$0]) } ?? text
+    }
+
+    /// A field's value as it is compared: repeated fields joined, blanks around commas left out.
+    func value(of name: String) -> String? {
+        if name == ":user" { return user }
+        let values = headers.values(for: name)
+        guard !values.isEmpty else { return nil }
+        return values.joined(separator: ",").split(separator: ",", omittingEmptySubsequences: false)
+            .map { String($0.drop { $0 == " " || $0 == "\t" }) }.joined(separator: ",")
+    }
+
+    /// What a later request must have in common with this one to be answered by that response;
+    /// `nil` when none can (`Vary: *`).
+    func selectors(
+        for response: HTTPResponse, isPublic: Bool
+    ) -> [CacheEntry.Selector]? {
+        let vary = response.headers.values(for: "Vary")
+        var names = isPublic ? [] : Self.credentials
+        for value in vary {
+            names += value.split(separator: ",").map {
+                $0.filter { $0 != " " && $0 != "\t" }.lowercased()
+            }
+        }
+        guard !names.contains("*") else { return nil }
+        return names.map { CacheEntry.Selector(name: $0, value: value(of: $0)) }
+    }
+}

@@ -1,0 +1,119 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// A stored response as the bytes of a file.
+///
+/// Sixteen bytes of magic and lengths, a checksum of all that follows, a head in JSON, the body. What
+/// is torn, cut or of another version does not decode.
+enum CacheFile {
+    private static let magic: UInt64 = 0x4F75_746C_6574_4331  // "OutletC1"
+    private static let prefixSize = 32
+
+    private struct Head: Codable {
+        var key: String
+        var url: URL?
+        var status: Int
+        var version: String
+        var fields: [[String]]
+        var requestTime: Double
+        var responseTime: Double
+        var selectors: [CacheEntry.Selector]
+        var userInfo: [String: String]?
+    }
+
+    static func encode(_ entry: CacheEntry, key: String) -> Data? {
+        let head = Head(
+            key: key, url: entry.response.url, status: entry.response.statusCode,
+            version: entry.response.httpVersion,
+            fields: entry.response.headers.map { [$0.name, $0.value] },
+            requestTime: entry.requestTime.timeIntervalSince1970,
+            responseTime: entry.responseTime.timeIntervalSince1970, selectors: entry.selectors,
+            userInfo: entry.userInfo)
+        guard let json = try? JSONEncoder().encode(head) else { return nil }
+        var data = Data(capacity: prefixSize + json.count + entry.data.count)
+        for number in [
+            magic, UInt64(json.count), UInt64(entry.data.count), checksum(json, entry.data),
+        ] {
+            withUnsafeBytes(of: number.littleEndian) { data.append(contentsOf: $0) }
+        }
+        return data + json + entry.data
+    }
+
+    /// The entry, if the bytes are whole and for that key.
+    static func decode(_ data: Data, key: String) -> CacheEntry? {
+        guard data.count >= prefixSize, number(0, data) == magic else { return nil }
+        let (headSize, bodySize) = (number(1, data), number(2, data))
+        let rest = UInt64(data.count - prefixSize)
+        guard headSize <= rest, bodySize == rest - headSize else { return nil }
+        let json = data.dropFirst(prefixSize).prefix(Int(headSize))
+        let body = Data(data.suffix(Int(bodySize)))
+        guard checksum(json, body) == number(3, data),
+            let head = try? JSONDecoder().decode(Head.self, from: Data(json)), head.key == key
+        else { return nil }
+        var headers = HTTPHeaders()
+        for field in head.fields where field.count == 2 {
+            headers.append(name: field[0], value: field[1])
+        }
+        return CacheEntry(
+            response: HTTPResponse(
+                url: head.url, statusCode: head.status, httpVersion: head.version, headers: headers),
+            data: body, requestTime: Date(timeIntervalSince1970: head.requestTime),
+            responseTime: Date(timeIntervalSince1970: head.responseTime),
+            selectors: head.selectors, userInfo: head.userInfo, storagePolicy: .allowed)
+    }
+
+    /// The name of a key's file: two independent hashes, so that a clash is a matter of theory; the
+    /// key inside the file decides anyway.
+    static func name(of key: String) -> String {
+        var text = key
+        return text.withUTF8 { bytes in
+            let bytes = UnsafeRawBufferPointer(bytes)
+            return hex(hash(bytes, seed: 0x9E37_79B9_7F4A_7C15))
+                + hex(hash(bytes, seed: 0xC2B2_AE3D_27D4_EB4F))
+        }
+    }
+
+    /// What tells one response of an address from its others.
+    static func variant(_ selectors: [CacheEntry.Selector]) -> String {
+        let text = selectors.map { "\($0.name)=\($0.value ?? "\u{1}")" }.joined(separator: "\n")
+        return String(name(of: text).prefix(16))
+    }
+
+    private static func hex(_ number: UInt64) -> String {
+        let text = String(number, radix: 16)
+        return String(repeating: "0", count: 16 - text.utf8.count) + text
+    }
+
+    private static func number(_ index: Int, _ data: Data) -> UInt64 {
+        data.withUnsafeBytes {
+            UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+        }
+    }
+
+    private static func checksum(_ head: Data, _ body: Data) -> UInt64 {
+        let first = head.withUnsafeBytes { hash($0, seed: magic) }
+        return body.withUnsafeBytes { hash($0, seed: first) }
+    }
+
+    /// Not a cryptographic one: it finds accidents, not forgers, who could write the file anyway.
+    private static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
+        var state = seed ^ UInt64(bytes.count)
+        func mix(_ word: UInt64) {
+            let product = (state ^ word).multipliedFullWidth(by: 0x9FB2_1C65_1E98_DF25)
+            state = product.high ^ product.low &+ 0x2545_F491_4F6C_DD1D
+        }
+        var index = 0
+        while index &+ 8 <= bytes.count {
+            mix(UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)))
+            index &+= 8
+        }
+        var last: UInt64 = 0
+        while index < bytes.count {
+            last = last << 8 | UInt64(bytes[index])
+            index &+= 1
+        }
+        mix(last)
+        mix(UInt64(bytes.count))
+        return state
+    }
+}

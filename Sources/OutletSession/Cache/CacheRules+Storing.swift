@@ -1,0 +1,95 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// What is stored, brought up to date, and forgotten.
+extension CacheRules {
+    /// The entry that a response makes; `nil` when it is not to be stored (RFC 9111 §3).
+    func entry(
+        for response: HTTPResponse, data: Data, to request: CacheRequest, requestTime: Date,
+        responseTime: Date
+    ) -> CacheEntry? {
+        let directives = CacheControl(response.headers)
+        guard request.method == .get, request.key != nil, !request.directives.noStore,
+            !directives.noStore, response.statusCode >= 200,
+            // Parts are not stored, nor is what answers a condition of the user's own.
+            response.statusCode != 206, response.statusCode != 304,
+            request.headers.values(for: "Range").isEmpty,
+            let selectors = request.selectors(for: response, isPublic: directives.isPublic)
+        else { return nil }
+        let isExplicit =
+            directives.maxAge != nil || directives.isPublic
+            || !response.headers.values(for: "Expires").isEmpty
+        guard Self.isCacheable(response.statusCode) || isExplicit else { return nil }
+        return CacheEntry(
+            response: response, data: data, requestTime: requestTime, responseTime: responseTime,
+            selectors: selectors, userInfo: nil, storagePolicy: .allowed)
+    }
+
+    /// The fields that ask whether a stored response still holds (§4.3.1).
+    func validators(of entry: CacheEntry) -> HTTPHeaders {
+        var fields = HTTPHeaders()
+        if let tag = entry.response.headers.values(for: "ETag").first {
+            fields.append(name: "If-None-Match", value: tag)
+        }
+        if let changed = entry.response.headers.values(for: "Last-Modified").first {
+            fields.append(name: "If-Modified-Since", value: changed)
+        }
+        return fields
+    }
+
+    /// The entry brought up to date by a 304 (§4.3.4); `nil` when that is about another version.
+    func freshened(
+        _ entry: CacheEntry, by response: HTTPResponse, requestTime: Date, responseTime: Date
+    ) -> CacheEntry? {
+        if let new = response.headers.values(for: "ETag").first,
+            let old = entry.response.headers.values(for: "ETag").first,
+            Self.opaque(new) != Self.opaque(old)
+        {
+            return nil
+        }
+        var fresh = entry
+        fresh.requestTime = requestTime
+        fresh.responseTime = responseTime
+        var seen: Set<String> = []
+        for field in response.headers where !Self.describesTheMessage(field.name) {
+            if seen.insert(field.name.lowercased()).inserted {
+                fresh.response.headers.remove(name: field.name)
+            }
+            fresh.response.headers.append(field)
+        }
+        // An age of the past is no one's any more.
+        if response.headers.values(for: "Age").isEmpty {
+            fresh.response.headers.remove(name: "Age")
+        }
+        return fresh
+    }
+
+    /// Weak comparison (RFC 9110 §8.8.3.2).
+    private static func opaque(_ tag: String) -> Substring {
+        tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...]
+    }
+
+    /// Fields of the message or the connection, not of what is stored (§3.1, §3.2).
+    private static func describesTheMessage(_ name: String) -> Bool {
+        [
+            "content-length", "content-encoding", "content-range", "content-type",
+            "transfer-encoding", "connection", "keep-alive", "proxy-authenticate",
+            "proxy-authentication-info", "proxy-connection", "trailer", "upgrade", "te",
+        ].contains(name.lowercased())
+    }
+
+    /// The keys whose responses an answer has made untrue (§4.4).
+    ///
+    /// Other addresses that the answer names count only within its origin.
+    func invalidated(by response: HTTPResponse, to request: HTTPRequest) -> [String] {
+        let safe: [HTTPMethod] = [.get, .head, .options, .trace]
+        guard !safe.contains(request.method), (200..<400).contains(response.statusCode),
+            let url = request.url, let key = CacheRequest.key(of: url)
+        else { return [] }
+        let others = ["Location", "Content-Location"].flatMap { response.headers.values(for: $0) }
+            .compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
+            .filter { RedirectRules.isSameOrigin($0, url) }
+            .compactMap(CacheRequest.key)
+        return [key] + others
+    }
+}

@@ -1,0 +1,138 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// What a private cache does with a request (RFC 9111, RFC 5861), as a value.
+struct CacheRules: Sendable {
+    /// Whether a response that names no time is fresh for a tenth of the time since its last change,
+    /// a day at most (§4.2.2).
+    var usesHeuristics = false
+
+    /// What becomes of a request.
+    enum Decision: Sendable, Equatable {
+        /// The stored response answers it.
+        case respond(CacheEntry)
+        /// The stored response answers it, and is validated afterwards.
+        case respondAndValidate(CacheEntry)
+        /// The server is asked whether the stored response still holds.
+        case validate(CacheEntry)
+        /// The server is asked; if that fails, the stored response may do.
+        case load(fallback: CacheEntry?)
+        /// The server must not be asked, and nothing is stored.
+        case refuse
+    }
+
+    /// Whether a stored response can be looked for at all.
+    func maySearch(for request: CacheRequest) -> Bool {
+        guard request.key != nil, request.method == .get || request.method == .head else {
+            return false
+        }
+        switch request.policy {
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: return false
+        default: return !hasConditions(request)
+        }
+    }
+
+    /// Whoever asks for parts, or knows a version already, wants the server's own answer (§4.3.2, §3.3).
+    private func hasConditions(_ request: CacheRequest) -> Bool {
+        let names = [
+            "Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since",
+            "If-Range",
+        ]
+        return names.contains { !request.headers.values(for: $0).isEmpty }
+    }
+
+    func decide(_ request: CacheRequest, _ entry: CacheEntry?, now: Date) -> Decision {
+        let mustNotLoad =
+            request.policy == .returnCacheDataDontLoad || request.directives.onlyIfCached
+        guard let entry, maySearch(for: request), !request.directives.noStore else {
+            return mustNotLoad ? .refuse : .load(fallback: nil)
+        }
+        switch request.policy {
+        case .returnCacheDataElseLoad, .returnCacheDataDontLoad: return .respond(entry)
+        case .reloadRevalidatingCacheData: return ask(entry)
+        default: break
+        }
+        let directives = entry.directives
+        guard !directives.noCache, !request.directives.noCache else {
+            return mustNotLoad ? .refuse : ask(entry)
+        }
+        let staleness = staleness(of: entry, for: request.directives, now: now)
+        if staleness <= 0 { return .respond(entry) }
+        guard !directives.mustRevalidate else { return mustNotLoad ? .refuse : ask(entry) }
+        if let allowed = request.directives.maxStale, staleness <= Double(allowed) {
+            return .respond(entry)
+        }
+        if mustNotLoad { return .refuse }
+        if let allowed = directives.staleWhileRevalidate, staleness <= Double(allowed),
+            request.directives.maxAge == nil, request.directives.minFresh == nil
+        {
+            return .respondAndValidate(entry)
+        }
+        return ask(entry)
+    }
+
+    private func ask(_ entry: CacheEntry) -> Decision {
+        validators(of: entry).isEmpty ? .load(fallback: entry) : .validate(entry)
+    }
+
+    // MARK: Freshness
+
+    /// How long a response has been too old for a request, in seconds; 0 or less while it is not.
+    private func staleness(of entry: CacheEntry, for wish: CacheControl, now: Date) -> Double {
+        // A clock that was put back: nobody knows how old this is.
+        guard now.timeIntervalSince(entry.responseTime) > -1 else { return .infinity }
+        let age = age(of: entry, now: now)
+        var lifetime = lifetime(of: entry) - Double(wish.minFresh ?? 0)
+        if let maxAge = wish.maxAge { lifetime = min(lifetime, Double(maxAge)) }
+        // "Fresh" means that the age is below the lifetime (§4.2).
+        return age < lifetime ? 0 : max(age - lifetime, .leastNonzeroMagnitude)
+    }
+
+    func isFresh(_ entry: CacheEntry, now: Date) -> Bool {
+        staleness(of: entry, for: CacheControl(), now: now) <= 0
+    }
+
+    /// How old the response is, in seconds (§4.2.3).
+    func age(of entry: CacheEntry, now: Date) -> Double {
+        let headers = entry.response.headers
+        let date = headers.value(for: "Date").flatMap(HTTPDate.parse) ?? entry.responseTime
+        let apparent = max(0, entry.responseTime.timeIntervalSince(date))
+        let told = headers.values(for: "Age").first.flatMap { Int($0) } ?? 0
+        let delay = max(0, entry.responseTime.timeIntervalSince(entry.requestTime))
+        let resident = max(0, now.timeIntervalSince(entry.responseTime))
+        return max(apparent, Double(max(0, told)) + delay) + resident
+    }
+
+    /// How old the response may become, in seconds (§4.2.1, §4.2.2).
+    func lifetime(of entry: CacheEntry) -> Double {
+        if let maxAge = entry.directives.maxAge { return Double(maxAge) }
+        let headers = entry.response.headers
+        let date = headers.value(for: "Date").flatMap(HTTPDate.parse) ?? entry.responseTime
+        if let expires = headers.values(for: "Expires").first {
+            // What is no date, "0" above all, is in the past (§5.3).
+            return HTTPDate.parse(expires)?.timeIntervalSince(date) ?? 0
+        }
+        guard usesHeuristics, Self.isCacheable(entry.response.statusCode),
+            let changed = headers.value(for: "Last-Modified").flatMap(HTTPDate.parse)
+        else { return 0 }
+        return min(max(0, date.timeIntervalSince(changed) / 10), 86_400)
+    }
+
+    /// Whether a stale response may stand in for a failure (RFC 5861 §4).
+    func mayReplaceError(_ entry: CacheEntry, for request: CacheRequest, now: Date) -> Bool {
+        let directives = entry.directives
+        guard !directives.mustRevalidate, !directives.noCache, !request.directives.noCache,
+            request.policy == .useProtocolCachePolicy,
+            let allowed = request.directives.staleIfError ?? directives.staleIfError
+        else { return false }
+        return staleness(of: entry, for: CacheControl(), now: now) <= Double(allowed)
+    }
+
+    /// Answers that count as failures there.
+    static func isFailure(_ statusCode: Int) -> Bool { [500, 502, 503, 504].contains(statusCode) }
+
+    /// Status codes that may be stored without a word about it (RFC 9110 §15.1), parts left out.
+    static func isCacheable(_ statusCode: Int) -> Bool {
+        [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501].contains(statusCode)
+    }
+}

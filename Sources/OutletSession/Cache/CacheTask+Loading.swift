@@ -1,0 +1,160 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+
+/// What the network's answer means for what is stored.
+extension CacheTask: TransferHandler {
+    func transfer(_ inner: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
+        guard let handler = state.withLock({ $0.handler }) else { return false }
+        return handler.transfer(self, shouldTrust: trust)
+    }
+
+    func transfer(
+        _ inner: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
+    ) {
+        guard let handler = state.withLock({ $0.handler }) else { return }
+        handler.transfer(self, didAnswer: challenge, turn: turn)
+    }
+
+    func transfer(
+        _ inner: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision {
+        let now = Date()
+        // Of what is stored nothing is learnt again.
+        if head.isFinal, let policies = caching.policies, policies.concerns(head) {
+            policies.learn(from: head, to: job.request, startedAt: firstURL)
+        }
+        let handler = state.withLock { state -> (any TransferHandler)? in
+            // Whoever began the transfer may not have come to keep it, and a pause is to be ended.
+            if state.isLoading { state.inner = inner }
+            guard head.isFinal, let stored = state.stored else { return state.handler }
+            let isConfirmed = state.isValidating && head.statusCode == 304
+            let isReplaced =
+                CacheRules.isFailure(head.statusCode)
+                && caching.cache.rules.mayReplaceError(stored, for: request, now: now)
+            state.isWithheld = isConfirmed || isReplaced
+            return state.isWithheld ? nil : state.handler
+        }
+        // A body that is withheld is dropped as it comes.
+        guard let handler else { return .deliver(.chunks) }
+        let decision = handler.transfer(self, didReceive: head, turn: turn)
+        if case .deliver = decision { state.withLock { $0.isDiverted = true } }
+        return decision
+    }
+
+    func transfer(
+        _ inner: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision {
+        let handler = state.withLock { $0.isWithheld ? nil : $0.handler }
+        return handler?.transfer(self, didReceive: chunk, turn: turn) ?? .proceed
+    }
+
+    func transfer(
+        _ inner: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
+    ) {
+        let handler = state.withLock { $0.isWithheld ? nil : $0.handler }
+        handler?.transfer(self, didProgress: progress, turn: turn)
+    }
+
+    func transferDidFinish(
+        _ inner: any TransferTask, result: TransferResult, turn: TransportTurn
+    ) {
+        let now = Date()
+        let (stored, isWithheld, isDiverted) = state.withLock { state in
+            state.inner = nil
+            state.isLoading = false
+            return (state.stored, state.isWithheld, state.isDiverted)
+        }
+        if let stored, let response = result.response, isWithheld, response.statusCode == 304,
+            result.error == nil
+        {
+            confirm(stored, response, result, now)
+            return
+        }
+        if let stored, isWithheld || isOutage(result),
+            caching.cache.rules.mayReplaceError(stored, for: request, now: now)
+        {
+            play(stored, .localCache, result.metrics)
+            return
+        }
+        guard let response = result.response, result.error == nil else {
+            finish(result, turn: turn)
+            return
+        }
+        for key in caching.cache.rules.invalidated(by: response, to: job.request) {
+            caching.cache.remove(key)
+        }
+        guard job.delivery == .collect, !isDiverted || response.isRedirect,
+            (result.body?.count ?? 0) <= caching.cache.bodyLimit,
+            let entry = caching.cache.rules.entry(
+                for: response, data: result.body ?? Data(), to: request, requestTime: start,
+                responseTime: now)
+        else {
+            finish(result, turn: turn)
+            return
+        }
+        store(entry, result, turn)
+    }
+
+    /// Whether no answer came at all, which a stored one may stand in for.
+    private func isOutage(_ result: TransferResult) -> Bool {
+        guard let error = result.error, result.response == nil else { return false }
+        return error.code != .cancelled && error.code != .transportClosed
+    }
+
+    /// The stored response holds, and answers; asks anew if the 304 is about another version.
+    private func confirm(
+        _ stored: CacheEntry, _ response: HTTPResponse, _ result: TransferResult, _ now: Date
+    ) {
+        guard let key = request.key,
+            let fresh = caching.cache.rules.freshened(
+                stored, by: response, requestTime: start, responseTime: now)
+        else {
+            caching.queue.async { self.load(self.job, stored: nil, isValidating: false) }
+            return
+        }
+        caching.cache.store(fresh, for: key)
+        play(fresh, .validatedCache, result.metrics)
+    }
+
+    private func play(
+        _ entry: CacheEntry, _ type: TransferMetrics.ResourceFetchType, _ measured: TransferMetrics
+    ) {
+        var metrics = measured
+        metrics.resourceFetchType = type
+        state.withLock {
+            $0.playing = Playing(entry: entry, metrics: metrics, delivery: job.delivery)
+        }
+        caching.queue.async { self.play() }
+    }
+
+    private func store(_ entry: CacheEntry, _ result: TransferResult, _ turn: TransportTurn) {
+        guard let key = request.key else { return finish(result, turn: turn) }
+        let proposed = CachedResponse(entry)
+        var result = result
+        result.proposedForCache = proposed
+        let plain = storing as? ResponseCacher
+        switch (storing, plain?.behavior) {
+        case (nil, _), (_, .cache):
+            caching.cache.store(entry, for: key)
+            finish(result, turn: turn)
+        case (_, .doNotCache):
+            finish(result, turn: turn)
+        case (let handler?, _):
+            let ended = result
+            caching.propose(proposed, of: self, to: handler) { [self] answer in
+                if let answer {
+                    var entry = entry
+                    entry.response = answer.response
+                    entry.data = answer.data
+                    entry.userInfo = answer.userInfo
+                    entry.storagePolicy = answer.storagePolicy
+                    caching.cache.store(entry, for: key)
+                }
+                let turn = TransportTurn()
+                finish(ended, turn: turn)
+                turn.end()
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import Synchronization
+
+/// A transfer that the session's cache has a say in: answered by it, validated, or carried and stored.
+///
+/// To its request it is one transfer, whatever it takes.
+final class CacheTask: TransferTask {
+    /// Above what transports count to, below the files'.
+    private static let identifiers = Atomic<UInt64>(1 << 60)
+
+    let identifier = CacheTask.identifiers.add(1, ordering: .relaxed).newValue
+    let caching: Caching
+    let job: TransferJob
+    let request: CacheRequest
+    /// Where the request went first.
+    let firstURL: URL?
+    /// Decides what is stored.
+    let storing: (any CachedResponseHandler)?
+    let start = Date()
+    private let startTime = ContinuousClock.now
+    let state: Lock<State>
+
+    struct State: Sendable {
+        /// Let go of at the end: nothing is told twice.
+        var handler: (any TransferHandler)?
+        var inner: (any TransferTask)?
+        /// A transfer is under way; it may not be known yet.
+        var isLoading = false
+        /// Tells a transfer from the one before.
+        var loads = 0
+        var isCancelled = false
+        var isSuspended = false
+        var reportsProgress: Bool
+        /// What is being validated, or may stand in for a failure.
+        var stored: CacheEntry?
+        /// Whether a 304 says that it holds.
+        var isValidating = false
+        /// What is being handed over.
+        var playing: Playing?
+        /// Whether the handler sent the body of the transfer elsewhere.
+        var isDiverted = false
+        /// The transfer's head and body are kept from the handler.
+        var isWithheld = false
+    }
+
+    /// A stored response on its way to the handler.
+    struct Playing: Sendable {
+        let entry: CacheEntry
+        var metrics: TransferMetrics
+        var delivery: BodyDelivery
+        var isHeadTold = false
+        var offset = 0
+        /// Whether the handler waits for ``TransferTask/resume()``.
+        var isPaused = false
+    }
+
+    static func start(
+        _ job: TransferJob, _ caching: Caching, for request: Request, handler: any TransferHandler
+    ) -> any TransferTask {
+        let (storing, firstURL) = request.mutable.withLock {
+            ($0.cachedResponseHandler, $0.requests.first?.url)
+        }
+        let task = CacheTask(
+            job, caching, handler: handler, storing: storing ?? caching.handler,
+            firstURL: firstURL)
+        task.begin()
+        return task
+    }
+
+    private init(
+        _ job: TransferJob, _ caching: Caching, handler: any TransferHandler,
+        storing: (any CachedResponseHandler)?, firstURL: URL?
+    ) {
+        var job = job
+        if job.request.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData {
+            job.request.headers.addMissing(from: ["Cache-Control": "no-cache"])
+        }
+        self.job = job
+        self.caching = caching
+        self.storing = storing
+        self.firstURL = firstURL
+        request = CacheRequest(job.request, user: job.credential?.user)
+        state = Lock(State(handler: handler, reportsProgress: job.reportsProgress))
+    }
+
+    // MARK: The handler's side
+
+    func cancel() {
+        let (inner, isMine) = state.withLock { state in
+            state.isCancelled = true
+            return (state.inner, !state.isLoading || state.playing != nil)
+        }
+        inner?.cancel()
+        if isMine { caching.queue.async { self.end(.cancelled) } }
+    }
+
+    func suspend() {
+        let inner = state.withLock { state in
+            state.isSuspended = true
+            return state.inner
+        }
+        inner?.suspend()
+    }
+
+    func resume() {
+        let (inner, plays) = state.withLock { state in
+            state.isSuspended = false
+            return (state.inner, state.playing != nil)
+        }
+        inner?.resume()
+        guard plays else { return }
+        // Behind the answer that asks for the pause, which may still be on its way.
+        caching.queue.async {
+            self.state.withLock { $0.playing?.isPaused = false }
+            self.play()
+        }
+    }
+
+    func reportProgress() {
+        let inner = state.withLock { state in
+            state.reportsProgress = true
+            return state.inner
+        }
+        inner?.reportProgress()
+    }
+
+    // MARK: Deciding
+
+    private func begin() {
+        guard caching.cache.rules.maySearch(for: request) else { return decide(nil) }
+        switch caching.cache.look(for: request) {
+        case .found(let entry): decide(entry)
+        case .missing: decide(nil)
+        case .onDisk:
+            SessionCore.fileQueue.async {
+                self.decide(self.caching.cache.readDisk(for: self.request))
+            }
+        }
+    }
+
+    private func decide(_ entry: CacheEntry?) {
+        let entry = entry.flatMap { canPlay($0) ? $0 : nil }
+        switch caching.cache.rules.decide(request, entry, now: start) {
+        case .respond(let entry): answer(with: entry)
+        case .respondAndValidate(let entry):
+            caching.validateLater(entry, job, request)
+            answer(with: entry)
+        case .validate(let entry): load(validating: entry)
+        case .load(let fallback): load(fallback: fallback)
+        case .refuse:
+            let error = TransferError(
+                code: .resourceUnavailable, host: job.request.url?.host(),
+                reason: "the answer may come from the cache only, which has none for this request",
+                advice: "use another cachePolicy")
+            caching.queue.async { self.end(error) }
+        }
+    }
+
+    /// What goes into a file does not come from the cache.
+    private func canPlay(_ entry: CacheEntry) -> Bool {
+        if case .file = job.delivery { return false }
+        return true
+    }
+
+    private func answer(with entry: CacheEntry) {
+        var entry = entry
+        // Whoever gets it without the server's word is told how old it is (RFC 9111 §5.1).
+        let age = min(caching.cache.rules.age(of: entry, now: start), 1e9)
+        entry.response.headers.update(name: "Age", value: "\(Int(age))")
+        var metrics = TransferMetrics()
+        metrics.resourceFetchType = .localCache
+        metrics.httpVersion = entry.response.httpVersion
+        state.withLock {
+            $0.playing = Playing(entry: entry, metrics: metrics, delivery: job.delivery)
+        }
+        caching.queue.async { self.play() }
+    }
+
+    private func load(validating entry: CacheEntry) {
+        var job = job
+        job.request.headers.addMissing(from: caching.cache.rules.validators(of: entry))
+        load(job, stored: entry, isValidating: true)
+    }
+
+    private func load(fallback: CacheEntry?) {
+        load(job, stored: fallback, isValidating: false)
+    }
+
+    func load(_ job: TransferJob, stored: CacheEntry?, isValidating: Bool) {
+        let number = state.withLock { state -> Int? in
+            guard state.handler != nil, !state.isCancelled else { return nil }
+            state.isLoading = true
+            state.loads += 1
+            state.inner = nil
+            state.isWithheld = false
+            state.stored = stored
+            state.isValidating = isValidating
+            return state.loads
+        }
+        guard let number else { return }
+        let inner = caching.transport.start(job, handler: self)
+        // Whoever cancelled, suspended or wanted to watch meanwhile found no transfer to tell.
+        let (isCancelled, isSuspended, reportsProgress) = state.withLock { state in
+            // It may be over by now, and another one begun in its place.
+            if state.isLoading, state.loads == number { state.inner = inner }
+            return (state.isCancelled, state.isSuspended, state.reportsProgress)
+        }
+        if reportsProgress, !job.reportsProgress { inner.reportProgress() }
+        if isCancelled {
+            inner.cancel()
+        } else if isSuspended {
+            inner.suspend()
+        }
+    }
+
+    // MARK: Handing over
+
+    /// Hands the stored response over, as far as the handler lets it.
+    ///
+    /// Thread: the cache's queue.
+    func play() {
+        let turn = TransportTurn()
+        defer { turn.end() }
+        while let (handler, playing) = next() {
+            guard playing.isHeadTold else {
+                state.withLock { $0.playing?.isHeadTold = true }
+                follow(handler.transfer(self, didReceive: playing.entry.response, turn: turn))
+                continue
+            }
+            guard case .chunks = playing.delivery, playing.offset < playing.entry.data.count else {
+                finish(playing, turn)
+                return
+            }
+            let piece = playing.entry.data.dropFirst(playing.offset).prefix(64 << 10)
+            state.withLock { $0.playing?.offset += piece.count }
+            follow(piece.withUnsafeBytes { handler.transfer(self, didReceive: $0, turn: turn) })
+        }
+    }
+
+    private func next() -> (any TransferHandler, Playing)? {
+        state.withLock { state in
+            guard !state.isSuspended, !state.isCancelled, let playing = state.playing,
+                !playing.isPaused, let handler = state.handler
+            else { return nil }
+            return (handler, playing)
+        }
+    }
+
+    private func follow(_ decision: TransferDecision) {
+        switch decision {
+        case .proceed: break
+        case .deliver(let delivery): state.withLock { $0.playing?.delivery = delivery }
+        case .pause: state.withLock { $0.playing?.isPaused = true }
+        case .cancel: end(.cancelled)
+        }
+    }
+
+    private func finish(_ playing: Playing, _ turn: TransportTurn) {
+        var result = TransferResult(response: playing.entry.response, metrics: playing.metrics)
+        if case .collect = playing.delivery, job.request.method != .head,
+            !playing.entry.data.isEmpty
+        {
+            result.body = playing.entry.data
+        }
+        if result.metrics.resourceFetchType == .localCache {
+            result.metrics.total = Int64((ContinuousClock.now - startTime) / .microseconds(1))
+        }
+        finish(result, turn: turn)
+    }
+
+    /// Ends without a transfer.
+    private func end(_ error: TransferError) {
+        let turn = TransportTurn()
+        finish(TransferResult(error: error), turn: turn)
+        turn.end()
+    }
+
+    /// Tells the end, the first time only.
+    func finish(_ result: TransferResult, turn: TransportTurn) {
+        let handler = state.withLock { state in
+            defer {
+                state.handler = nil
+                state.inner = nil
+                state.playing = nil
+                state.stored = nil
+            }
+            return state.handler
+        }
+        handler?.transferDidFinish(self, result: result, turn: turn)
+    }
+}

@@ -1,0 +1,93 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+
+/// What the transfers of a session need to answer from its cache.
+final class Caching: Sendable {
+    let cache: ResponseCache
+    let transport: any Transport
+    let policies: WirePolicies?
+    /// Decides what is stored, where a request has nobody of its own.
+    let handler: (any CachedResponseHandler)?
+    let requestQueue: DispatchQueue
+    let deadlines: Deadlines
+    /// How long a handler may take to answer, in seconds.
+    let timeout: Double
+    /// Where stored responses are handed over; nothing here waits.
+    let queue = DispatchQueue(label: "outlet.session.cache")
+    private let validations = Lock<Set<String>>([])
+
+    init(
+        cache: ResponseCache, transport: any Transport, policies: WirePolicies?,
+        handler: (any CachedResponseHandler)?,
+        requestQueue: DispatchQueue, deadlines: Deadlines, timeout: Double
+    ) {
+        self.cache = cache
+        self.transport = transport
+        self.policies = policies
+        self.handler = handler
+        self.requestQueue = requestQueue
+        self.deadlines = deadlines
+        self.timeout = timeout
+    }
+
+    /// Asks what to store; answers at once where no code of the user's is asked.
+    func propose(
+        _ response: CachedResponse, of task: any TransferTask,
+        to handler: any CachedResponseHandler,
+        completion: @escaping @Sendable (CachedResponse?) -> Void
+    ) {
+        let wait = Wait<CachedResponse?>(deadlines, completion: completion)
+        wait.begin(for: timeout) { nil }
+        requestQueue.async {
+            handler.dataTask(task, willCacheResponse: response) { wait.answer($0) }
+        }
+    }
+
+    /// Asks the server about a response that was handed out stale; once at a time for an address.
+    func validateLater(_ entry: CacheEntry, _ job: TransferJob, _ request: CacheRequest) {
+        guard let key = request.key, validations.withLock({ $0.insert(key).inserted }) else {
+            return
+        }
+        var job = job
+        job.request.headers.addMissing(from: cache.rules.validators(of: entry))
+        job.delivery = .collect
+        job.reportsProgress = false
+        let validation = Validation(caching: self, entry: entry, request: request)
+        _ = transport.start(job, handler: validation)
+    }
+
+    fileprivate func didValidate(_ key: String?) {
+        if let key { validations.withLock { _ = $0.remove(key) } }
+    }
+}
+
+/// A transfer that nobody waits for: it brings a stored response up to date.
+private final class Validation: TransferHandler {
+    private let caching: Caching
+    private let entry: CacheEntry
+    private let request: CacheRequest
+    private let start = Date()
+
+    init(caching: Caching, entry: CacheEntry, request: CacheRequest) {
+        self.caching = caching
+        self.entry = entry
+        self.request = request
+    }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        defer { caching.didValidate(request.key) }
+        guard result.error == nil, let response = result.response, let key = request.key else {
+            return
+        }
+        let rules = caching.cache.rules
+        let now = Date()
+        let fresh =
+            response.statusCode == 304
+            ? rules.freshened(entry, by: response, requestTime: start, responseTime: now)
+            : rules.entry(
+                for: response, data: result.body ?? Data(), to: request, requestTime: start,
+                responseTime: now)
+        if let fresh { caching.cache.store(fresh, for: key) }
+    }
+}

@@ -1,0 +1,189 @@
+import FoundationEssentials
+import Glibc
+
+/// Stored responses in a directory, one file each; several processes may share it.
+///
+/// Files appear by rename and are read whole, so nobody sees half of one; what a crash has torn is
+/// found by its checksum and removed. The file `<key>` holds the last response of an address; those
+/// for other values of what its `Vary` names are in `<key>-<variant>`.
+///
+/// Thread: any that may wait for a disk. Only ``write(_:key:)``, ``remove(_:)`` and ``removeAll()``
+/// must not run beside each other.
+final class DiskStore: Sendable {
+    private let directory: String
+    private struct Budget: Sendable {
+        var capacity: Int
+        /// What the last look found, and what was written since.
+        var usage: Int?
+        var written = 0
+    }
+    private let budget: Lock<Budget>
+    private let serial = Lock(0)
+
+    init(directory: String, capacity: Int) {
+        self.directory = directory
+        budget = Lock(Budget(capacity: capacity))
+    }
+
+    var capacity: Int {
+        get { budget.withLock { $0.capacity } }
+        set { budget.withLock { $0.capacity = newValue } }
+    }
+
+    // MARK: Reading
+
+    func entry(for request: CacheRequest) -> CacheEntry? {
+        guard let key = request.key else { return nil }
+        let name = CacheFile.name(of: key)
+        guard let last = read(name, key: key) else { return nil }
+        if last.matches(request) { return last }
+        let selectors = last.selectors.map {
+            CacheEntry.Selector(name: $0.name, value: request.value(of: $0.name))
+        }
+        let other = read("\(name)-\(CacheFile.variant(selectors))", key: key)
+        return other.flatMap { $0.matches(request) ? $0 : nil }
+    }
+
+    private func read(_ name: String, key: String) -> CacheEntry? {
+        let path = path(name)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            let data = Self.read(descriptor, Int(status.st_size)),
+            let entry = CacheFile.decode(data, key: key)
+        else {
+            unlink(path)
+            return nil
+        }
+        // The order in which files go is that of their last use.
+        futimens(descriptor, nil)
+        return entry
+    }
+
+    private static func read(_ descriptor: Int32, _ size: Int) -> Data? {
+        var data = Data(count: size)
+        let count = data.withUnsafeMutableBytes { buffer -> Int in
+            var done = 0
+            while done < size {
+                let count = Glibc.read(
+                    descriptor, buffer.baseAddress?.advanced(by: done), size - done)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { break }
+                done += count
+            }
+            return done
+        }
+        return count == size ? data : nil
+    }
+
+    // MARK: Writing
+
+    /// Writes a response in the place of the one for the same requests.
+    func write(_ entry: CacheEntry, key: String) throws(CacheStorageError) {
+        guard let data = CacheFile.encode(entry, key: key), data.count <= capacity / 8 else {
+            return
+        }
+        if mkdir(directory, 0o700) != 0, errno != EEXIST {
+            throw CacheStorageError(
+                PrivateFile.Failure(path: directory, what: "cannot be made", number: errno))
+        }
+        let name = CacheFile.name(of: key)
+        if let last = read(name, key: key), last.selectors != entry.selectors {
+            rename(path(name), path("\(name)-\(CacheFile.variant(last.selectors))"))
+        }
+        let number = serial.withLock { serial in
+            serial += 1
+            return serial
+        }
+        let temporary = path("\(name).\(getpid()).\(number).tmp")
+        do throws(PrivateFile.Failure) {
+            try PrivateFile.write(data, to: path(name), by: temporary)
+        } catch {
+            throw CacheStorageError(error)
+        }
+        keepInBounds(written: data.count)
+    }
+
+    /// Removes all responses of an address.
+    func remove(_ key: String) {
+        let name = CacheFile.name(of: key)
+        // Without the last one there are no others: they were the last ones once.
+        guard unlink(path(name)) == 0 else { return }
+        for file in files() where file.name.hasPrefix("\(name)-") { unlink(path(file.name)) }
+    }
+
+    func removeAll() {
+        for file in files() { unlink(path(file.name)) }
+        budget.withLock { $0.usage = 0 }
+    }
+
+    /// Bytes in use, as the directory says.
+    var usage: Int { files().reduce(0) { $0 + $1.size } }
+
+    // MARK: Bounds
+
+    private struct File {
+        let name: String
+        let size: Int
+        /// Nanoseconds since 1970.
+        let used: Int
+    }
+
+    /// The cache's own files.
+    private func files() -> [File] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        return names.compactMap { name in
+            guard name.utf8.count >= 32, name.utf8.prefix(32).allSatisfy(Self.isHexDigit) else {
+                return nil
+            }
+            var status = stat()
+            guard lstat(path(name), &status) == 0 else { return nil }
+            return File(
+                name: name, size: Int(status.st_size),
+                used: status.st_mtim.tv_sec * 1_000_000_000 + status.st_mtim.tv_nsec)
+        }
+    }
+
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
+    }
+
+    /// Looks at the directory when it may be full, or when enough was written for others to have
+    /// filled it, and removes what was not used for longest.
+    private func keepInBounds(written: Int) {
+        let capacity = budget.withLock { budget -> Int? in
+            budget.written += written
+            if let usage = budget.usage, usage + budget.written <= budget.capacity,
+                budget.written <= budget.capacity / 8
+            {
+                return nil
+            }
+            return budget.capacity
+        }
+        guard let capacity else { return }
+        var files = files()
+        // Left by a process that ended in the middle of writing.
+        let hourAgo = (Int(time(nil)) - 3600) * 1_000_000_000
+        for file in files where file.name.hasSuffix(".tmp") && file.used < hourAgo {
+            unlink(path(file.name))
+        }
+        files.removeAll { $0.name.hasSuffix(".tmp") }
+        var usage = files.reduce(0) { $0 + $1.size }
+        if usage > capacity {
+            for file in files.sorted(by: { $0.used < $1.used }) {
+                // A little room, so that not every write has to look again.
+                guard usage > capacity - capacity / 8 else { break }
+                if unlink(path(file.name)) == 0 { usage -= file.size }
+            }
+        }
+        let left = usage
+        budget.withLock { budget in
+            budget.usage = left
+            budget.written = 0
+        }
+    }
+
+    private func path(_ name: String) -> String { "\(directory)/\(name)" }
+}

@@ -1,0 +1,119 @@
+public import FoundationEssentials
+public import OutletHTTP
+
+/// A name and a value that a server wants back, and when (RFC 6265).
+public struct Cookie: Sendable, Hashable {
+    /// What a server says about requests from other sites; kept, but for browsers to heed.
+    public enum SameSite: String, Sendable, CaseIterable {
+        /// From its own site only.
+        case strict = "Strict"
+        /// From its own site, and by links that lead there.
+        case lax = "Lax"
+        /// From anywhere.
+        case none = "None"
+    }
+
+    /// The name; may be empty.
+    public var name: String
+    /// The value, as sent.
+    public var value: String
+    /// The host that gets the cookie, in lower case, without a leading dot.
+    public var domain: String
+    /// Whether that host alone gets it, and no name under it.
+    public var isHostOnly: Bool
+    /// Addresses at or under this path get it.
+    public var path: String
+    /// When it ends; with the session if `nil`.
+    public var expiresDate: Date?
+    /// Whether it travels encrypted only.
+    public var isSecure: Bool
+    /// Whether a browser would keep it from scripts.
+    public var isHTTPOnly: Bool
+    /// What the server says about requests from other sites.
+    public var sameSite: SameSite?
+    /// When it was first set; orders cookies of one path.
+    public var creationDate: Date
+
+    /// Makes a cookie.
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - value: The value.
+    ///   - domain: Who gets it; with a leading dot, names under it as well.
+    ///   - path: Addresses at or under this path get it.
+    ///   - expiresDate: When it ends; with the session if `nil`.
+    ///   - isSecure: Whether it travels encrypted only.
+    ///   - isHTTPOnly: Whether a browser would keep it from scripts.
+    ///   - sameSite: What it says about requests from other sites.
+    ///   - creationDate: When it was first set.
+    public init(
+        name: String, value: String, domain: String, path: String = "/", expiresDate: Date? = nil,
+        isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite? = nil,
+        creationDate: Date = Date()
+    ) {
+        self.name = name
+        self.value = value
+        self.isHostOnly = !domain.hasPrefix(".")
+        self.domain = (isHostOnly ? domain : String(domain.dropFirst())).lowercased()
+        self.path = path
+        self.expiresDate = expiresDate
+        self.isSecure = isSecure
+        self.isHTTPOnly = isHTTPOnly
+        self.sameSite = sameSite
+        self.creationDate = creationDate
+    }
+
+    /// Whether it ends with the session.
+    public var isSessionOnly: Bool { expiresDate == nil }
+
+    /// The cookies that an answer from an address sets, those that are refused left out.
+    ///
+    /// Refused are cookies for other hosts or for public suffixes, `Secure` ones that came in clear
+    /// (but from this machine), and those that break the promise of their prefix (RFC 6265bis §4.1.3).
+    public static func cookies(
+        withResponseHeaderFields headerFields: HTTPHeaders, for url: URL
+    ) -> [Cookie] {
+        let now = Date()
+        return headerFields.values(for: "Set-Cookie").compactMap {
+            SetCookie($0)?.cookie(from: url, now: now)
+        }
+    }
+
+    /// The field that sends cookies.
+    public static func requestHeaderFields(with cookies: [Cookie]) -> HTTPHeaders {
+        cookies.isEmpty ? [:] : ["Cookie": cookies.map(\.pair).joined(separator: "; ")]
+    }
+
+    /// As it is sent.
+    var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
+
+    /// Whether it is for that host.
+    func isFor(host: String) -> Bool {
+        host == domain || (!isHostOnly && Self.isName(host, under: domain))
+    }
+
+    /// Whether a host's name lies under a domain (RFC 6265 §5.1.3); addresses lie under nothing.
+    static func isName(_ host: String, under domain: String) -> Bool {
+        host.utf8.count > domain.utf8.count + 1 && host.hasSuffix(domain)
+            && host.dropLast(domain.count).hasSuffix(".") && !isAddress(host)
+    }
+
+    /// Whether a host is an IP address in place of a name.
+    static func isAddress(_ host: String) -> Bool {
+        host.contains(":") || host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) }
+    }
+
+    /// Whether it is for that path (RFC 6265 §5.1.4).
+    func isFor(path: String) -> Bool {
+        path == self.path
+            || path.hasPrefix(self.path)
+                && (self.path.hasSuffix("/") || path.dropFirst(self.path.count).hasPrefix("/"))
+    }
+}
+
+extension Cookie: CustomStringConvertible {
+    /// Name, host and path; the value is left out, it may be a secret.
+    public var description: String {
+        "\(name)=••• for \(isHostOnly ? "" : ".")\(domain)\(path)"
+    }
+}

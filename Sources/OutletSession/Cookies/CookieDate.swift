@@ -1,0 +1,54 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// The dates that servers write into cookies, which are of every kind (RFC 6265 §5.1.1).
+enum CookieDate {
+    private static let months = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ]
+
+    /// The time that a text names; `nil` without a day, a month, a year and a time of day.
+    static func parse(_ text: String) -> Date? {
+        var time: (Int, Int, Int)?
+        var day: Int?
+        var month: Int?
+        var year: Int?
+        for token in text.utf8.split(whereSeparator: isDelimiter) {
+            let token = Substring(token)
+            if time == nil, let found = clock(token) {
+                time = found
+            } else if day == nil, let found = number(token, digits: 1...2) {
+                day = found
+            } else if month == nil,
+                let found = months.firstIndex(of: token.prefix(3).lowercased())
+            {
+                month = found + 1
+            } else if year == nil, let found = number(token, digits: 2...4) {
+                year = found < 70 ? found + 2000 : found < 100 ? found + 1900 : found
+            }
+        }
+        guard let time, let day, let month, let year, year >= 1601 else { return nil }
+        return HTTPDate.date(
+            year: year, month: month, day: day, hour: time.0, minute: time.1, second: time.2)
+    }
+
+    private static func isDelimiter(_ byte: UInt8) -> Bool {
+        byte == 0x09 || (0x20...0x2F).contains(byte) || (0x3B...0x40).contains(byte)
+            || (0x5B...0x60).contains(byte) || (0x7B...0x7E).contains(byte)
+    }
+
+    private static func clock(_ token: Substring) -> (Int, Int, Int)? {
+        let parts = token.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 3, let hour = number(parts[0], digits: 1...2),
+            let minute = number(parts[1], digits: 1...2),
+            let second = number(parts[2], digits: 1...2)
+        else { return nil }
+        return (hour, minute, second)
+    }
+
+    /// The number that a token begins with; behind its digits there may be anything but a digit.
+    private static func number(_ token: Substring, digits: ClosedRange<Int>) -> Int? {
+        let leading = token.prefix { $0.isASCII && $0.isNumber }
+        return digits.contains(leading.utf8.count) ? Int(leading) : nil
+    }
+}

@@ -1,0 +1,114 @@
+import FoundationEssentials
+import OutletPublicSuffix
+
+/// Cookies by domain, as a value; its owner holds a lock.
+struct CookieJar: Sendable {
+    /// The most cookies of a domain, and in all (RFC 6265 §6.1 asks for at least as many).
+    private static let domainLimit = 180
+    private static let limit = 3300
+
+    private var domains: [String: [Cookie]] = [:]
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    func cookies(now: Date) -> [Cookie] {
+        domains.values.joined().filter { !$0.hasEnded(now) }
+            .sorted { ($0.domain, $0.path, $0.name) < ($1.domain, $1.path, $1.name) }
+    }
+
+    /// What is sent: longer paths first, then older cookies (RFC 6265 §5.4).
+    func cookies(host: String, path: String, isSecure: Bool, now: Date) -> [Cookie] {
+        var found: [Cookie] = []
+        var domain = host[...]
+        while !domain.isEmpty {
+            for cookie in domains[String(domain)] ?? []
+            where cookie.isFor(host: host) && cookie.isFor(path: path)
+                && (!cookie.isSecure || isSecure) && !cookie.hasEnded(now)
+            {
+                found.append(cookie)
+            }
+            guard let dot = domain.firstIndex(of: ".") else { break }
+            domain = domain[domain.index(after: dot)...]
+        }
+        return found.count < 2
+            ? found
+            : found.sorted {
+                ($1.path.utf8.count, $0.creationDate) < ($0.path.utf8.count, $1.creationDate)
+            }
+    }
+
+    /// Takes a cookie in, in place of the one it renews; one that has ended takes that away.
+    ///
+    /// - Parameter isSecure: Whether it came encrypted: what came in clear puts nothing in the place
+    ///   of a secure cookie (RFC 6265bis §5.7).
+    mutating func set(_ cookie: Cookie, isSecure: Bool, now: Date) {
+        var cookie = cookie
+        if !isSecure, !cookie.isSecure, hidesSecure(cookie) { return }
+        if let index = index(of: cookie), let old = domains[cookie.domain]?[index] {
+            guard !cookie.hasEnded(now) else {
+                remove(cookie)
+                return
+            }
+            cookie.creationDate = old.creationDate
+            domains[cookie.domain]?[index] = cookie
+            return
+        }
+        guard !cookie.hasEnded(now) else { return }
+        domains[cookie.domain, default: []].append(cookie)
+        count += 1
+        keepInBounds(cookie.domain, now)
+    }
+
+    mutating func remove(_ cookie: Cookie) {
+        guard let index = index(of: cookie) else { return }
+        count -= 1
+        domains[cookie.domain]?.remove(at: index)
+        if domains[cookie.domain]?.isEmpty == true { domains[cookie.domain] = nil }
+    }
+
+    private func index(of cookie: Cookie) -> Int? {
+        domains[cookie.domain]?.firstIndex {
+            $0.name == cookie.name && $0.path == cookie.path && $0.isHostOnly == cookie.isHostOnly
+        }
+    }
+
+    mutating func removeAll(where isUnwanted: (Cookie) -> Bool) {
+        for domain in domains.keys { domains[domain]?.removeAll(where: isUnwanted) }
+        domains = domains.filter { !$0.value.isEmpty }
+        count = domains.values.reduce(0) { $0 + $1.count }
+    }
+
+    private func hidesSecure(_ cookie: Cookie) -> Bool {
+        domains.values.contains { cookies in
+            cookies.contains { other in
+                other.isSecure && other.name == cookie.name && cookie.isFor(path: other.path)
+                    && (other.isFor(host: cookie.domain) || cookie.isFor(host: other.domain))
+            }
+        }
+    }
+
+    /// Takes a tenth of the oldest away once there are too many, so that not every cookie that comes
+    /// has to look for one that goes.
+    private mutating func keepInBounds(_ domain: String, _ now: Date) {
+        if let cookies = domains[domain], cookies.count > Self.domainLimit {
+            let kept = Self.newest(Self.domainLimit * 9 / 10, of: cookies, now)
+            count -= cookies.count - kept.count
+            domains[domain] = kept
+        }
+        guard count > Self.limit else { return }
+        let kept = Self.newest(Self.limit * 9 / 10, of: Array(domains.values.joined()), now)
+        domains = Dictionary(grouping: kept, by: \.domain)
+        count = kept.count
+    }
+
+    private static func newest(_ count: Int, of cookies: [Cookie], _ now: Date) -> [Cookie] {
+        let current = cookies.filter { !$0.hasEnded(now) }
+        guard current.count > count else { return current }
+        return Array(current.sorted { $0.creationDate < $1.creationDate }.suffix(count))
+    }
+}
+
+extension Cookie {
+    fileprivate func hasEnded(_ now: Date) -> Bool { expiresDate.map { $0 <= now } ?? false }
+}

@@ -1,0 +1,161 @@
+public import FoundationEssentials
+import Glibc
+import OutletPublicSuffix
+
+/// From whom cookies are taken.
+public enum CookieAcceptPolicy: Sendable, Hashable {
+    /// From everybody.
+    case always
+    /// From nobody; those that are there are sent.
+    case never
+    /// From the site that a request went to first; not from others that redirects lead to.
+    case onlyFromMainDocumentDomain
+}
+
+/// Keeps cookies between requests (RFC 6265), in memory; see ``SessionConfiguration/httpCookieStorage``.
+///
+/// Domains are checked against the public suffix list (libpsl), so that no server sets cookies for all
+/// of `co.uk`. At most 180 cookies are kept for a domain, 3300 in all; the oldest go first, some at a time.
+///
+/// Thread: any.
+public final class CookieStorage: Sendable {
+    private struct State: Sendable {
+        var jar = CookieJar()
+        var acceptPolicy: CookieAcceptPolicy
+    }
+    private let state: Lock<State>
+
+    /// Makes an empty storage.
+    public init(cookieAcceptPolicy: CookieAcceptPolicy = .always) {
+        state = Lock(State(acceptPolicy: cookieAcceptPolicy))
+    }
+
+    /// From whom cookies are taken.
+    public var cookieAcceptPolicy: CookieAcceptPolicy {
+        get { state.withLock { $0.acceptPolicy } }
+        set { state.withLock { $0.acceptPolicy = newValue } }
+    }
+
+    /// All cookies that have not ended.
+    public var cookies: [Cookie] { state.withLock { $0.jar.cookies(now: Date()) } }
+
+    var isEmpty: Bool { state.withLock { $0.jar.isEmpty } }
+
+    /// The cookies for an address, in the order in which they are sent.
+    public func cookies(for url: URL) -> [Cookie] {
+        guard let host = Self.host(of: url) else { return [] }
+        let path = Self.path(of: url)
+        let isSecure = Self.isTrustworthy(url, host)
+        return state.withLock { state in
+            guard !state.jar.isEmpty else { return [] }
+            return state.jar.cookies(host: host, path: path, isSecure: isSecure, now: Date())
+        }
+    }
+
+    /// Takes a cookie in, whatever ``cookieAcceptPolicy`` says; one that has ended removes its like.
+    public func setCookie(_ cookie: Cookie) {
+        state.withLock { $0.jar.set(cookie, isSecure: true, now: Date()) }
+    }
+
+    /// Takes in what an answer has set.
+    ///
+    /// - Parameters:
+    ///   - cookies: What was set.
+    ///   - url: The address that answered.
+    ///   - mainDocumentURL: Where the request went first.
+    public func setCookies(_ cookies: [Cookie], for url: URL?, mainDocumentURL: URL? = nil) {
+        setCookies(
+            cookies, for: url, policy: cookieAcceptPolicy, mainDocumentURL: mainDocumentURL)
+    }
+
+    /// Takes in what an answer has set, as the stricter of two policies allows.
+    func setCookies(
+        _ cookies: [Cookie], for url: URL?, policy: CookieAcceptPolicy, mainDocumentURL: URL?
+    ) {
+        guard !cookies.isEmpty, let url, let host = Self.host(of: url) else { return }
+        let isSecure = Self.isTrustworthy(url, host)
+        let isOwnSite = mainDocumentURL.map { Self.isSameSite(host, Self.host(of: $0)) } ?? true
+        state.withLock { state in
+            let policies = [policy, state.acceptPolicy]
+            guard !policies.contains(.never),
+                isOwnSite || !policies.contains(.onlyFromMainDocumentDomain)
+            else { return }
+            for cookie in cookies { state.jar.set(cookie, isSecure: isSecure, now: Date()) }
+        }
+    }
+
+    /// Removes a cookie.
+    public func deleteCookie(_ cookie: Cookie) {
+        state.withLock { $0.jar.remove(cookie) }
+    }
+
+    /// Removes the cookies that were first set after a time.
+    public func removeCookies(since date: Date) {
+        state.withLock { $0.jar.removeAll { $0.creationDate > date } }
+    }
+
+    // MARK: Files
+
+    /// Takes in the cookies of a file in Netscape's format, as curl and wget write it.
+    ///
+    /// Lines that are no cookies are passed over. Blocks while it reads.
+    public func load(contentsOf url: URL) throws {
+        let text = String(decoding: try Data(contentsOf: url), as: UTF8.self)
+        let cookies = CookieFile.decode(text)
+        let now = Date()
+        state.withLock { state in
+            for cookie in cookies { state.jar.set(cookie, isSecure: true, now: now) }
+        }
+    }
+
+    /// Writes the cookies to a file in Netscape's format, for its owner's eyes only (mode 0600).
+    ///
+    /// `SameSite` goes into a comment, which other programs pass over. Blocks while it writes.
+    ///
+    /// - Parameters:
+    ///   - url: The file; what is there is replaced at once, or not at all.
+    ///   - includesSessionCookies: Whether those are written that end with the session.
+    /// - Throws: ``CacheStorageError``.
+    public func save(to url: URL, includesSessionCookies: Bool = true) throws {
+        let cookies = cookies.filter { includesSessionCookies || !$0.isSessionOnly }
+        do throws(PrivateFile.Failure) {
+            try PrivateFile.write(
+                Data(CookieFile.encode(cookies).utf8), to: url.path,
+                by: "\(url.path).\(getpid()).tmp")
+        } catch {
+            throw CacheStorageError(error)
+        }
+    }
+
+    // MARK: Addresses
+
+    /// The host in lower case, without a dot at its end; `nil` for what is not http or https.
+    static func host(of url: URL) -> String? {
+        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
+            var host = url.host()?.lowercased(), !host.isEmpty
+        else { return nil }
+        if host.hasSuffix(".") { host.removeLast() }
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        return host
+    }
+
+    /// The path as it goes on the wire.
+    static func path(of url: URL) -> String {
+        let path = url.path(percentEncoded: true)
+        return path.isEmpty ? "/" : path
+    }
+
+    /// Whether nobody listens in: encrypted, or this machine.
+    static func isTrustworthy(_ url: URL, _ host: String) -> Bool {
+        url.scheme?.lowercased() == "https" || host == "localhost" || host.hasSuffix(".localhost")
+            || host == "127.0.0.1" || host == "::1"
+    }
+
+    private static func isSameSite(_ host: String, _ other: String?) -> Bool {
+        guard let other, host != other else { return other != nil }
+        guard !Cookie.isAddress(host), !Cookie.isAddress(other),
+            let site = PublicSuffixList.registrableDomain(of: host)
+        else { return false }
+        return site == PublicSuffixList.registrableDomain(of: other)
+    }
+}

@@ -1,0 +1,72 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// What a session adds to every hop of a request, and learns from every answer: cookies and HSTS.
+struct WirePolicies: Sendable {
+    private let cookies: CookieStorage?
+    private let acceptsCookies: CookieAcceptPolicy
+    private let sendsCookies: Bool
+    private let hsts: HSTSStorage?
+    private let verifiesCertificates: Bool
+
+    /// `nil` when there is nothing to do: requests then pay one test a hop.
+    init?(_ configuration: SessionConfiguration) {
+        guard configuration.httpCookieStorage != nil || configuration.hsts != nil else {
+            return nil
+        }
+        cookies = configuration.httpCookieStorage
+        acceptsCookies = configuration.httpCookieAcceptPolicy
+        sendsCookies = configuration.httpShouldSetCookies
+        hsts = configuration.hsts
+        verifiesCertificates = configuration.verifiesCertificates
+    }
+
+    /// Whether a request may have to be changed at all; most sessions know no cookies and no hosts.
+    var mayChangeRequests: Bool { hsts?.isEmpty == false || cookies?.isEmpty == false }
+
+    /// Whether there is something to learn of an answer.
+    func concerns(_ head: HTTPResponse) -> Bool {
+        !head.headers.values(for: "Set-Cookie").isEmpty
+            || !head.headers.values(for: "Strict-Transport-Security").isEmpty
+    }
+
+    /// The request at the address that it has to go to; `nil` if that is its own.
+    func upgraded(_ request: HTTPRequest) -> HTTPRequest? {
+        guard let hsts, let url = request.url.flatMap(hsts.upgrade) else { return nil }
+        var request = request
+        request.url = url
+        return request
+    }
+
+    /// The request with the cookies for its address, behind those that it brings itself.
+    func withCookies(_ request: HTTPRequest) -> HTTPRequest {
+        guard let cookies, sendsCookies, request.httpShouldHandleCookies, let url = request.url
+        else { return request }
+        let stored = cookies.cookies(for: url)
+        guard !stored.isEmpty else { return request }
+        let own = request.headers.value(for: "Cookie")
+        let ownNames = Set((own ?? "").split(separator: ";").map(Self.name))
+        let added = stored.filter { !ownNames.contains($0.name[...]) }.map(\.pair)
+        guard !added.isEmpty else { return request }
+        var request = request
+        // One field, whatever it is made of (RFC 6265 §5.4).
+        request.headers.update(
+            name: "Cookie", value: ((own.map { [$0] } ?? []) + added).joined(separator: "; "))
+        return request
+    }
+
+    private static func name(_ pair: Substring) -> Substring {
+        pair.prefix { $0 != "=" }.drop { $0 == " " }
+    }
+
+    /// Takes in what a server said.
+    func learn(from head: HTTPResponse, to request: HTTPRequest, startedAt main: URL?) {
+        if verifiesCertificates { hsts?.learn(from: head.headers, of: request.url) }
+        guard let cookies, acceptsCookies != .never, request.httpShouldHandleCookies,
+            let url = request.url
+        else { return }
+        cookies.setCookies(
+            Cookie.cookies(withResponseHeaderFields: head.headers, for: url), for: url,
+            policy: acceptsCookies, mainDocumentURL: main)
+    }
+}

@@ -1,0 +1,253 @@
+import FoundationEssentials
+import OutletHTTP
+import Testing
+
+@testable import OutletSession
+
+/// The private cache's decisions, as values: no clock, no network.
+@Suite struct CacheRulesTests {
+    let rules = CacheRules()
+    let now = Date(timeIntervalSince1970: 1_700_000_000)
+
+    private func request(
+        _ method: HTTPMethod = .get, _ headers: HTTPHeaders = [:],
+        policy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
+    ) -> CacheRequest {
+        CacheRequest(
+            HTTPRequest(
+                url: URL(string: "http://a.test/x#part"), method: method, headers: headers,
+                cachePolicy: policy))
+    }
+
+    private func response(_ fields: HTTPHeaders, status: Int = 200) -> HTTPResponse {
+        HTTPResponse(url: URL(string: "http://a.test/x"), statusCode: status, headers: fields)
+    }
+
+    /// An entry that came so many seconds ago.
+    private func entry(
+        _ fields: HTTPHeaders, ago seconds: Double = 0, to request: CacheRequest? = nil
+    ) throws -> CacheEntry {
+        let time = now - seconds
+        return try #require(
+            rules.entry(
+                for: response(fields), data: Data("x".utf8), to: request ?? self.request(),
+                requestTime: time, responseTime: time))
+    }
+
+    private func stores(_ fields: HTTPHeaders, status: Int = 200, _ request: CacheRequest) -> Bool {
+        rules.entry(
+            for: response(fields, status: status), data: Data(), to: request, requestTime: now,
+            responseTime: now) != nil
+    }
+
+    // MARK: Storing
+
+    @Test(arguments: ["public", "private", "max-age=3600", "max-age=0", "no-cache", ""])
+    func `everything but no-store is stored`(directive: String) {
+        #expect(stores(directive.isEmpty ? [:] : ["Cache-Control": directive], request()))
+        #expect(!stores(["Cache-Control": "\(directive), No-Store"], request()))
+        #expect(!stores(["Cache-Control": directive], request(.get, ["Cache-Control": "no-store"])))
+    }
+
+    @Test func `only answers to GET are stored, and no parts of them`() {
+        #expect(!stores([:], request(.post)))
+        #expect(!stores([:], request(.head)))
+        #expect(!stores(["Cache-Control": "max-age=9"], status: 206, request()))
+        #expect(!stores(["Cache-Control": "max-age=9"], request(.get, ["Range": "bytes=0-1"])))
+        #expect(!stores(["Vary": "*", "Cache-Control": "max-age=9"], request()))
+        #expect(stores([:], status: 404, request()))
+        #expect(!stores([:], status: 302, request()))
+        #expect(stores(["Cache-Control": "max-age=9"], status: 302, request()))
+        #expect(!stores([:], status: 500, request()))
+    }
+
+    // MARK: Freshness
+
+    @Test(
+        arguments: [
+            (["Cache-Control": "max-age=60"], 59.0, true),
+            (["Cache-Control": "max-age=60"], 60.0, false),
+            (["Cache-Control": "max-age=60", "Age": "30"], 29.0, true),
+            (["Cache-Control": "max-age=60", "Age": "30"], 31.0, false),
+            (["Cache-Control": "max-age=\"60\""], 59.0, true),
+            // Of two the lesser, of nonsense nothing, of too much as much as there is.
+            (["Cache-Control": "max-age=60, max-age=10"], 11.0, false),
+            (["Cache-Control": "max-age=soon"], 0.0, false),
+            (["Cache-Control": "max-age=99999999999999999999"], 1e6, true),
+            (["Expires": "0"], 0.0, false),
+            (["Expires": "Wed, 15 Nov 2023 22:13:20 GMT"], 1.0, true),
+            (["Expires": "Mon, 13 Nov 2023 22:13:20 GMT"], 0.0, false),
+            (["Expires": "0", "Cache-Control": "max-age=60"], 1.0, true),
+            (["Last-Modified": "Mon, 13 Nov 2000 22:13:20 GMT"], 0.0, false), ([:], 0.0, false),
+        ] as [(HTTPHeaders, Double, Bool)])
+    func `a response is fresh as long as it says`(
+        fields: HTTPHeaders, ago: Double, isFresh: Bool
+    ) throws {
+        #expect(rules.isFresh(try entry(fields, ago: ago), now: now) == isFresh)
+    }
+
+    @Test func `a response that was on its way for long has aged meanwhile`() throws {
+        var old = try entry(["Cache-Control": "max-age=60"])
+        old.requestTime = now - 100
+        #expect(!rules.isFresh(try entry(["Cache-Control": "max-age=60"], ago: 61), now: now))
+        old.response.headers["Age"] = "0"
+        #expect(rules.age(of: old, now: now) == 100)
+        for nonsense in ["nan", "inf", "-5", "1e400", ""] {
+            old.response.headers["Age"] = nonsense
+            #expect(rules.age(of: old, now: now) == 100)
+        }
+    }
+
+    @Test func `after the clock was put back nothing counts as fresh`() throws {
+        let entry = try entry(["Cache-Control": "max-age=60"], ago: -3600)
+        #expect(!rules.isFresh(entry, now: now))
+    }
+
+    @Test func `heuristics count only where they are asked for`() throws {
+        let fields: HTTPHeaders = [
+            "Date": "Tue, 14 Nov 2023 22:13:20 GMT",
+            "Last-Modified": "Tue, 14 Nov 2023 12:13:20 GMT",
+        ]
+        let entry = try entry(fields, ago: 3000)
+        #expect(!rules.isFresh(entry, now: now))
+        #expect(CacheRules(usesHeuristics: true).isFresh(entry, now: now))
+        #expect(!CacheRules(usesHeuristics: true).isFresh(entry, now: now + 700))
+    }
+
+    // MARK: Decisions
+
+    @Test func `a fresh response answers, a stale one is validated or loaded again`() throws {
+        let fresh = try entry(["Cache-Control": "max-age=60"])
+        #expect(rules.decide(request(), fresh, now: now) == .respond(fresh))
+        let stale = try entry(["Cache-Control": "max-age=60"], ago: 99)
+        #expect(rules.decide(request(), stale, now: now) == .load(fallback: stale))
+        let known = try entry(["Cache-Control": "max-age=60", "ETag": "\"1\""], ago: 99)
+        #expect(rules.decide(request(), known, now: now) == .validate(known))
+        #expect(rules.validators(of: known)["If-None-Match"] == "\"1\"")
+        let always = try entry(["Cache-Control": "max-age=60, no-cache", "ETag": "\"1\""])
+        #expect(rules.decide(request(), always, now: now) == .validate(always))
+    }
+
+    @Test func `the request's own directives count`() throws {
+        let entry = try entry(["Cache-Control": "max-age=60", "ETag": "\"1\""], ago: 30)
+        func decision(_ directive: String) -> CacheRules.Decision {
+            rules.decide(request(.get, ["Cache-Control": directive]), entry, now: now)
+        }
+        #expect(decision("max-age=10") == .validate(entry))
+        #expect(decision("min-fresh=40") == .validate(entry))
+        #expect(decision("min-fresh=20") == .respond(entry))
+        #expect(decision("no-cache") == .validate(entry))
+        #expect(decision("no-store") == .load(fallback: nil))
+        #expect(
+            rules.decide(request(.get, ["Pragma": "no-cache"]), entry, now: now) == .validate(entry)
+        )
+        let old = try self.entry(["Cache-Control": "max-age=60", "ETag": "\"1\""], ago: 90)
+        let lenient = request(.get, ["Cache-Control": "max-stale=40"])
+        #expect(rules.decide(lenient, old, now: now) == .respond(old))
+        #expect(rules.decide(lenient, old, now: now + 20) == .validate(old))
+        let strict = try self.entry(
+            ["Cache-Control": "max-age=60, must-revalidate", "ETag": "\"1\""], ago: 90)
+        #expect(rules.decide(lenient, strict, now: now) == .validate(strict))
+        #expect(
+            rules.decide(request(.get, ["Cache-Control": "only-if-cached"]), nil, now: now)
+                == .refuse)
+    }
+
+    @Test func `policies go before freshness`() throws {
+        let stale = try entry(["Cache-Control": "max-age=0"], ago: 99)
+        #expect(
+            rules.decide(request(policy: .returnCacheDataElseLoad), stale, now: now)
+                == .respond(stale))
+        #expect(
+            rules.decide(request(policy: .returnCacheDataDontLoad), stale, now: now)
+                == .respond(stale))
+        #expect(rules.decide(request(policy: .returnCacheDataDontLoad), nil, now: now) == .refuse)
+        let fresh = try entry(["Cache-Control": "max-age=60", "ETag": "\"1\""])
+        #expect(
+            rules.decide(request(policy: .reloadRevalidatingCacheData), fresh, now: now)
+                == .validate(fresh))
+        #expect(!rules.maySearch(for: request(policy: .reloadIgnoringLocalCacheData)))
+        #expect(!rules.maySearch(for: request(.get, ["Range": "bytes=0-1"])))
+        #expect(!rules.maySearch(for: request(.get, ["If-None-Match": "\"1\""])))
+        #expect(rules.maySearch(for: request(.head)))
+        #expect(!rules.maySearch(for: request(.post)))
+    }
+
+    @Test func `stale-while-revalidate answers at once, within its time`() throws {
+        let fields: HTTPHeaders = [
+            "Cache-Control": "max-age=60, stale-while-revalidate=30", "ETag": "\"1\"",
+        ]
+        let entry = try entry(fields, ago: 80)
+        #expect(rules.decide(request(), entry, now: now) == .respondAndValidate(entry))
+        #expect(rules.decide(request(), entry, now: now + 20) == .validate(entry))
+    }
+
+    @Test func `stale-if-error stands in for failures, within its time`() throws {
+        let lenient = try entry(["Cache-Control": "max-age=60, stale-if-error=30"], ago: 80)
+        #expect(rules.mayReplaceError(lenient, for: request(), now: now))
+        #expect(!rules.mayReplaceError(lenient, for: request(), now: now + 20))
+        let strict = try entry(
+            ["Cache-Control": "max-age=60, stale-if-error=30, must-revalidate"], ago: 80)
+        #expect(!rules.mayReplaceError(strict, for: request(), now: now))
+        let silent = try entry(["Cache-Control": "max-age=60"], ago: 80)
+        #expect(!rules.mayReplaceError(silent, for: request(), now: now))
+        #expect(
+            rules.mayReplaceError(
+                silent, for: request(.get, ["Cache-Control": "stale-if-error=30"]), now: now))
+    }
+
+    // MARK: Whose response it is
+
+    @Test func `Vary selects by the request's fields, blanks aside`() throws {
+        let german = request(.get, ["Accept-Language": "de, en"])
+        let entry = try entry(["Vary": "Accept-Language"], to: german)
+        #expect(entry.matches(request(.get, ["accept-language": "de,en"])))
+        #expect(!entry.matches(request(.get, ["Accept-Language": "en"])))
+        #expect(!entry.matches(request()))
+    }
+
+    @Test func `a response to somebody's credentials answers them alone, unless it is public`()
+        throws
+    {
+        let ada = request(.get, ["Authorization": "Bearer ada"])
+        let bob = request(.get, ["Authorization": "Bearer bob"])
+        let personal = try entry(["Cache-Control": "max-age=60"], to: ada)
+        #expect(personal.matches(ada))
+        #expect(!personal.matches(bob))
+        #expect(!personal.matches(request()))
+        #expect(personal.isPersonal)
+        let common = try entry(["Cache-Control": "max-age=60, public"], to: ada)
+        #expect(common.matches(bob))
+        #expect(!common.isPersonal)
+    }
+
+    // MARK: Bringing up to date
+
+    @Test func `a 304 renews fields, but not those of the message`() throws {
+        let old = try entry(
+            ["Content-Type": "text/plain", "ETag": "\"1\"", "Age": "9", "X": "old"], ago: 99)
+        let answer = response(
+            ["Cache-Control": "max-age=60", "Content-Type": "text/html", "X": "new"], status: 304)
+        let fresh = try #require(
+            rules.freshened(old, by: answer, requestTime: now, responseTime: now))
+        #expect(fresh.response.headers["X"] == "new")
+        #expect(fresh.response.headers["Content-Type"] == "text/plain")
+        #expect(fresh.response.headers["Age"] == nil)
+        #expect(fresh.data == old.data)
+        #expect(rules.isFresh(fresh, now: now + 59))
+        let other = response(["ETag": "\"2\""], status: 304)
+        #expect(rules.freshened(old, by: other, requestTime: now, responseTime: now) == nil)
+    }
+
+    @Test func `a change makes what is stored of its addresses untrue`() {
+        let post = HTTPRequest(url: URL(string: "http://a.test/list"), method: .post)
+        let created = response(
+            ["Location": "/list/7", "Content-Location": "http://b.test/x"], status: 201)
+        #expect(
+            rules.invalidated(by: created, to: post)
+                == ["http://a.test/list", "http://a.test/list/7"])
+        #expect(rules.invalidated(by: response([:], status: 500), to: post).isEmpty)
+        let get = HTTPRequest(url: URL(string: "http://a.test/list"))
+        #expect(rules.invalidated(by: response([:]), to: get).isEmpty)
+    }
+}

@@ -1,0 +1,391 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletTesting
+import Synchronization
+import Testing
+
+@testable import OutletSession
+
+/// Sessions with a cache, on a transport without a network.
+@Suite struct CacheSessionTests {
+    let address = "http://a.test/x"
+
+    private func session(
+        _ cache: ResponseCache? = ResponseCache(),
+        policy: HTTPRequest.CachePolicy = .useProtocolCachePolicy,
+        handler: (any CachedResponseHandler)? = nil, monitors: [any EventMonitor] = [],
+        _ answer: @escaping StubTransport.Responder
+    ) -> (Session, StubTransport) {
+        let transport = StubTransport(answer)
+        var configuration = SessionConfiguration()
+        configuration.urlCache = cache
+        configuration.requestCachePolicy = policy
+        return (
+            Session(
+                transport: transport, configuration: configuration, cachedResponseHandler: handler,
+                eventMonitors: monitors), transport
+        )
+    }
+
+    private static func answer(_ fields: HTTPHeaders, _ text: String = "body") -> StubAnswer {
+        StubAnswer(headers: fields, body: Data(text.utf8))
+    }
+
+    private func get(
+        _ session: Session, policy: HTTPRequest.CachePolicy = .useProtocolCachePolicy,
+        headers: HTTPHeaders = [:]
+    ) async -> DataResponse<Data, SessionError> {
+        await session.request(
+            HTTPRequest(url: URL(string: address), headers: headers, cachePolicy: policy)
+        ).serializingData().response
+    }
+
+    // MARK: The matrix of directives and policies
+
+    static let directives = [
+        "public", "private", "max-age=3600", "max-age=0", "no-cache", "no-store",
+    ]
+
+    @Test(
+        arguments: [
+            (HTTPRequest.CachePolicy.useProtocolCachePolicy, ["max-age=3600"]),
+            (.reloadIgnoringLocalCacheData, []), (.reloadIgnoringLocalAndRemoteCacheData, []),
+            (.reloadRevalidatingCacheData, []),
+            (.returnCacheDataElseLoad, directives.dropLast()),
+            (.returnCacheDataDontLoad, directives.dropLast()),
+        ], directives)
+    func `what is stored answers as the policy says`(
+        row: (policy: HTTPRequest.CachePolicy, answering: [String]), directive: String
+    ) async {
+        let cache = ResponseCache()
+        let (session, transport) = session(cache) { job in
+            Self.answer(["Cache-Control": directive], "\(job.request.cachePolicy)")
+        }
+        #expect(await get(session).error == nil)
+        #expect(
+            (cache.cachedResponse(for: HTTPRequest(url: URL(string: address))) != nil)
+                == (directive != "no-store"))
+        let second = await get(session, policy: row.policy)
+        let isHit = row.answering.contains(directive)
+        if row.policy == .returnCacheDataDontLoad, !isHit {
+            #expect(second.response == nil)
+            #expect(second.error?.transferError?.code == .resourceUnavailable)
+            #expect(transport.requests.count == 1)
+            return
+        }
+        #expect(second.error == nil)
+        #expect(transport.requests.count == (isHit ? 1 : 2))
+        #expect(second.metrics?.resourceFetchType == (isHit ? .localCache : .networkLoad))
+        #expect(second.value == Data("\(isHit ? .useProtocolCachePolicy : row.policy)".utf8))
+    }
+
+    @Test func `the session's policy holds where a request has none`() async {
+        let (session, transport) = session(policy: .returnCacheDataElseLoad) { _ in
+            Self.answer(["Cache-Control": "no-cache"])
+        }
+        _ = await get(session)
+        #expect(await get(session).metrics?.resourceFetchType == .localCache)
+        #expect(await get(session, policy: .reloadIgnoringLocalCacheData).error == nil)
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `caches on the way are told that they are not wanted`() async {
+        let (session, transport) = session { _ in .text("x") }
+        _ = await get(session, policy: .reloadIgnoringLocalAndRemoteCacheData)
+        #expect(transport.requests.first?.headers["Cache-Control"] == "no-cache")
+    }
+
+    @Test func `without a cache every request is sent`() async {
+        let (session, transport) = session(nil) { _ in
+            Self.answer(["Cache-Control": "max-age=60"])
+        }
+        _ = await get(session)
+        _ = await get(session)
+        #expect(transport.requests.count == 2)
+    }
+
+    // MARK: Validation
+
+    @Test func `a stale response is validated, and a 304 gives the stored body`() async {
+        let (session, transport) = session { job in
+            guard job.request.headers["If-None-Match"] == "\"1\"" else {
+                return Self.answer(["ETag": "\"1\"", "X": "old"])
+            }
+            return .status(304, headers: ["X": "new"])
+        }
+        _ = await get(session)
+        let second = await get(session)
+        #expect(second.value == Data("body".utf8))
+        #expect(second.response?.statusCode == 200)
+        #expect(second.response?.headers["X"] == "new")
+        #expect(second.metrics?.resourceFetchType == .validatedCache)
+        #expect(transport.requests.count == 2)
+        #expect(await get(session).response?.headers["X"] == "new")
+    }
+
+    @Test func `a 304 about another version makes the session ask again`() async {
+        let (session, transport) = session { job in
+            job.request.headers["If-None-Match"] == nil
+                ? Self.answer(["ETag": "\"1\""]) : .status(304, headers: ["ETag": "\"2\""])
+        }
+        _ = await get(session)
+        let second = await get(session)
+        #expect(second.response?.statusCode == 200)
+        #expect(second.value == Data("body".utf8))
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test func `a 304 to the user's own condition is the response`() async {
+        let (session, _) = session { job in
+            job.request.headers["If-None-Match"] == nil
+                ? Self.answer(["ETag": "\"1\""]) : .status(304)
+        }
+        _ = await get(session)
+        let response = await get(session, headers: ["If-None-Match": "\"1\""])
+        #expect(response.response?.statusCode == 304)
+    }
+
+    @Test func `a response in reserve stands in for failures`() async {
+        let answers: [StubAnswer] = [
+            Self.answer(["Cache-Control": "max-age=0, stale-if-error=60"]),
+            .text("down", statusCode: 503), .failure(TransferErrors.lost),
+            .text("gone", statusCode: 404),
+        ]
+        let transport = StubTransport(answers: answers)
+        let session = Session(transport: transport)
+        _ = await get(session)
+        for _ in 0..<2 {
+            let response = await get(session)
+            #expect(response.value == Data("body".utf8))
+            #expect(response.response?.statusCode == 200)
+            #expect(response.metrics?.resourceFetchType == .localCache)
+        }
+        #expect(await get(session).response?.statusCode == 404)
+        #expect(transport.requests.count == 4)
+    }
+
+    @Test func `a stale response answers at once while it is being validated`() async throws {
+        let asked = Events<String?>()
+        let (session, _) = session { job in
+            asked.append(job.request.headers["If-None-Match"])
+            return Self.answer(
+                ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+        }
+        _ = await get(session)
+        let second = await get(session)
+        #expect(second.metrics?.resourceFetchType == .localCache)
+        #expect(try await asked.wait(for: 2) == [nil, "\"1\""])
+    }
+
+    // MARK: What changes
+
+    @Test func `a change makes the session ask again`() async {
+        let (session, transport) = session { job in
+            job.request.method == .get ? Self.answer(["Cache-Control": "max-age=60"]) : .status(204)
+        }
+        _ = await get(session)
+        _ = await get(session)
+        #expect(transport.requests.count == 1)
+        _ = await session.request(address, method: .delete).serializingData().response
+        _ = await get(session)
+        #expect(transport.requests.map(\.method.rawValue) == ["GET", "DELETE", "GET"])
+    }
+
+    @Test func `a HEAD is answered by what a GET has brought, without a body`() async {
+        let (session, transport) = session { _ in Self.answer(["Cache-Control": "max-age=60"]) }
+        _ = await get(session)
+        let head = await session.request(address, method: .head)
+            .serializingUnserialized().response
+        #expect(head.response?.statusCode == 200)
+        #expect(head.data == nil)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `redirects are stored like everything else`() async {
+        let (session, transport) = session { job in
+            var answer =
+                job.request.url?.path == "/x" ? StubAnswer.redirect(301, to: "/y") : .text("there")
+            answer.headers["Cache-Control"] = "max-age=60"
+            return answer
+        }
+        for _ in 0..<2 {
+            let response = await get(session)
+            #expect(response.value == Data("there".utf8))
+            #expect(response.metrics?.redirectCount == 1)
+        }
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `a stream is answered piece by piece`() async throws {
+        let text = String(repeating: "0123456789", count: 20_000)
+        let (session, transport) = session { _ in
+            Self.answer(["Cache-Control": "max-age=60"], text)
+        }
+        _ = await get(session)
+        let pieces = Events<Data>()
+        let end = Events<Bool>()
+        session.streamRequest(HTTPRequest(url: URL(string: address))).responseStream { stream in
+            switch stream.event {
+            case .stream(.success(let data)): pieces.append(data)
+            case .complete(let completion): end.append(completion.error == nil)
+            }
+        }
+        #expect(try await end.wait(for: 1) == [true])
+        #expect(pieces.values.reduce(Data(), +) == Data(text.utf8))
+        #expect(pieces.values.count > 1)
+        #expect(transport.requests.count == 1)
+    }
+
+    // MARK: Handlers and events
+
+    @Test func `a handler says what is stored, the request's before the session's`() async {
+        let cache = ResponseCache()
+        let (session, _) = session(cache, handler: .doNotCache) { _ in .text("body") }
+        func stored() -> CachedResponse? {
+            cache.cachedResponse(for: HTTPRequest(url: URL(string: address)))
+        }
+        _ = await get(session)
+        #expect(stored() == nil)
+        let request = session.request(address).cacheResponse(using: .cache)
+        _ = await request.serializingData().response
+        #expect(request.cachedResponseHandler != nil)
+        #expect(stored()?.data == Data("body".utf8))
+        let modified = session.request(address).cacheResponse(
+            using: .modify { _, response in
+                CachedResponse(
+                    response: response.response, data: Data("other".utf8), userInfo: ["a": "b"])
+            })
+        let response = await modified.serializingData().response
+        #expect(response.value == Data("body".utf8))
+        #expect(stored()?.data == Data("other".utf8))
+        #expect(stored()?.userInfo == ["a": "b"])
+    }
+
+    @Test func `a handler that never answers stores nothing and holds nobody up`() async {
+        struct Silent: CachedResponseHandler {
+            func dataTask(
+                _ task: any TransferTask, willCacheResponse response: CachedResponse,
+                completion: @escaping @Sendable (CachedResponse?) -> Void
+            ) {}
+        }
+        let cache = ResponseCache()
+        var configuration = SessionConfiguration()
+        configuration.urlCache = cache
+        configuration.interceptorTimeout = 0.01
+        let session = Session(
+            transport: StubTransport { _ in .text("x") }, configuration: configuration,
+            cachedResponseHandler: Silent())
+        #expect(await get(session).value == Data("x".utf8))
+        #expect(cache.currentMemoryUsage == 0)
+    }
+
+    @Test func `a request that waits for such a handler can be cancelled`() async throws {
+        struct Asking: CachedResponseHandler {
+            let asked: Events<Bool>
+            func dataTask(
+                _ task: any TransferTask, willCacheResponse response: CachedResponse,
+                completion: @escaping @Sendable (CachedResponse?) -> Void
+            ) { asked.append(true) }
+        }
+        let asked = Events<Bool>()
+        let (session, _) = session(handler: Asking(asked: asked)) { _ in .text("x") }
+        let request = session.request(address)
+        let task = request.serializingData()
+        try await asked.wait(for: 1)
+        request.cancel()
+        #expect(await task.response.error?.isExplicitlyCancelledError == true)
+    }
+
+    @Test func `a default GET tells that it will be cached, between its data and its end`()
+        async throws
+    {
+        let recorder = EventRecorder()
+        let (session, _) = session(monitors: [recorder]) { _ in .text("x") }
+        _ = await get(session)
+        #expect(
+            try await recorder.ofTransfers.wait(for: 4) == [
+                "taskDidReceiveResponse", "taskDidReceiveData", "taskWillCacheResponse",
+                "taskDidComplete",
+            ])
+    }
+
+    @Test(arguments: [HTTPMethod.post, .put, .head])
+    func `other methods are not cached`(method: HTTPMethod) async {
+        let cache = ResponseCache()
+        let (session, _) = session(cache) { _ in .text("x") }
+        _ = await session.request(address, method: method).serializingUnserialized().response
+        #expect(cache.currentMemoryUsage == 0)
+    }
+
+    @Test func `a cancel while the cache is asked ends the request once`() async {
+        let (session, _) = session { _ in Self.answer(["Cache-Control": "max-age=60"]) }
+        _ = await get(session)
+        for _ in 0..<200 {
+            let request = session.request(address)
+            let task = request.serializingData()
+            request.cancel()
+            let error = await task.response.error
+            #expect(error == nil || error?.isExplicitlyCancelledError == true)
+        }
+    }
+
+    @Test func `suspending holds a stored answer back`() async throws {
+        let (session, _) = session { _ in Self.answer(["Cache-Control": "max-age=60"]) }
+        _ = await get(session)
+        let request = session.request(address, shouldAutomaticallyResume: false)
+        let task = request.serializingData()
+        request.suspend()
+        request.resume()
+        #expect(await task.response.metrics?.resourceFetchType == .localCache)
+    }
+
+    @Test func `the head of a stored response can be judged, and refused`() async {
+        let (session, transport) = session { _ in Self.answer(["Cache-Control": "max-age=60"]) }
+        _ = await get(session)
+        for (disposition, isFine) in [
+            (Request.ResponseDisposition.allow, true), (.cancel, false),
+        ] {
+            let response = await session.request(address)
+                .onHTTPResponse { _, completion in completion(disposition) }
+                .serializingData().response
+            #expect((response.error == nil) == isFine)
+            #expect(response.value == (isFine ? Data("body".utf8) : nil))
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a stream that cannot keep up gets a stored response in its own time`() async {
+        let text = String(repeating: "0123456789", count: 30_000)
+        var configuration = SessionConfiguration()
+        configuration.streamBufferSize = 1000
+        let transport = StubTransport { _ in Self.answer(["Cache-Control": "max-age=60"], text) }
+        let session = Session(transport: transport, configuration: configuration)
+        _ = await get(session)
+        var received = 0
+        let stream = session.streamRequest(HTTPRequest(url: URL(string: address)))
+        for await piece in stream.streamTask().streamingData() {
+            received += piece.value?.count ?? 0
+        }
+        #expect(received == text.utf8.count)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a disk answers after a restart`() async throws {
+        let directory = try TestDirectory()
+        func cache() -> ResponseCache {
+            ResponseCache(
+                diskCapacity: 1 << 20, directory: directory.url.appending(path: "cache"))
+        }
+        let first = cache()
+        let (before, _) = session(first) { _ in Self.answer(["Cache-Control": "max-age=60"]) }
+        _ = await get(before)
+        first.flush()
+        let (after, transport) = session(cache()) { _ in .text("new") }
+        let response = await get(after)
+        #expect(response.response?.headers["Age"] != nil)
+        #expect(response.value == Data("body".utf8))
+        #expect(response.metrics?.resourceFetchType == .localCache)
+        #expect(transport.requests.isEmpty)
+    }
+}

@@ -1,0 +1,155 @@
+import FoundationEssentials
+import Glibc
+import OutletHTTP
+import OutletTestSupport
+import Testing
+
+@testable import OutletSession
+
+/// Where responses are kept: memory and directory.
+@Suite struct CacheStoreTests {
+    private func request(_ path: String, _ headers: HTTPHeaders = [:]) -> HTTPRequest {
+        HTTPRequest(url: URL(string: "http://a.test/\(path)"), headers: headers)
+    }
+
+    private func response(_ size: Int, _ fields: HTTPHeaders = [:]) -> CachedResponse {
+        CachedResponse(
+            response: HTTPResponse(url: nil, statusCode: 200, headers: fields),
+            data: Data(repeating: 7, count: size))
+    }
+
+    private func onDisk(_ directory: TestDirectory, capacity: Int = 1 << 20) -> ResponseCache {
+        ResponseCache(
+            memoryCapacity: 0, diskCapacity: capacity, directory: directory.url.appending(path: "c")
+        )
+    }
+
+    private func files(_ directory: TestDirectory) -> [URL] {
+        let folder = directory.url.appending(path: "c")
+        let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
+        return (names ?? []).map { folder.appending(path: $0) }
+    }
+
+    @Test func `memory forgets what was not used for longest, and keeps its bounds`() {
+        let cache = ResponseCache(memoryCapacity: 8 * 4096)
+        for index in 0..<20 {
+            cache.storeCachedResponse(response(3000), for: request("\(index)"))
+            _ = cache.cachedResponse(for: request("0"))
+            #expect(cache.currentMemoryUsage <= 8 * 4096)
+        }
+        #expect(cache.cachedResponse(for: request("0")) != nil)
+        #expect(cache.cachedResponse(for: request("1")) == nil)
+        #expect(cache.cachedResponse(for: request("19")) != nil)
+        cache.memoryCapacity = 0
+        #expect(cache.cachedResponse(for: request("19")) == nil)
+        #expect(cache.currentMemoryUsage == 0)
+    }
+
+    @Test func `what would fill the cache alone is not kept, nor what it replaces`() {
+        let cache = ResponseCache(memoryCapacity: 80_000)
+        cache.storeCachedResponse(response(100), for: request("a"))
+        cache.storeCachedResponse(response(50_000), for: request("a"))
+        #expect(cache.cachedResponse(for: request("a")) == nil)
+    }
+
+    @Test func `responses for different fields stand side by side, in memory and on disk`() throws {
+        let directory = try TestDirectory()
+        for cache in [ResponseCache(), onDisk(directory)] {
+            for (language, size) in [("de", 1), ("en", 2), ("fr", 3)] {
+                cache.storeCachedResponse(
+                    response(size, ["Vary": "Accept-Language"]),
+                    for: request("a", ["Accept-Language": language]))
+            }
+            cache.flush()
+            for (language, size) in [("de", 1), ("en", 2), ("fr", 3)] {
+                let found = cache.cachedResponse(for: request("a", ["Accept-Language": language]))
+                #expect(found?.data.count == size, "\(language)")
+            }
+            #expect(cache.cachedResponse(for: request("a", ["Accept-Language": "it"])) == nil)
+            cache.removeCachedResponse(for: request("a"))
+            cache.flush()
+            #expect(cache.cachedResponse(for: request("a", ["Accept-Language": "de"])) == nil)
+        }
+        #expect(files(directory).isEmpty)
+    }
+
+    @Test func `another process finds what was kept, for its owner's eyes only`() throws {
+        let directory = try TestDirectory()
+        var kept = response(1000, ["ETag": "\"1\"", "Set-X": "1"])
+        kept.userInfo = ["note": "ä"]
+        let first = onDisk(directory)
+        first.storeCachedResponse(kept, for: request("a"))
+        first.flush()
+        #expect(onDisk(directory).cachedResponse(for: request("a")) == kept)
+        #expect(onDisk(directory).cachedResponse(for: request("b")) == nil)
+        let file = try #require(files(directory).first)
+        let folder = directory.url.appending(path: "c")
+        for (url, mode) in [(file, mode_t(0o600)), (folder, 0o700)] {
+            var status = stat()
+            #expect(stat(url.path, &status) == 0)
+            #expect(status.st_mode & 0o777 == mode)
+        }
+    }
+
+    @Test func `what a crash has torn is found out, wherever it is torn, and removed`() throws {
+        let directory = try TestDirectory()
+        let cache = onDisk(directory)
+        cache.storeCachedResponse(response(200, ["ETag": "\"1\""]), for: request("a"))
+        cache.flush()
+        let file = try #require(files(directory).first)
+        let whole = try Data(contentsOf: file)
+        for length in stride(from: 0, to: whole.count, by: 7) {
+            try whole.prefix(length).write(to: file)
+            #expect(onDisk(directory).cachedResponse(for: request("a")) == nil, "\(length) bytes")
+            #expect(!FileManager.default.fileExists(atPath: file.path))
+        }
+        for position in stride(from: 0, to: whole.count, by: 11) {
+            var torn = whole
+            torn[position] ^= 0x20
+            try torn.write(to: file)
+            #expect(onDisk(directory).cachedResponse(for: request("a")) == nil, "byte \(position)")
+        }
+        try whole.write(to: file)
+        #expect(onDisk(directory).cachedResponse(for: request("a")) != nil)
+    }
+
+    @Test func `the directory keeps its bounds, and the files used last`() throws {
+        let directory = try TestDirectory()
+        let cache = onDisk(directory, capacity: 64 << 10)
+        for index in 0..<40 {
+            cache.storeCachedResponse(response(4000), for: request("\(index)"))
+            cache.flush()
+            _ = cache.cachedResponse(for: request("0"))
+        }
+        #expect(cache.currentDiskUsage <= 64 << 10)
+        #expect(cache.cachedResponse(for: request("0")) != nil)
+        #expect(cache.cachedResponse(for: request("39")) != nil)
+        #expect(cache.cachedResponse(for: request("1")) == nil)
+        cache.removeAllCachedResponses()
+        #expect(cache.currentDiskUsage == 0)
+    }
+
+    @Test func `a disk that cannot be written is told, and memory goes on`() throws {
+        let directory = try TestDirectory()
+        try directory.write("a file", to: "c")
+        let cache = ResponseCache(
+            diskCapacity: 1 << 20, directory: directory.url.appending(path: "c"))
+        cache.storeCachedResponse(response(10), for: request("a"))
+        cache.flush()
+        #expect(cache.lastStorageError?.path.hasSuffix("/c") == false)
+        #expect(cache.lastStorageError != nil)
+        #expect(cache.cachedResponse(for: request("a")) != nil)
+    }
+
+    @Test func `nobody's credentials get to the disk`() throws {
+        let directory = try TestDirectory()
+        let cache = onDisk(directory)
+        cache.storeCachedResponse(
+            response(10), for: request("a", ["Authorization": "Bearer secret"]))
+        var inMemory = response(10)
+        inMemory.storagePolicy = .allowedInMemoryOnly
+        cache.storeCachedResponse(inMemory, for: request("b"))
+        cache.flush()
+        #expect(files(directory).isEmpty)
+    }
+}

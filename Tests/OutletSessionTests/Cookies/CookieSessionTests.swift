@@ -1,0 +1,124 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+/// Sessions with cookies, hop by hop.
+@Suite struct CookieSessionTests {
+    private func session(
+        _ table: [String: StubAnswer],
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> (Session, StubTransport) {
+        let transport = StubTransport {
+            table[$0.request.url?.absoluteString ?? ""] ?? .status(404)
+        }
+        var configuration = SessionConfiguration()
+        change(&configuration)
+        return (Session(transport: transport, configuration: configuration), transport)
+    }
+
+    private func setting(_ cookies: String..., answer: StubAnswer = .text("x")) -> StubAnswer {
+        var answer = answer
+        for cookie in cookies { answer.headers.append(name: "Set-Cookie", value: cookie) }
+        return answer
+    }
+
+    private func get(_ session: Session, _ url: String, _ headers: HTTPHeaders? = nil) async {
+        _ = await session.request(url, headers: headers).serializingUnserialized().response
+    }
+
+    private func cookies(_ transport: StubTransport) -> [String?] {
+        transport.requests.map { $0.headers["Cookie"] }
+    }
+
+    @Test(arguments: [true, false])
+    func `cookies come back to who has set them, with a cache or without`(hasCache: Bool) async {
+        let (session, transport) = session(
+            ["http://a.test/1": setting("a=1", "b=2; Path=/deep")]
+        ) { if !hasCache { $0.urlCache = nil } }
+        await get(session, "http://a.test/1")
+        await get(session, "http://a.test/deep/er")
+        await get(session, "http://b.test/")
+        #expect(cookies(transport) == [nil, "b=2; a=1", nil])
+    }
+
+    @Test func `redirects send each host its own cookies, and those that the last hop has set`()
+        async
+    {
+        let (session, transport) = session([
+            "http://a.test/login": setting("id=1; Path=/", answer: .redirect(to: "/home")),
+            "http://a.test/home": setting("id=2; Path=/", answer: .redirect(to: "http://b.test/")),
+            "http://b.test/": setting("b=1", answer: .redirect(to: "http://a.test/end")),
+        ])
+        await get(session, "http://a.test/login", ["Cookie": "own=0"])
+        #expect(cookies(transport) == ["own=0", "own=0; id=1", nil, "id=2"])
+    }
+
+    @Test func `a request's own field goes first, and its names count`() async {
+        let (session, transport) = session(["http://a.test/": setting("a=1", "b=2")])
+        await get(session, "http://a.test/")
+        await get(session, "http://a.test/", ["Cookie": "b=own; c=3"])
+        #expect(cookies(transport).last == "b=own; c=3; a=1")
+    }
+
+    @Test func `they can be switched off for a session and for a request`() async {
+        let table = ["http://a.test/": setting("a=1")]
+        let (without, first) = session(table) { $0.httpCookieStorage = nil }
+        let (silent, second) = session(table) { $0.httpShouldSetCookies = false }
+        let (deaf, third) = session(table) { $0.httpCookieAcceptPolicy = .never }
+        for session in [without, silent, deaf] {
+            await get(session, "http://a.test/")
+            await get(session, "http://a.test/")
+        }
+        for transport in [first, second, third] { #expect(cookies(transport) == [nil, nil]) }
+        #expect(silent.sessionConfiguration.httpCookieStorage?.cookies.count == 1)
+        #expect(deaf.sessionConfiguration.httpCookieStorage?.cookies.isEmpty == true)
+        let (session, transport) = session(table)
+        await get(session, "http://a.test/")
+        var request = HTTPRequest(url: URL(string: "http://a.test/"))
+        request.httpShouldHandleCookies = false
+        _ = await session.request(request).serializingUnserialized().response
+        #expect(cookies(transport) == [nil, nil])
+    }
+
+    @Test func `other sites that a redirect leads to may be kept from setting any`() async {
+        let (session, _) = session([
+            "http://www.a.test/": setting("w=1", answer: .redirect(to: "http://api.a.test/")),
+            "http://api.a.test/": setting("p=1", answer: .redirect(to: "http://b.test/")),
+            "http://b.test/": setting("b=1"),
+        ]) { $0.httpCookieAcceptPolicy = .onlyFromMainDocumentDomain }
+        await get(session, "http://www.a.test/")
+        let names = session.sessionConfiguration.httpCookieStorage?.cookies.map(\.name)
+        #expect(names.map(Set.init) == ["w", "p"])
+    }
+
+    @Test func `a stored response sets no cookies again`() async throws {
+        var answer = setting("a=1")
+        answer.headers["Cache-Control"] = "max-age=60"
+        let (session, transport) = session(["http://a.test/": answer])
+        await get(session, "http://a.test/")
+        let storage = try #require(session.sessionConfiguration.httpCookieStorage)
+        storage.removeCookies(since: .distantPast)
+        await get(session, "http://a.test/")
+        #expect(transport.requests.count == 1)
+        #expect(storage.cookies.isEmpty)
+    }
+
+    @Test func `the command for curl has them, redacted unless asked for`() async {
+        let (session, _) = session(["http://a.test/": setting("a=secret")])
+        await get(session, "http://a.test/")
+        let request = session.request("http://a.test/")
+        _ = await request.serializingUnserialized().response
+        #expect(request.cURLDescription(redactingSecrets: false).contains("-b 'a=secret'"))
+        #expect(!request.cURLDescription().contains("secret"))
+    }
+
+    @Test func `sessions of different configurations share nothing`() async {
+        let (one, _) = session(["http://a.test/": setting("a=1")])
+        let (other, transport) = session([:])
+        await get(one, "http://a.test/")
+        await get(other, "http://a.test/")
+        #expect(cookies(transport) == [nil])
+    }
+}

@@ -1,0 +1,199 @@
+import FoundationEssentials
+import Glibc
+import OutletHTTP
+import Testing
+
+@testable import OutletSession
+
+/// What becomes of `Set-Cookie`, and what is sent back.
+@Suite struct CookieStorageTests {
+    private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
+
+    /// What a storage sends to an address after another has set cookies.
+    private func sent(_ fields: [String], from: String, to: String) throws -> [String] {
+        let storage = CookieStorage()
+        var headers = HTTPHeaders()
+        for field in fields { headers.append(name: "Set-Cookie", value: field) }
+        storage.setCookies(
+            Cookie.cookies(withResponseHeaderFields: headers, for: try url(from)),
+            for: try url(from))
+        return storage.cookies(for: try url(to)).map(\.pair)
+    }
+
+    @Test(arguments: [
+        ("a=1", "http://x.test/", "http://x.test/", ["a=1"]),
+        ("a=1", "http://x.test/", "http://www.x.test/", []),
+        ("a=1", "http://x.test/", "http://X.TEST:8080/", ["a=1"]),
+        ("a=1; Domain=x.test", "http://www.x.test/", "http://other.x.test/", ["a=1"]),
+        ("a=1; Domain=.X.TEST", "http://www.x.test/", "http://x.test/", ["a=1"]),
+        ("a=1; Domain=other.test", "http://x.test/", "http://other.test/", []),
+        ("a=1; Domain=www.x.test", "http://x.test/", "http://www.x.test/", []),
+        ("a=1; Domain=est", "http://x.test/", "http://x.test/", []),
+        // Anybody may have a name under these.
+        ("a=1; Domain=co.uk", "http://shop.co.uk/", "http://shop.co.uk/", []),
+        ("a=1; Domain=com", "http://shop.com/", "http://shop.com/", []),
+        ("a=1; Domain=github.io", "http://me.github.io/", "http://you.github.io/", []),
+        ("a=1; Domain=github.io", "http://github.io/", "http://you.github.io/", []),
+        ("a=1; Domain=github.io", "http://github.io/", "http://github.io/", ["a=1"]),
+        ("a=1; Domain=shop.co.uk", "http://www.shop.co.uk/", "http://shop.co.uk/", ["a=1"]),
+        ("a=1; Domain=127.0.0.1", "http://127.0.0.1/", "http://127.0.0.1/", ["a=1"]),
+        ("a=1; Domain=0.0.1", "http://127.0.0.1/", "http://127.0.0.1/", []),
+        ("a=1; Domain=", "http://x.test/", "http://x.test/", ["a=1"]),
+    ])
+    func `cookies go where their domain says, public suffixes apart`(
+        field: String, from: String, to: String, expected: [String]
+    ) throws {
+        #expect(try sent([field], from: from, to: to) == expected)
+    }
+
+    @Test(arguments: [
+        ("a=1", "/docs/page", "/docs/other", true), ("a=1", "/docs/page", "/", false),
+        ("a=1", "/docs", "/", true), ("a=1; Path=/d", "/", "/d", true),
+        ("a=1; Path=/d", "/", "/d/x", true), ("a=1; Path=/d", "/", "/dx", false),
+        ("a=1; Path=/d/", "/", "/d", false), ("a=1; Path=nonsense", "/x/y", "/x", true),
+    ])
+    func `and where their path says`(field: String, from: String, to: String, isSent: Bool) throws {
+        let pairs = try sent([field], from: "http://x.test\(from)", to: "http://x.test\(to)")
+        #expect(pairs == (isSent ? ["a=1"] : []))
+    }
+
+    @Test(arguments: [
+        ("a=1; Secure", "https://x.test/", "https://x.test/", true),
+        ("a=1; Secure", "https://x.test/", "http://x.test/", false),
+        ("a=1; Secure", "http://x.test/", "https://x.test/", false),
+        ("a=1; Secure", "http://localhost/", "http://localhost/", true),
+        ("__Secure-a=1", "https://x.test/", "https://x.test/", false),
+        ("__Secure-a=1; Secure", "https://x.test/", "https://x.test/", true),
+        ("__Host-a=1; Secure; Path=/", "https://x.test/", "https://x.test/", true),
+        ("__Host-a=1; Secure", "https://x.test/", "https://x.test/", false),
+        ("__Host-a=1; Secure; Path=/; Domain=x.test", "https://x.test/", "https://x.test/", false),
+        ("a=1; Max-Age=10", "http://x.test/", "http://x.test/", true),
+        ("a=1; Max-Age=0", "http://x.test/", "http://x.test/", false),
+        ("a=1; Max-Age=-5", "http://x.test/", "http://x.test/", false),
+        ("a=1; Max-Age=soon", "http://x.test/", "http://x.test/", true),
+        ("a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "http://x.test/", "http://x.test/", false),
+        ("a=1; Expires=Sun, 06 Nov 2095 08:49:37 GMT", "http://x.test/", "http://x.test/", true),
+        ("a=1; Expires=Sunday, 06-Nov-94 08:49:37 GMT", "http://x.test/", "http://x.test/", false),
+        ("a=1; Expires=never", "http://x.test/", "http://x.test/", true),
+        (
+            "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=9", "http://x.test/",
+            "http://x.test/", true
+        ),
+        ("a=\u{1}", "http://x.test/", "http://x.test/", false),
+    ])
+    func `and as long and as safely as they say`(
+        field: String, from: String, to: String, isSent: Bool
+    ) throws {
+        #expect(try sent([field], from: from, to: to).isEmpty == !isSent)
+    }
+
+    @Test func `a later cookie of the same kind takes the place of an earlier one`() throws {
+        let fields = ["a=1; Path=/", "b=2; Path=/", "a=3; Path=/", "a=4; Path=/deep"]
+        #expect(
+            try sent(fields, from: "http://x.test/", to: "http://x.test/deep/er")
+                == ["a=4", "a=3", "b=2"])
+    }
+
+    @Test func `what comes in clear does not take the place of a secure cookie`() throws {
+        let storage = CookieStorage()
+        func set(_ field: String, from text: String) throws {
+            storage.setCookies(
+                Cookie.cookies(withResponseHeaderFields: ["Set-Cookie": field], for: try url(text)),
+                for: try url(text))
+        }
+        try set("id=good; Secure; Domain=x.test", from: "https://x.test/")
+        try set("id=evil; Domain=x.test", from: "http://www.x.test/")
+        #expect(storage.cookies.map(\.value) == ["good"])
+        try set("id=better; Domain=x.test", from: "https://www.x.test/")
+        #expect(storage.cookies.map(\.value) == ["better"])
+    }
+
+    @Test func `odd pairs are kept as they are, too large ones are not`() throws {
+        let address = "http://x.test/"
+        #expect(try sent(["  a = b = c  "], from: address, to: address) == ["a=b = c"])
+        #expect(try sent(["lonely"], from: address, to: address) == ["lonely"])
+        #expect(try sent(["=x"], from: address, to: address) == ["x"])
+        #expect(try sent(["", ";", "="], from: address, to: address) == [])
+        let large = String(repeating: "x", count: 4096)
+        #expect(try sent(["a=\(large)"], from: address, to: address) == [])
+    }
+
+    @Test func `one server cannot fill the storage`() throws {
+        let storage = CookieStorage()
+        for index in 0..<1000 {
+            storage.setCookie(
+                Cookie(
+                    name: "n\(index)", value: "v", domain: "x.test",
+                    creationDate: Date(timeIntervalSince1970: Double(index))))
+        }
+        #expect((162...180).contains(storage.cookies.count))
+        #expect(storage.cookies(for: try url("http://x.test/")).last?.name == "n999")
+        for index in 0..<3500 {
+            storage.setCookie(Cookie(name: "n", value: "v", domain: "x\(index).test"))
+        }
+        #expect((2970...3300).contains(storage.cookies.count))
+    }
+
+    @Test func `a file keeps all that is known of a cookie, for its owner's eyes only`() throws {
+        let directory = try TestDirectory()
+        let file = directory.url.appending(path: "cookies.txt")
+        let storage = CookieStorage()
+        let end = Date(timeIntervalSince1970: 4_000_000_000)
+        let created = Date(timeIntervalSince1970: 0)
+        let cookies = [
+            Cookie(
+                name: "a", value: "1", domain: ".x.test", path: "/p", expiresDate: end,
+                isSecure: true, isHTTPOnly: true, sameSite: .strict, creationDate: created),
+            Cookie(name: "b", value: "", domain: "y.test", sameSite: Cookie.SameSite.none),
+            Cookie(name: "c", value: "#3", domain: "z.test"),
+        ]
+        for cookie in cookies { storage.setCookie(cookie) }
+        try storage.save(to: file)
+        let copy = CookieStorage()
+        try copy.load(contentsOf: file)
+        func plain(_ storage: CookieStorage) -> [Cookie] {
+            storage.cookies.map { cookie in
+                var cookie = cookie
+                cookie.creationDate = created
+                return cookie
+            }
+        }
+        #expect(plain(copy) == plain(storage))
+        var status = stat()
+        #expect(stat(file.path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        try storage.save(to: file, includesSessionCookies: false)
+        #expect(directory.text("cookies.txt")?.contains("y.test") == false)
+        #expect(directory.names == ["cookies.txt"])
+        #expect(throws: CacheStorageError.self) {
+            try storage.save(to: directory.url.appending(path: "no/where"))
+        }
+    }
+
+    @Test func `a file of curl's is read`() throws {
+        let directory = try TestDirectory()
+        try directory.write(
+            """
+            # Netscape HTTP Cookie File
+            #HttpOnly_.x.test\tTRUE\t/\tTRUE\t4000000000\tid\tsecret
+            y.test\tFALSE\t/\tFALSE\t0\tempty
+            nonsense
+            """, to: "jar")
+        let storage = CookieStorage()
+        try storage.load(contentsOf: directory.url.appending(path: "jar"))
+        #expect(storage.cookies.map(\.pair) == ["id=secret", "empty="])
+        #expect(storage.cookies.first?.isHTTPOnly == true)
+        #expect(storage.cookies.first?.description.contains("secret") == false)
+    }
+
+    @Test func `cookies can be taken away`() throws {
+        let storage = CookieStorage()
+        let cookie = Cookie(name: "a", value: "1", domain: "x.test")
+        storage.setCookie(cookie)
+        storage.deleteCookie(cookie)
+        #expect(storage.cookies.isEmpty)
+        storage.setCookie(cookie)
+        storage.removeCookies(since: .distantPast)
+        #expect(storage.cookies.isEmpty)
+    }
+}

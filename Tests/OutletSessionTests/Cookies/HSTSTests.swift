@@ -1,0 +1,117 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletTesting
+import Testing
+
+@testable import OutletSession
+
+/// Hosts that want to be talked to encrypted only.
+@Suite struct HSTSTests {
+    private func session(
+        _ hsts: HSTSStorage?, _ field: String, verifies: Bool = true
+    ) -> (Session, StubTransport) {
+        let transport = StubTransport { job in
+            job.request.url?.path == "/away"
+                ? .redirect(to: "http://a.test/plain")
+                : .status(200, headers: ["Strict-Transport-Security": field])
+        }
+        var configuration = SessionConfiguration()
+        configuration.hsts = hsts
+        configuration.verifiesCertificates = verifies
+        return (Session(transport: transport, configuration: configuration), transport)
+    }
+
+    private func get(_ session: Session, _ urls: String...) async {
+        for url in urls { _ = await session.request(url).serializingUnserialized().response }
+    }
+
+    private func schemes(_ transport: StubTransport) -> [String?] {
+        transport.requests.map { $0.url?.scheme }
+    }
+
+    @Test func `nothing goes in clear to a host that asks for it`() async {
+        let (session, transport) = session(.memory, "max-age=60")
+        await get(session, "http://a.test/", "https://a.test/", "http://a.test/", "http://b.test/")
+        #expect(schemes(transport) == ["http", "https", "https", "http"])
+    }
+
+    @Test func `nor over redirects`() async {
+        let (session, transport) = session(.memory, "max-age=60")
+        await get(session, "https://a.test/", "https://b.test/away")
+        #expect(transport.requests.last?.url?.absoluteString == "https://a.test/plain")
+    }
+
+    @Test func `credentials stay with a host that was talked to encrypted in their place`() async {
+        let (session, transport) = session(.memory, "max-age=60")
+        await get(session, "https://a.test/")
+        _ = await session.request("http://a.test/away")
+            .authenticate(username: "ada", password: "pw").serializingUnserialized().response
+        #expect(transport.jobs.count == 3)
+        #expect(transport.jobs.last?.credential?.user == "ada")
+    }
+
+    @Test(arguments: [
+        ("max-age=60", "http://a.test:80/", "https://a.test:443/"),
+        ("max-age=60", "http://a.test:8080/x?y#z", "https://a.test:8080/x?y#z"),
+        ("max-age=60", "http://www.a.test/", "http://www.a.test/"),
+        ("max-age=60; includeSubDomains", "http://www.a.test/", "https://www.a.test/"),
+        ("MAX-AGE=\"60\"; includesubdomains; preload", "http://x.y.a.test/", "https://x.y.a.test/"),
+        ("includeSubDomains", "http://a.test/", "http://a.test/"),
+        ("max-age=60; max-age=60", "http://a.test/", "http://a.test/"),
+        ("max-age=-1", "http://a.test/", "http://a.test/"),
+    ])
+    func `the field says for whom`(field: String, address: String, expected: String) async {
+        let (session, transport) = session(.memory, field)
+        await get(session, "https://a.test/", address)
+        #expect(transport.requests.last?.url?.absoluteString == expected)
+    }
+
+    @Test func `what nobody has checked, what came in clear and addresses do not count`() async {
+        let (trusting, first) = session(.memory, "max-age=60", verifies: false)
+        await get(trusting, "https://a.test/", "http://a.test/")
+        #expect(schemes(first) == ["https", "http"])
+        let (session, second) = session(.memory, "max-age=60")
+        await get(session, "http://a.test/", "http://a.test/")
+        await get(session, "https://127.0.0.1/", "http://127.0.0.1/")
+        #expect(schemes(second) == ["http", "http", "https", "http"])
+        let (without, third) = self.session(nil, "max-age=60")
+        await get(without, "https://a.test/", "http://a.test/")
+        #expect(schemes(third) == ["https", "http"])
+    }
+
+    @Test func `a host may take it back, and time does`() async {
+        let hsts = HSTSStorage.memory
+        let (session, transport) = session(hsts, "max-age=0")
+        hsts.setPolicy(.init(host: "A.test", expiresDate: Date() + 60))
+        hsts.setPolicy(.init(host: "b.test", expiresDate: Date() - 60))
+        #expect(hsts.policies.map(\.host) == ["a.test"])
+        await get(session, "http://a.test/", "http://a.test/", "http://b.test/")
+        #expect(schemes(transport) == ["https", "http", "http"])
+        #expect(hsts.policies.isEmpty)
+    }
+
+    @Test func `a file of curl's format outlives the process`() async throws {
+        let directory = try TestDirectory()
+        try directory.write(
+            """
+            # a comment
+            old.test "20010101 00:00:00"
+            a.test "20950131 23:59:58"
+            .b.test "unlimited"
+            nonsense
+            """, to: "hsts")
+        let file = directory.url.appending(path: "hsts")
+        let hsts = HSTSStorage.file(file)
+        #expect(hsts.policies.map(\.host) == ["a.test", "b.test"])
+        let (session, _) = session(hsts, "max-age=600; includeSubDomains")
+        await get(session, "https://c.test/")
+        hsts.flush()
+        #expect(HSTSStorage.file(file).policies.map(\.host) == ["a.test", "b.test", "c.test"])
+        #expect(directory.text("hsts")?.contains("a.test \"20950131 23:59:58\"\n") == true)
+        #expect(directory.text("hsts")?.contains("\n.c.test \"") == true)
+        let nowhere = HSTSStorage.file(directory.url.appending(path: "no/where"))
+        nowhere.setPolicy(.init(host: "a.test", expiresDate: Date() + 60))
+        nowhere.flush()
+        #expect(nowhere.lastStorageError != nil)
+    }
+}

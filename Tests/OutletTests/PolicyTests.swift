@@ -1,0 +1,62 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// Cache, cookies and HSTS against servers that nobody here wrote.
+@Suite struct PolicyTests {
+    @Test func `nginx's validators save the body a second time`() async throws {
+        let nginx = try await Nginx.shared()
+        let session = Session()
+        let address = "\(nginx.baseURL())/small.txt"
+        _ = await session.request(address).serializingString().response
+        let second = await session.request(address).serializingString().response
+        #expect(second.value == "small\n")
+        #expect(second.response?.statusCode == 200)
+        #expect(second.metrics?.resourceFetchType == .validatedCache)
+        #expect(second.metrics?.responseBodyBytes == 0)
+    }
+
+    @Test func `httpbin's cache is answered from memory`() async throws {
+        let httpbin = try await Httpbin.shared()
+        let session = Session()
+        let address = "\(httpbin.baseURL)/cache/60"
+        for expected in [TransferMetrics.ResourceFetchType.networkLoad, .localCache] {
+            let response = await session.request(address).serializingData().response
+            #expect(response.error == nil)
+            #expect(response.metrics?.resourceFetchType == expected)
+        }
+        let reload = await session.request(address).serializingData().response
+        #expect(reload.response?.statusCode == 200)
+    }
+
+    @Test func `httpbin's cookies come back over its redirects`() async throws {
+        struct Answer: Decodable, Sendable {
+            let cookies: [String: String]
+        }
+        let httpbin = try await Httpbin.shared()
+        let session = Session()
+        let answer = try await session.request("\(httpbin.baseURL)/cookies/set?a=1&b=2")
+            .serializingDecodable(Answer.self).value
+        #expect(answer.cookies == ["a": "1", "b": "2"])
+        let cookies = session.sessionConfiguration.httpCookieStorage?.cookies.map(\.name)
+        #expect(cookies == ["a", "b"])
+    }
+
+    @Test func `after an answer of nginx over TLS nothing goes to it in clear`() async throws {
+        let nginx = try await Nginx.shared()
+        var configuration = SessionConfiguration()
+        configuration.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+        let session = Session(configuration: configuration)
+        let secure = nginx.baseURL(.tls).replacing("127.0.0.1", with: "localhost")
+        let plain = secure.replacing("https:", with: "http:")
+        // Its TLS port refuses what is not encrypted.
+        let before = await session.request("\(plain)/small.txt").serializingString().response
+        #expect(before.response?.statusCode == 400)
+        _ = await session.request("\(secure)/hsts").serializingUnserialized().response
+        let after = await session.request("\(plain)/small.txt").serializingString().response
+        #expect(after.value == "small\n")
+        #expect(after.response?.url?.scheme == "https")
+        #expect(after.metrics?.tls.isEmpty == false)
+    }
+}
