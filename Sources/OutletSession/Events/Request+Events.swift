@@ -49,7 +49,10 @@ extension Request {
         let wasAnnounced = mutable.isTaskAhead
         guard mutable.note(task) else { return nil }
         mutable.begunAttempt = mutable.machine.attempt
-        let channel = wasAnnounced ? nil : mutable.observers?.task
+        var channel = wasAnnounced ? nil : mutable.observers?.task
+        // Given under the lock too: whoever is overtaken here would find the streams ended.
+        channel?.streams.forEach { $0.yield(task) }
+        channel?.streams = []
         guard let monitors else { return channel }
         if !wasAnnounced { monitors.request(self, didCreateTask: task) }
         let state = mutable.machine.state
