@@ -58,7 +58,7 @@ public final class RequestLogger: EventMonitor {
     private let sink: LogSink
 
     /// Where lines are written.
-    public let queue: DispatchQueue? = DispatchQueue(label: "outlet.log")
+    public let queue: DispatchQueue = DispatchQueue(label: "outlet.log")
 
     /// Makes a logger.
     ///

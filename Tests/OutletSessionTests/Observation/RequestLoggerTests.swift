@@ -89,7 +89,7 @@ import Testing
         let session = Session(
             transport: StubTransport { _ in .status(204) }, eventMonitors: [logger])
         _ = await session.request(address).serializingUnserialized().response
-        logger.queue?.sync {}
+        logger.queue.sync {}
         var bytes = [UInt8](repeating: 0, count: 4096)
         let count = read(ends[0], &bytes, bytes.count)
         #expect(String(decoding: bytes.prefix(count), as: UTF8.self).contains("\"status\":204"))

@@ -44,7 +44,7 @@ public final class HARRecorder: EventMonitor {
     private let redaction: Redaction
 
     /// Where events are taken.
-    public let queue: DispatchQueue? = DispatchQueue(label: "outlet.har")
+    public let queue: DispatchQueue = DispatchQueue(label: "outlet.har")
 
     /// Makes a recorder without entries.
     ///
@@ -60,7 +60,7 @@ public final class HARRecorder: EventMonitor {
     ///
     /// Waits for events that are on their way: not from ``queue``, nor from another monitor on it.
     public var archive: HAR {
-        queue?.sync {}
+        queue.sync {}
         let (entries, dropped) = state.withLock { ($0.entries.map(\.entry), $0.dropped) }
         var log = HAR.Log(entries: entries)
         if dropped > 0 {
@@ -84,7 +84,7 @@ public final class HARRecorder: EventMonitor {
 
     /// Forgets all entries.
     public func removeAll() {
-        queue?.sync {}
+        queue.sync {}
         state.withLock { state in
             state.entries = []
             state.size = 0
