@@ -39,7 +39,7 @@ extension EventLoop {
             let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.count
             link.line.append(contentsOf: rest[..<end])
             rest = UnsafeRawBufferPointer(rebasing: rest[end...])
-            guard link.line.count <= HeadCollector.limit else {
+            guard link.line.count <= easy.head.lines.pointee.limit else {
                 _ = transfer.refuseHead()
                 throw transfer.failure ?? .webSocketClosed
             }

@@ -157,8 +157,9 @@ open class Session: UploadFactory, @unchecked Sendable {
         interceptor: (any RequestInterceptor)? = nil,
         shouldAutomaticallyResume: Bool? = nil
     ) -> WebSocketRequest {
-        WebSocketRequest(
-            core: core, convertible: convertible, configuration: configuration,
-            interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
+        core.begin(
+            WebSocketRequest(
+                core: core, convertible: convertible, configuration: configuration,
+                interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume))
     }
 }
