@@ -5,14 +5,14 @@ import OutletHTTP
 /// What the network's answer means for what is stored.
 extension CacheTask: TransferHandler {
     func transfer(_ inner: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
-        guard let handler = state.withLock({ $0.handler }) else { return false }
+        guard let handler = course.withLock({ $0.handler }) else { return false }
         return handler.transfer(self, shouldTrust: trust)
     }
 
     func transfer(
         _ inner: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
     ) {
-        guard let handler = state.withLock({ $0.handler }) else { return }
+        guard let handler = course.withLock({ $0.handler }) else { return }
         handler.transfer(self, didAnswer: challenge, turn: turn)
     }
 
@@ -24,7 +24,7 @@ extension CacheTask: TransferHandler {
         if head.isFinal, let policies = caching.policies, policies.concerns(head) {
             policies.learn(from: head, to: job.request, startedAt: firstURL)
         }
-        let handler = state.withLock { state -> (any TransferHandler)? in
+        let handler = course.withLock { state -> (any TransferHandler)? in
             // Whoever began the transfer may not have come to keep it, and a pause is to be ended.
             if state.isLoading { state.inner = inner }
             guard head.isFinal, let stored = state.stored else { return state.handler }
@@ -38,21 +38,21 @@ extension CacheTask: TransferHandler {
         // A body that is withheld is dropped as it comes.
         guard let handler else { return .deliver(.chunks) }
         let decision = handler.transfer(self, didReceive: head, turn: turn)
-        if case .deliver = decision { state.withLock { $0.isDiverted = true } }
+        if case .deliver = decision { course.withLock { $0.isDiverted = true } }
         return decision
     }
 
     func transfer(
         _ inner: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
-        let handler = state.withLock { $0.isWithheld ? nil : $0.handler }
+        let handler = course.withLock { $0.isWithheld ? nil : $0.handler }
         return handler?.transfer(self, didReceive: chunk, turn: turn) ?? .proceed
     }
 
     func transfer(
         _ inner: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {
-        let handler = state.withLock { $0.isWithheld ? nil : $0.handler }
+        let handler = course.withLock { $0.isWithheld ? nil : $0.handler }
         handler?.transfer(self, didProgress: progress, turn: turn)
     }
 
@@ -60,7 +60,7 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
         let now = Date()
-        let (stored, isWithheld, isDiverted) = state.withLock { state in
+        let (stored, isWithheld, isDiverted) = course.withLock { state in
             state.inner = nil
             state.isLoading = false
             return (state.stored, state.isWithheld, state.isDiverted)
@@ -122,7 +122,7 @@ extension CacheTask: TransferHandler {
     ) {
         var metrics = measured
         metrics.resourceFetchType = type
-        state.withLock {
+        course.withLock {
             $0.playing = Playing(entry: entry, metrics: metrics, delivery: job.delivery)
         }
         caching.queue.async { self.play() }

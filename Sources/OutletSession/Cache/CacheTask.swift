@@ -1,16 +1,12 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
-import Synchronization
 
 /// A transfer that the session's cache has a say in: answered by it, validated, or carried and stored.
 ///
 /// To its request it is one transfer, whatever it takes.
 final class CacheTask: TransferTask {
-    /// Above what transports count to, below the files'.
-    private static let identifiers = Atomic<UInt64>(1 << 60)
-
-    let identifier = CacheTask.identifiers.add(1, ordering: .relaxed).newValue
+    let identifier = TransferIdentifier.next()
     let caching: Caching
     let job: TransferJob
     let request: CacheRequest
@@ -20,7 +16,8 @@ final class CacheTask: TransferTask {
     let storing: (any CachedResponseHandler)?
     let start = Date()
     private let startTime = ContinuousClock.now
-    let state: Lock<State>
+    let course: Lock<State>
+    private let visible = VisibleState()
 
     struct State: Sendable {
         /// Let go of at the end: nothing is told twice.
@@ -82,13 +79,18 @@ final class CacheTask: TransferTask {
         self.storing = storing
         self.firstURL = firstURL
         request = CacheRequest(job.request, user: job.credential?.user)
-        state = Lock(State(handler: handler, reportsProgress: job.reportsProgress))
+        course = Lock(State(handler: handler, reportsProgress: job.reportsProgress))
     }
 
     // MARK: The handler's side
 
+    var state: TransferState { visible.state }
+
+    var currentRequest: HTTPRequest? { job.request }
+
     func cancel() {
-        let (inner, isMine) = state.withLock { state in
+        visible.wish(.canceling)
+        let (inner, isMine) = course.withLock { state in
             state.isCancelled = true
             return (state.inner, !state.isLoading || state.playing != nil)
         }
@@ -97,7 +99,8 @@ final class CacheTask: TransferTask {
     }
 
     func suspend() {
-        let inner = state.withLock { state in
+        visible.wish(.suspended)
+        let inner = course.withLock { state in
             state.isSuspended = true
             return state.inner
         }
@@ -105,7 +108,8 @@ final class CacheTask: TransferTask {
     }
 
     func resume() {
-        let (inner, plays) = state.withLock { state in
+        visible.wish(.running)
+        let (inner, plays) = course.withLock { state in
             state.isSuspended = false
             return (state.inner, state.playing != nil)
         }
@@ -113,13 +117,13 @@ final class CacheTask: TransferTask {
         guard plays else { return }
         // Behind the answer that asks for the pause, which may still be on its way.
         caching.queue.async {
-            self.state.withLock { $0.playing?.isPaused = false }
+            self.course.withLock { $0.playing?.isPaused = false }
             self.play()
         }
     }
 
     func reportProgress() {
-        let inner = state.withLock { state in
+        let inner = course.withLock { state in
             state.reportsProgress = true
             return state.inner
         }
@@ -172,7 +176,7 @@ final class CacheTask: TransferTask {
         var metrics = TransferMetrics()
         metrics.resourceFetchType = .localCache
         metrics.httpVersion = entry.response.httpVersion
-        state.withLock {
+        course.withLock {
             $0.playing = Playing(entry: entry, metrics: metrics, delivery: job.delivery)
         }
         caching.queue.async { self.play() }
@@ -189,7 +193,7 @@ final class CacheTask: TransferTask {
     }
 
     func load(_ job: TransferJob, stored: CacheEntry?, isValidating: Bool) {
-        let number = state.withLock { state -> Int? in
+        let number = course.withLock { state -> Int? in
             guard state.handler != nil, !state.isCancelled else { return nil }
             state.isLoading = true
             state.loads += 1
@@ -202,7 +206,7 @@ final class CacheTask: TransferTask {
         guard let number else { return }
         let inner = caching.transport.start(job, handler: self)
         // Whoever cancelled, suspended or wanted to watch meanwhile found no transfer to tell.
-        let (isCancelled, isSuspended, reportsProgress) = state.withLock { state in
+        let (isCancelled, isSuspended, reportsProgress) = course.withLock { state in
             // It may be over by now, and another one begun in its place.
             if state.isLoading, state.loads == number { state.inner = inner }
             return (state.isCancelled, state.isSuspended, state.reportsProgress)
@@ -225,7 +229,7 @@ final class CacheTask: TransferTask {
         defer { turn.end() }
         while let (handler, playing) = next() {
             guard playing.isHeadTold else {
-                state.withLock { $0.playing?.isHeadTold = true }
+                course.withLock { $0.playing?.isHeadTold = true }
                 follow(handler.transfer(self, didReceive: playing.entry.response, turn: turn))
                 continue
             }
@@ -234,13 +238,13 @@ final class CacheTask: TransferTask {
                 return
             }
             let piece = playing.entry.data.dropFirst(playing.offset).prefix(64 << 10)
-            state.withLock { $0.playing?.offset += piece.count }
+            course.withLock { $0.playing?.offset += piece.count }
             follow(piece.withUnsafeBytes { handler.transfer(self, didReceive: $0, turn: turn) })
         }
     }
 
     private func next() -> (any TransferHandler, Playing)? {
-        state.withLock { state in
+        course.withLock { state in
             guard !state.isSuspended, !state.isCancelled, let playing = state.playing,
                 !playing.isPaused, let handler = state.handler
             else { return nil }
@@ -251,8 +255,8 @@ final class CacheTask: TransferTask {
     private func follow(_ decision: TransferDecision) {
         switch decision {
         case .proceed: break
-        case .deliver(let delivery): state.withLock { $0.playing?.delivery = delivery }
-        case .pause: state.withLock { $0.playing?.isPaused = true }
+        case .deliver(let delivery): course.withLock { $0.playing?.delivery = delivery }
+        case .pause: course.withLock { $0.playing?.isPaused = true }
         case .cancel: end(.cancelled)
         }
     }
@@ -279,7 +283,7 @@ final class CacheTask: TransferTask {
 
     /// Tells the end, the first time only.
     func finish(_ result: TransferResult, turn: TransportTurn) {
-        let handler = state.withLock { state in
+        let handler = course.withLock { state in
             defer {
                 state.handler = nil
                 state.inner = nil
@@ -288,6 +292,7 @@ final class CacheTask: TransferTask {
             }
             return state.handler
         }
+        visible.complete()
         handler?.transferDidFinish(self, result: result, turn: turn)
     }
 }

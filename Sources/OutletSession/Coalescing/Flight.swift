@@ -90,7 +90,7 @@ final class Flight: TransferHandler {
     ///
     /// - Returns: What stands for it; `nil` when the request does not lead.
     func begin(_ job: TransferJob, for request: Request) -> SharedTask? {
-        let member = Member(request: request, task: SharedTask(flight: self), job: job)
+        let member = Member(request: request, task: SharedTask(flight: self, request: job.request), job: job)
         let leads = state.withLock { state in
             guard !state.isOver, state.leader?.request === request else { return false }
             state.lead(member)
@@ -179,6 +179,7 @@ final class Flight: TransferHandler {
             return state.leader
         }
         guard let leader else { return }
+        leader.task.complete()
         leader.request.transferDidFinish(leader.task, result: result, turn: turn)
     }
 
@@ -332,14 +333,34 @@ extension Flight.State {
 /// What a request that shares a transfer has in its place.
 final class SharedTask: TransferTask {
     let identifier = TransferIdentifier.next()
+    let currentRequest: HTTPRequest?
     private let flight: Flight
+    private let visible = VisibleState()
 
-    init(flight: Flight) {
+    init(flight: Flight, request: HTTPRequest) {
         self.flight = flight
+        currentRequest = request
     }
 
-    func cancel() { flight.cancel(self) }
-    func suspend() { flight.suspend(self) }
-    func resume() { flight.resume(self) }
+    var state: TransferState { visible.state }
+
+    func cancel() {
+        visible.wish(.canceling)
+        flight.cancel(self)
+    }
+
+    func suspend() {
+        visible.wish(.suspended)
+        flight.suspend(self)
+    }
+
+    func resume() {
+        visible.wish(.running)
+        flight.resume(self)
+    }
+
+    /// The request that shares the transfer has its result.
+    func complete() { visible.complete() }
+
     func reportProgress() { flight.reportProgress() }
 }

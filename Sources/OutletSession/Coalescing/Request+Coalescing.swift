@@ -29,7 +29,7 @@ final class Flights: Sendable {
                 return flight
             }
             let member = Flight.Member(
-                request: request, task: SharedTask(flight: flight), job: job)
+                request: request, task: SharedTask(flight: flight, request: job.request), job: job)
             request.mutable.withLock { $0.flight = flight }
             switch flight.join(member) {
             case .tooLate: remove(flight, key)
@@ -99,14 +99,16 @@ extension Request {
     }
 
     /// Ends the request as cancelled; the transfer is the others' from now on.
-    func depart(from task: any TransferTask) {
+    func depart(from task: SharedTask) {
+        task.complete()
         mutable.withLock { $0.sharesResult = true }
         conclude(task, TransferResult(error: .cancelled), turn: nil)
     }
 
     /// Takes what the leader has come to as this request's own; its validators judge it, its
     /// retriers are not asked again.
-    func share(_ outcome: Flight.Outcome, of task: any TransferTask) {
+    func share(_ outcome: Flight.Outcome, of task: SharedTask) {
+        task.complete()
         let isCurrent = mutable.withLock { mutable in
             guard mutable.machine.phase == .transferring else { return false }
             mutable.sharesResult = true
