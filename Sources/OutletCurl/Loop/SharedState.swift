@@ -1,5 +1,6 @@
 import CCurl
 import OutletSession
+import OutletTLS
 
 /// What all loops of a transport share: libcurl's global state, the cache of TLS sessions and what
 /// came with them.
@@ -13,7 +14,10 @@ final class SharedState: @unchecked Sendable {
     let staples = Lock(StapleMemory())
 
     /// libcurl's once-per-process set-up (`curl_global_init`), which is thread-safe from 7.84 on.
-    private static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+    private static let isReady = {
+        TLSLibrary.keepsAtExit()
+        return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+    }()
 
     init() throws(TransferError) {
         guard Self.isReady, let share = ccurl_share_create() else {

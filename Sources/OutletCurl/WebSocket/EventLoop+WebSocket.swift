@@ -229,6 +229,8 @@ extension EventLoop {
         }
         watchSocket(transfer, link)
         guard transfer.deadlineIndex >= 0, transfer.deadline <= now else { return }
+        // Whoever wanted it closed has it closed, whether or not the peer could be told.
+        if link.ownClose != nil { return conclude(transfer, link) }
         let stage = TransferError.Stage(transfer)
         let activity =
             link.stage == .open
