@@ -9,7 +9,7 @@ import OutletSession
 // One measurement in a process of its own; `Benchmarks/run` starts them and compares.
 //
 //   OutletBench transport URL CONCURRENCY COUNT
-//   OutletBench session-callback-inline|session-callback-queue URL CONCURRENCY COUNT
+//   OutletBench session-callback-inline|session-callback-queue|session-defaults URL CONCURRENCY COUNT
 //   OutletBench session-async|session-executor URL CONCURRENCY COUNT
 //   OutletBench provider-plugins URL CONCURRENCY COUNT PLUGIN
 //   OutletBench tls-fresh URL COUNT CA_DIRECTORY
@@ -54,7 +54,13 @@ switch what {
 case "transport":
     measureTransport(
         CurlTransport(configuration: configuration), what, n: number(3), count: number(4))
-case "session-callback-inline", "session-callback-queue", "session-async", "session-executor":
+case "session-callback-inline", "session-callback-queue", "session-async", "session-executor",
+    "session-defaults":
+    // As a session is made without a word about it: with a cache and its own header fields.
+    if what == "session-defaults" {
+        configuration.urlCache = SessionConfiguration.default.urlCache
+        configuration.headers = .default
+    }
     let n = number(3)
     let count = number(4)
     let session = Session(
@@ -63,7 +69,7 @@ case "session-callback-inline", "session-callback-queue", "session-async", "sess
     let warmUp = SessionWork(session, url, count: count / 10 + n)
     let work = SessionWork(session, url, count: count)
     let executor = what == "session-executor" ? session.taskExecutor : nil
-    let isAsync = !what.hasPrefix("session-callback")
+    let isAsync = what == "session-async" || what == "session-executor"
     if isAsync { await warmUp.runAsync(n, on: executor) } else { warmUp.run(n) }
     let measure = Measure()
     if isAsync { await work.runAsync(n, on: executor) } else { work.run(n) }

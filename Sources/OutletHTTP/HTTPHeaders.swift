@@ -147,6 +147,15 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
+    /// Whether a field of one of these names is there; cheaper than asking for values.
+    package func containsAny(of names: [StaticString]) -> Bool {
+        switch storage {
+        case .fields(let fields):
+            fields.contains { field in names.contains { field.isNamed("\($0)") } }
+        case .received(let block): block.containsAny(of: names)
+        }
+    }
+
     /// The value of a field; repeated ones are joined by `", "` (RFC 9110 §5.3).
     ///
     /// `Set-Cookie` cannot be joined: its first value is returned, ``values(for:)`` has them all.

@@ -83,6 +83,30 @@ public struct HeaderBlock: Sendable {
         }
     }
 
+    /// Whether a field of one of these names is there; no table is made to find out.
+    func containsAny(of names: [StaticString]) -> Bool {
+        bytes.withUnsafeBufferPointer { block in
+            guard let base = block.baseAddress else { return false }
+            var start = 0
+            while start < block.count {
+                for name in names where Self.isField(name, block, start) { return true }
+                start = Self.find(0x0A, base, from: start, to: block.count) &+ 1
+            }
+            return false
+        }
+    }
+
+    /// Whether a line begins with a name and a colon.
+    private static func isField(
+        _ name: StaticString, _ block: UnsafeBufferPointer<UInt8>, _ start: Int
+    ) -> Bool {
+        let end = start &+ name.utf8CodeUnitCount
+        guard end < block.count, block[end] == UInt8(ascii: ":") else { return false }
+        return asciiEqualsIgnoringCase(
+            UnsafeBufferPointer(rebasing: block[start..<end]),
+            UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+    }
+
     private static func index(_ block: UnsafeBufferPointer<UInt8>) -> [Field] {
         guard let base = block.baseAddress else { return [] }
         var fields: [Field] = []

@@ -2,6 +2,19 @@ import OutletHTTP
 import Testing
 
 @Suite struct HTTPHeadersTests {
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\nServer: x\r\nset-cookie: a=1\r\n\r\n", true),
+        ("HTTP/1.1 200 OK\r\nX-Set-Cookie: a=1\r\nCookie: Set-Cookie: b\r\n\r\n", false),
+        ("HTTP/1.1 200 OK\r\nStrict-Transport-Security:max-age=1\r\n\r\n", true),
+        ("HTTP/1.1 200 OK\r\nSet-Cookie", false), ("", false),
+    ])
+    func `fields that came are found by name without a table`(text: String, isThere: Bool) {
+        let received = HTTPHeaders(HeaderBlock(bytes: Array(text.utf8)))
+        #expect(received.containsAny(of: ["Set-Cookie", "Strict-Transport-Security"]) == isThere)
+        let fields = HTTPHeaders(Array(received))
+        #expect(fields.containsAny(of: ["Set-Cookie", "Strict-Transport-Security"]) == isThere)
+    }
+
     @Test func `a name is there once, whatever its case, however it was put in`() {
         let key = HTTPHeader(name: "key", value: "")
         let shouted = HTTPHeader(name: "KEY", value: "")

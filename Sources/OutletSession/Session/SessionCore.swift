@@ -167,7 +167,9 @@ final class SessionCore: Sendable {
         {
             wire.timeoutInterval = configuration.timeoutIntervalForRequest
         }
-        if request.cachePolicy == .useProtocolCachePolicy {
+        if request.cachePolicy == .useProtocolCachePolicy,
+            configuration.requestCachePolicy != .useProtocolCachePolicy
+        {
             wire.cachePolicy = configuration.requestCachePolicy
         }
         return wire

@@ -26,9 +26,10 @@ struct WirePolicies: Sendable {
 
     /// Whether there is something to learn of an answer.
     func concerns(_ head: HTTPResponse) -> Bool {
-        !head.headers.values(for: "Set-Cookie").isEmpty
-            || !head.headers.values(for: "Strict-Transport-Security").isEmpty
+        head.headers.containsAny(of: Self.fields)
     }
+
+    private static let fields: [StaticString] = ["Set-Cookie", "Strict-Transport-Security"]
 
     /// The request at the address that it has to go to; `nil` if that is its own.
     func upgraded(_ request: HTTPRequest) -> HTTPRequest? {

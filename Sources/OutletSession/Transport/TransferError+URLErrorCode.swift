@@ -22,7 +22,6 @@ extension TransferError.Code {
         case .requestBodyStreamExhausted: -1021
         case .dataLengthExceedsMaximum, .decompressionLimitExceeded, .headerFieldsExceedMaximum:
             -1103
-        case .resourceUnavailable: -1008
         case .secureConnectionFailed: -1200
         case .serverCertificateHasBadDate: -1201
         case .serverCertificateUntrusted: -1202
@@ -51,7 +50,6 @@ extension TransferError.Code {
         case -1007: self = .httpTooManyRedirects
         case -1008: self = .resourceUnavailable
         // Roaming off, a call active, data not allowed, nothing but a cache: no network to use.
-        case -1008: self = .resourceUnavailable
         case -1009, -1018, -1019, -1020, -2000: self = .notConnectedToInternet
         case -1010: self = .redirectToInvalidLocation
         case -1011, -1017: self = .badServerResponse
