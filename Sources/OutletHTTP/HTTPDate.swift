@@ -8,6 +8,7 @@ package enum HTTPDate {
 
     /// The time that a text names; `nil` if it has none of the three forms.
     package static func parse(_ text: String) -> Date? {
+        if let date = parseFixed(text) { return date }
         let parts = text.split { $0 == " " || $0 == "-" || $0 == "," }.map(String.init)
         // Sun, 06 Nov 1994 08:49:37 GMT and Sunday, 06-Nov-94 08:49:37 GMT
         if parts.count == 6, parts[5] == "GMT" {
@@ -18,6 +19,32 @@ package enum HTTPDate {
             return date(year: parts[4], month: parts[1], day: parts[2], time: parts[3])
         }
         return nil
+    }
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, which is what servers send (RFC 9110 §5.6.7).
+    private static func parseFixed(_ text: String) -> Date? {
+        var text = text
+        return text.withUTF8 { bytes in
+            guard bytes.count == 29, bytes[3] == UInt8(ascii: ","), bytes[26] == UInt8(ascii: "G"),
+                bytes[4] == 0x20, bytes[7] == 0x20, bytes[11] == 0x20, bytes[16] == 0x20,
+                bytes[19] == UInt8(ascii: ":"), bytes[22] == UInt8(ascii: ":"),
+                let day = number(bytes[5..<7]), let year = number(bytes[12..<16]),
+                let hour = number(bytes[17..<19]), let minute = number(bytes[20..<22]),
+                let second = number(bytes[23..<25]),
+                let month = months.firstIndex(where: { $0.utf8.elementsEqual(bytes[8..<11]) })
+            else { return nil }
+            return date(
+                year: year, month: month + 1, day: day, hour: hour, minute: minute, second: second)
+        }
+    }
+
+    private static func number(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
+        var number = 0
+        for digit in digits {
+            guard digit >= 0x30, digit <= 0x39 else { return nil }
+            number = number * 10 + Int(digit & 0x0F)
+        }
+        return number
     }
 
     private static func date(year: String, month: String, day: String, time: String) -> Date? {

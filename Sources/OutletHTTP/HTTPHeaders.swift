@@ -147,11 +147,19 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
+    /// About how many bytes of memory the fields take; no table is made to find out.
+    package var weight: Int {
+        switch storage {
+        case .fields(let fields): fields.count * 64
+        case .received(let block): block.bytes.count * 2
+        }
+    }
+
     /// Whether a field of one of these names is there; cheaper than asking for values.
     package func containsAny(of names: [StaticString]) -> Bool {
         switch storage {
         case .fields(let fields):
-            fields.contains { field in names.contains { field.isNamed("\($0)") } }
+            fields.contains { field in names.contains { field.isNamed($0) } }
         case .received(let block): block.containsAny(of: names)
         }
     }
@@ -213,6 +221,16 @@ public struct HTTPHeaders: Sendable {
 
 extension HTTPHeader {
     func isNamed(_ other: String) -> Bool { asciiEqualsIgnoringCase(name, other) }
+
+    func isNamed(_ other: StaticString) -> Bool {
+        guard name.utf8.count == other.utf8CodeUnitCount else { return false }
+        var name = name
+        return name.withUTF8 { bytes in
+            asciiEqualsIgnoringCase(
+                bytes,
+                UnsafeBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount))
+        }
+    }
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {

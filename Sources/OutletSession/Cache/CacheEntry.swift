@@ -3,7 +3,9 @@ import OutletHTTP
 
 /// A stored response, with what is needed to judge it later.
 struct CacheEntry: Sendable, Equatable {
-    var response: HTTPResponse
+    var response: HTTPResponse {
+        didSet { saysSomething = Self.saysSomething(response) }
+    }
     var data: Data
     /// When the request that brought it was begun.
     var requestTime: Date
@@ -14,14 +16,39 @@ struct CacheEntry: Sendable, Equatable {
     var userInfo: [String: String]?
     var storagePolicy: CachedResponse.StoragePolicy
 
+    /// Whether the response says anything that lets it answer again: of most answers of servers'
+    /// programs nothing of the kind is true, and nothing need be weighed.
+    private(set) var saysSomething: Bool
+
+    init(
+        response: HTTPResponse, data: Data, requestTime: Date, responseTime: Date,
+        selectors: [Selector], userInfo: [String: String]?,
+        storagePolicy: CachedResponse.StoragePolicy
+    ) {
+        self.response = response
+        self.data = data
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.selectors = selectors
+        self.userInfo = userInfo
+        self.storagePolicy = storagePolicy
+        saysSomething = Self.saysSomething(response)
+    }
+
+    static func saysSomething(_ response: HTTPResponse) -> Bool {
+        response.headers.containsAny(of: [
+            "Cache-Control", "Expires", "ETag", "Last-Modified", "Pragma", "Vary",
+        ])
+    }
+
     /// A field of the request, and its value then; `nil` if it was not there.
     struct Selector: Sendable, Equatable, Codable {
         let name: String
         let value: String?
     }
 
-    /// About how many bytes of memory it takes; to weigh each field would cost more than it tells.
-    var cost: Int { data.count + 512 + response.headers.count * 64 }
+    /// About how many bytes of memory it takes.
+    var cost: Int { data.count + 512 + response.headers.weight }
 
     /// Whether it answers such a request.
     func matches(_ request: CacheRequest) -> Bool {
@@ -74,7 +101,10 @@ struct CacheRequest: Sendable {
     func value(of name: String) -> String? {
         if name == ":user" { return user }
         let values = headers.values(for: name)
-        guard !values.isEmpty else { return nil }
+        guard let first = values.first else { return nil }
+        if values.count == 1, !first.utf8.contains(where: { $0 == UInt8(ascii: ",") }) {
+            return String(first.drop { $0 == " " || $0 == "\t" })
+        }
         return values.joined(separator: ",").split(separator: ",", omittingEmptySubsequences: false)
             .map { String($0.drop { $0 == " " || $0 == "\t" }) }.joined(separator: ",")
     }
@@ -84,7 +114,8 @@ struct CacheRequest: Sendable {
     func selectors(
         for response: HTTPResponse, isPublic: Bool
     ) -> [CacheEntry.Selector]? {
-        let vary = response.headers.values(for: "Vary")
+        let vary =
+            response.headers.containsAny(of: ["Vary"]) ? response.headers.values(for: "Vary") : []
         var names = isPublic ? [] : Self.credentials
         for value in vary {
             names += value.split(separator: ",").map {

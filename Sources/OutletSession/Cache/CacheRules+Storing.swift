@@ -8,7 +8,8 @@ extension CacheRules {
         for response: HTTPResponse, data: Data, to request: CacheRequest, requestTime: Date,
         responseTime: Date
     ) -> CacheEntry? {
-        let directives = CacheControl(response.headers)
+        let saysSomething = CacheEntry.saysSomething(response)
+        let directives = saysSomething ? CacheControl(response.headers) : CacheControl()
         guard request.method == .get, request.key != nil, !request.directives.noStore,
             !directives.noStore, response.statusCode >= 200,
             // Parts are not stored, nor is what answers a condition of the user's own.
@@ -18,7 +19,7 @@ extension CacheRules {
         else { return nil }
         let isExplicit =
             directives.maxAge != nil || directives.isPublic
-            || !response.headers.values(for: "Expires").isEmpty
+            || saysSomething && !response.headers.values(for: "Expires").isEmpty
         guard Self.isCacheable(response.statusCode) || isExplicit else { return nil }
         return CacheEntry(
             response: response, data: data, requestTime: requestTime, responseTime: responseTime,

@@ -34,11 +34,10 @@ struct CacheRules: Sendable {
 
     /// Whoever asks for parts, or knows a version already, wants the server's own answer (§4.3.2, §3.3).
     private func hasConditions(_ request: CacheRequest) -> Bool {
-        let names = [
+        request.headers.containsAny(of: [
             "Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since",
             "If-Range",
-        ]
-        return names.contains { !request.headers.values(for: $0).isEmpty }
+        ])
     }
 
     func decide(_ request: CacheRequest, _ entry: CacheEntry?, now: Date) -> Decision {
@@ -51,6 +50,9 @@ struct CacheRules: Sendable {
         case .returnCacheDataElseLoad, .returnCacheDataDontLoad: return .respond(entry)
         case .reloadRevalidatingCacheData: return ask(entry)
         default: break
+        }
+        guard entry.saysSomething || request.directives != CacheControl() else {
+            return .load(fallback: nil)
         }
         let directives = entry.directives
         guard !directives.noCache, !request.directives.noCache else {
