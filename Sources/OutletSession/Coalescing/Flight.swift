@@ -90,7 +90,8 @@ final class Flight: TransferHandler {
     ///
     /// - Returns: What stands for it; `nil` when the request does not lead.
     func begin(_ job: TransferJob, for request: Request) -> SharedTask? {
-        let member = Member(request: request, task: SharedTask(flight: self, request: job.request), job: job)
+        let member = Member(
+            request: request, task: SharedTask(flight: self, request: job.request), job: job)
         let leads = state.withLock { state in
             guard !state.isOver, state.leader?.request === request else { return false }
             state.lead(member)
