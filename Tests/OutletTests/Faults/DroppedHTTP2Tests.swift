@@ -24,19 +24,23 @@ import Testing
             change(&$0)
         }
         let scheme = listener == .tls ? "https" : "http"
-        let servers = try cuts.map {
-            try relay(to: nginx.port(listener), cut: $0, isReset: isReset)
-        }
-        let ended = ExactlyOnce<RequestKind.Outcome>()
-        for server in servers {
-            let request = kind.request("\(scheme)://localhost:\(server.port)/\(path)", by: session)
-            {
-                $0.headers.update(name: "Accept-Encoding", value: "identity")
+        var outcomes: [RequestKind.Outcome] = []
+        // So many at a time, because each server has descriptors of its own.
+        for start in stride(from: 0, to: cuts.count, by: 20) {
+            let ended = ExactlyOnce<RequestKind.Outcome>()
+            let servers = try cuts[start..<min(start + 20, cuts.count)].map {
+                try relay(to: nginx.port(listener), cut: $0, isReset: isReset)
             }
-            RequestKind.handle(request, ended.completion())
+            for server in servers {
+                let url = "\(scheme)://localhost:\(server.port)/\(path)"
+                let request = kind.request(url, by: session) {
+                    $0.headers.update(name: "Accept-Encoding", value: "identity")
+                }
+                RequestKind.handle(request, ended.completion())
+            }
+            outcomes += try await ended.values()
+            #expect(ended.fault == nil)
         }
-        let outcomes = try await ended.values()
-        #expect(ended.fault == nil)
         return Array(zip(cuts, outcomes))
     }
 
@@ -62,12 +66,11 @@ import Testing
 
     private static let cuts = Array(0..<260) + stride(from: 260, to: 11_000, by: 251)
 
-    @Test(arguments: RequestKind.allCases, [false, true])
+    /// Not uploads: nginx takes no `POST` for files.
+    @Test(arguments: [RequestKind.data, .download, .stream], [false, true])
     func `an HTTP/2 answer is never whole without its last byte`(
         kind: RequestKind, isReset: Bool
     ) async throws {
-        // A method that nginx does not take for files is answered with an error of its own.
-        guard kind != .upload else { return }
         check(
             try await outcomes(.plainHTTP2, kind, cuts: Self.cuts, isReset: isReset) {
                 $0.httpVersion = .http2PriorKnowledge

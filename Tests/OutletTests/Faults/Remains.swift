@@ -17,7 +17,7 @@ enum Remains {
         let empty = try await settled()
         try await body()
         let excess = await ProcessResources.settle(to: empty, pools: pools, heap: heap)
-        #expect(excess.isEmpty, sourceLocation: location)
+        #expect(excess.isEmpty, "\(excess)", sourceLocation: location)
     }
 
     /// What there is once nothing of the transport's runs any more, nor of the servers'.
