@@ -159,8 +159,10 @@ let package = Package(
             path: "Tests/FaultyPlugins/KitFixture", swiftSettings: swift + ownRuntime,
             linkerSettings: pluginLink + linkOwnRuntime),
         .target(name: "CSpawn", path: "Tests/CSpawn", cSettings: c),
+        .target(name: "CFaults", path: "Tests/CFaults", cSettings: c),
         .target(
-            name: "OutletTestSupport", dependencies: ["OutletTestServer", "CSpawn", "COpenSSL"],
+            name: "OutletTestSupport",
+            dependencies: ["OutletTestServer", "CFaults", "CSpawn", "COpenSSL"],
             path: "Tests/OutletTestSupport", swiftSettings: swift),
         .testTarget(
             name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),

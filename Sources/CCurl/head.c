@@ -1,7 +1,37 @@
 #include "ccurl_head.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+/// Notes what a `Content-Length` field says: one number, however often it is said (RFC 9110 §8.6).
+static void note_length(ccurl_head *head, const char *line, size_t length) {
+    static const char name[] = "content-length:";
+    const char *at = line + sizeof name - 1;
+    const char *end = line + length;
+    if (length < sizeof name - 1 || strncasecmp(line, name, sizeof name - 1)) return;
+    while (end > at && (end[-1] == '\r' || end[-1] == '\n')) end--;
+    while (true) {
+        int64_t value = 0;
+        while (at < end && (*at == ' ' || *at == '\t')) at++;
+        const char *digits = at;
+        for (; at < end && *at >= '0' && *at <= '9'; at++) {
+            if (__builtin_mul_overflow(value, 10, &value) ||
+                __builtin_add_overflow(value, *at - '0', &value))
+                head->is_ambiguous = true;
+        }
+        if (at == digits || (head->has_length && value != head->length)) head->is_ambiguous = true;
+        head->has_length = true;
+        head->length = value;
+        while (at < end && (*at == ' ' || *at == '\t')) at++;
+        if (at == end) return;
+        if (*at++ != ',') {
+            head->is_ambiguous = true;
+            return;
+        }
+    }
+}
 
 size_t ccurl_collect_header(char *line, size_t size, size_t count, void *client) {
     ccurl_head *head = client;
@@ -27,6 +57,8 @@ size_t ccurl_collect_header(char *line, size_t size, size_t count, void *client)
         head->bytes = bytes;
         head->capacity = capacity;
     }
+    if (head->count == 0) head->has_length = head->is_ambiguous = false;
+    if ((*line == 'C' || *line == 'c') && !head->is_behind) note_length(head, line, length);
     memcpy(head->bytes + head->count, line, length);
     head->count += length;
     if (!is_end) return length;

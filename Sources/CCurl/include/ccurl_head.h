@@ -2,6 +2,7 @@
 /// Header lines put together as they come, one call into Swift for each head instead of one a line.
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /// The lines of a head or of trailers; zero it before use, free `bytes` after it.
 typedef struct ccurl_head {
@@ -15,6 +16,10 @@ typedef struct ccurl_head {
     size_t line_limit;
     /// The final head is complete: what comes now is a trailer, or the status line of another head.
     bool is_behind;
+    /// What `Content-Length` has said so far, and whether that is anything but one number.
+    bool has_length;
+    bool is_ambiguous;
+    int64_t length;
     void *_Nullable client;
     /// Called when the empty line behind a head has come, or, with `is_whole` false, when a limit
     /// is passed. Returns whether the transfer goes on.

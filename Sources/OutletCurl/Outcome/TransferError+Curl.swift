@@ -104,8 +104,11 @@ private struct Meaning {
                 .badServerResponse, "the answer is not HTTP: \(fact)",
                 "check that the port speaks HTTP")
         case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
+            let isLost =
+                stage == .receiving || stage == .waiting || fact.contains("Send failure")
+                || fact.contains("Recv failure")
             self = Meaning(
-                stage == .receiving || stage == .waiting
+                isLost
                     ? .networkConnectionLost : .badServerResponse,
                 "the HTTP/2 stream broke: \(fact)")
         case CURLE_PARTIAL_FILE:

@@ -42,6 +42,14 @@ extension CurlTransfer {
         if (100..<200).contains(head.statusCode), head.statusCode != 101 {
             return tell(head, loop)
         }
+        // Whoever stands between may have gone by the other length (RFC 9112 §6.3).
+        if easy?.head.hasAmbiguousLength == true {
+            failure = TransferError(
+                code: .badServerResponse, stage: .receiving, host: address?.host,
+                reason: "the answer's Content-Length is not one number: "
+                    + (head.headers.value(for: "Content-Length") ?? ""))
+            return false
+        }
         if let link { return loop.greet(self, link, head) }
         loop.learn(from: self, head)
         if mayBeChallenge(head) {

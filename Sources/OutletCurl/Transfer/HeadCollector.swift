@@ -22,6 +22,9 @@ struct HeadCollector: ~Copyable {
     /// Whether a head is refused for the number of its fields; its status line counts as one.
     var hasTooManyFields: Bool { lines.pointee.lines > lines.pointee.line_limit + 1 }
 
+    /// Whether the last head gives the body's length in more than one way, or in none that is one.
+    var hasAmbiguousLength: Bool { lines.pointee.is_ambiguous }
+
     deinit {
         free(lines.pointee.bytes)
         lines.deallocate()

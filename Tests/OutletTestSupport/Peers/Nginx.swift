@@ -6,7 +6,7 @@ internal import Glibc
 /// connection), `/status/{code}`, `/redirect` (301 to `/small.txt`), `/basic` (`user`,
 /// `password`), `/upload` (reads any body, answers as `/info`), `/limited/large.bin` (64 KiB/s),
 /// `/hsts` (204 with `Strict-Transport-Security`),
-/// `/compressed/text.txt` (gzip if accepted), `/socket/{port}/` (passed on to that port, with
+/// `/compressed/text.txt` (gzip if accepted), `/unframed.txt` (the same, up to the connection's end), `/socket/{port}/` (passed on to that port, with
 /// WebSockets). On a unix socket: the same.
 public final class Nginx: Sendable {
     /// What ``Nginx`` listens on.

@@ -71,6 +71,8 @@ struct NginxConfiguration {
             "    proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade;",
             "    proxy_set_header Connection upgrade; }",
             "location /limited/ { alias \(directory)/files/; limit_rate 64k; }",
+            "location = /unframed.txt { alias \(directory)/files/compressed/text.txt;",
+            "    ssi on; chunked_transfer_encoding off; }",
             "location /compressed/ { gzip on; gzip_types text/plain; gzip_min_length 1; }",
         ]
         return (lines + statuses).joined(separator: "\n")

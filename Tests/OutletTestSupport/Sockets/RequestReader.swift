@@ -61,6 +61,12 @@ struct RequestReader {
         while fill() { buffer = [] }
     }
 
+    /// What has come, at least one byte; `nil` if the connection ends before.
+    mutating func anything() -> [UInt8]? {
+        guard !buffer.isEmpty || fill() else { return nil }
+        return take(buffer.count)
+    }
+
     private mutating func chunks() -> [UInt8]? {
         var body: [UInt8] = []
         while true {

@@ -6,6 +6,8 @@ public enum Step: Sendable {
     case request
     /// Reads up to the empty line behind a head and leaves the body unread.
     case requestHead
+    /// Reads a request, and sends what is to be sent for it, as it is.
+    case answer(@Sendable (ScriptedServer.Request) -> [UInt8])
     /// Sends bytes as they are.
     case send([UInt8])
     /// Sends bytes in pieces of `size`, waiting `interval` before each but the first.
@@ -18,6 +20,10 @@ public enum Step: Sendable {
     case stall
     /// Passes bytes on to another server and back until one side closes, as a tunnel does.
     case relay(SocketAddress)
+    /// The same, until so many bytes have come back; the script then goes on.
+    case relayed(SocketAddress, limit: Int)
+    /// Reads until something has come, whatever it is, and records it as a request's head.
+    case anything
     /// Closes the connection with a reset (RST).
     case reset
     /// Reads a WebSocket handshake and accepts it: with more lines in the answer's head, which take

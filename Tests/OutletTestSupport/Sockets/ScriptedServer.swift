@@ -12,6 +12,12 @@ public final class ScriptedServer: Sendable {
         public let head: String
         /// The body as sent, chunk framing included.
         public let body: [UInt8]
+
+        /// The request target's last part: `7` of `GET /cut/7 HTTP/1.1`.
+        public var lastPart: Substring {
+            let words = head.prefix { $0 != "\r\n" }.split(separator: " ")
+            return (words.count > 1 ? words[1] : "").split(separator: "/").last ?? ""
+        }
     }
 
     /// Where it listens.
@@ -158,6 +164,13 @@ public final class ScriptedServer: Sendable {
             case .requestHead:
                 guard let head = reader.head() else { return false }
                 requests.record(Request(connection: connection, head: head, body: []))
+            case .answer(let bytes):
+                guard let head = reader.head(), let body = reader.body(of: head) else {
+                    return false
+                }
+                let request = Request(connection: connection, head: head, body: body)
+                requests.record(request)
+                return socket.send(bytes(request))
             case .send(let bytes):
                 return socket.send(bytes)
             case .trickle(let bytes, let size, let interval):
@@ -177,6 +190,16 @@ public final class ScriptedServer: Sendable {
             case .relay(let address):
                 relay(socket, to: address)
                 return false
+            case .relayed(let address, let limit):
+                guard let server = try? StreamSocket(connectingTo: address, gate: gate) else {
+                    socket.resetWhenClosed()
+                    return false
+                }
+                return socket.relay(to: server, limit: limit)
+            case .anything:
+                guard let bytes = reader.anything() else { return false }
+                let head = String(decoding: bytes, as: UTF8.self)
+                requests.record(Request(connection: connection, head: head, body: []))
             case .reset:
                 socket.resetWhenClosed()
                 return false

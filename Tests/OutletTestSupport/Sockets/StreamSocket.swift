@@ -61,6 +61,32 @@ public final class StreamSocket: Sendable {
         return true
     }
 
+    /// Passes bytes to a server and back until one side closes, or until `limit` bytes have come
+    /// back: the server's connection is then closed, and what the client still sends is dropped.
+    ///
+    /// - Returns: Whether the limit was reached.
+    func relay(to server: StreamSocket, limit: Int) -> Bool {
+        var left = limit
+        while left > 0 {
+            var entries = [descriptor, server.descriptor, gate.reader].map {
+                pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0)
+            }
+            guard poll(&entries, 3, -1) > 0 || errno == EINTR, entries[2].revents == 0 else {
+                return false
+            }
+            if entries[0].revents != 0 {
+                guard let bytes = receive(), server.send(bytes) else { return false }
+            }
+            if entries[1].revents != 0 {
+                guard let bytes = server.receive(upTo: min(left, 64 * 1024)), send(bytes) else {
+                    return false
+                }
+                left -= bytes.count
+            }
+        }
+        return true
+    }
+
     /// Sends text, blocking.
     @discardableResult
     public func send(_ text: String) -> Bool { send(text.utf8) }

@@ -58,7 +58,9 @@ public final class Recorder<Value: Sendable>: Sendable {
                 continuation.resume(returning: values)
                 return
             }
-            DispatchQueue.global().asyncAfter(deadline: .now() + deadline.seconds) { [self] in
+            // Weakly, so that what was recorded is not kept until a deadline that nobody waits for.
+            DispatchQueue.global().asyncAfter(deadline: .now() + deadline.seconds) { [weak self] in
+                guard let self else { return }
                 let (waiter, seen) = state.withLock {
                     ($0.waiters.removeValue(forKey: waiting), $0.values.count)
                 }

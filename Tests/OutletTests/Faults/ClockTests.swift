@@ -1,0 +1,70 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+extension AloneTests {
+    /// The clock on the wall jumps by a year while requests are under way, in a process of its own.
+    @Suite(.timeLimit(.minutes(1))) struct ClockTests {
+        private static let year = 365 * 86_400
+
+        @Test(arguments: [1, -1])
+        func `no deadline is early or late when the clock jumps`(direction: Int) async {
+            await #expect(processExitsWith: .success) { [direction] in
+                try await ClockTests.jump(by: direction * ClockTests.year)
+            }
+        }
+
+        private static func jump(by seconds: Int) async throws {
+            let gate = try Gate()
+            let patient = try ScriptedServer.start(.request, .wait(gate), .respond(body: "late"))
+            let silent = try ScriptedServer.start(.request, .stall)
+            let broken = try ScriptedServer.start {
+                $0 == 0 ? [.request] : [.request, .respond(body: "again")]
+            }
+            let adapted = Recorder<Int>()
+            let adapter = Adapter { _, _, _ in adapted.record(1) }
+            let retried = Recorder<Int>()
+            let retrier = Retrier { _, _, _, completion in
+                completion(.retryWithDelay(0.3))
+                retried.record(1)
+            }
+            let session = Session.isolated { $0.interceptorTimeout = 0.3 }
+            let ended = ExactlyOnce<RequestKind.Outcome>()
+            let waits = RequestKind.allCases.map { $0.request(patient.baseURL, by: session) }
+            let stalls = RequestKind.allCases.map {
+                $0.request(silent.baseURL, by: session) { $0.timeoutInterval = 0.3 }
+            }
+            let retry = session.request(
+                broken.baseURL, interceptor: Interceptor(retriers: [retrier]))
+            let adapt = session.request(
+                silent.baseURL, interceptor: Interceptor(adapters: [adapter]))
+            for request in waits + stalls + [retry, adapt] {
+                RequestKind.handle(request, ended.completion())
+            }
+            try await patient.requests.values(4)
+            try await silent.requests.values(4)
+            try await retried.values(1)
+            try await adapted.values(1)
+
+            let before = Date()
+            WallClock.shift(seconds: seconds)
+            #expect(abs(Date().timeIntervalSince(before) - Double(seconds)) < 600)
+
+            // One whose limit begins after the jump ends while the patient ones still wait.
+            let after = try await RequestKind.data.outcome(
+                silent.baseURL,
+                by: .isolated {
+                    $0.timeoutIntervalForRequest = 0.3
+                })
+            #expect(after.transfer?.code == .timedOut)
+            gate.open()
+            let outcomes = try await ended.values()
+            #expect(outcomes[0..<4].allSatisfy { $0.error == nil && $0.text == "late" })
+            #expect(outcomes[4..<8].allSatisfy { $0.transfer?.code == .timedOut })
+            #expect(outcomes[8].error == nil && outcomes[8].text == "again")
+            #expect(outcomes[9].error?.isRequestAdaptationError == true)
+            #expect(ended.fault == nil)
+        }
+    }
+}

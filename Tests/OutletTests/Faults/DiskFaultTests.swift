@@ -1,0 +1,203 @@
+import FoundationEssentials
+import Glibc
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+extension AloneTests {
+    /// Disks that are full, directories that vanish, places that nobody may write to.
+    @Suite(.timeLimit(.minutes(1))) struct DiskFaultTests {
+        private typealias Outcome = DownloadResponse<URL?, SessionError>
+
+        private static func download(
+            _ url: String, to path: String, _ options: DownloadRequest.Options = [],
+            while meanwhile: @Sendable () async throws -> Void = {}
+        ) async throws -> Outcome {
+            let ended = ExactlyOnce<Outcome>()
+            let completion = ended.completion()
+            let session = Session.isolated()
+            session.download(url, to: { _, _ in (URL(filePath: path), options) })
+                .response { completion($0) }
+            try await meanwhile()
+            let outcome = try await ended.values()[0]
+            withExtendedLifetime(session) {}
+            #expect(ended.fault == nil)
+            return outcome
+        }
+
+        private static func cocoaCode(_ outcome: Outcome) -> CocoaError.Code? {
+            (outcome.error?.underlyingError as? CocoaError)?.code
+        }
+
+        /// Removes what an error says is left.
+        private static func removeSource(_ outcome: Outcome) {
+            if let source = outcome.error?.sourceURL {
+                try? FileManager.default.removeItem(at: source)
+            }
+        }
+
+        // MARK: Full disks
+
+        static var mayMount: Bool { geteuid() == 0 && access("/usr/bin/mount", X_OK) == 0 }
+
+        /// A file system of 64 KiB that nobody else sees and that is gone with its descriptor.
+        private static func smallDisk() async throws -> (directory: String, descriptor: Int32)? {
+            let place = try TemporaryDirectory()
+            let mounted = try await Program.run(
+                "/usr/bin/mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", place.path])
+            guard mounted.exitCode == 0 else { return nil }
+            let descriptor = open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            _ = try await Program.run("/usr/bin/umount", ["--lazy", place.path])
+            return ("/proc/self/fd/\(descriptor)", descriptor)
+        }
+
+        @Test(.enabled(if: mayMount, "only root may mount a small disk"))
+        func `a disk that is full during a download is named, and the part goes`() async {
+            await #expect(processExitsWith: .success) {
+                guard let disk = try await DiskFaultTests.smallDisk() else { return }
+                setenv("TMPDIR", disk.directory, 1)
+                let server = try LoopbackServer.start()
+                let outcome = try await DiskFaultTests.download(
+                    "\(server.baseURL)/bytes/1000000", to: "/tmp/outlet-never-made")
+                let error = outcome.error?.transferError
+                #expect(error?.code == .cannotWriteToFile)
+                #expect(error?.reason.contains("No space left on device") == true)
+                #expect(error?.advice == "free some space or choose another directory")
+                #expect(access("/tmp/outlet-never-made", F_OK) != 0)
+                // What is there can be gone on with, and is not kept where that is impossible.
+                let left = try FileManager.default.contentsOfDirectory(atPath: disk.directory)
+                #expect(left.count == (outcome.resumeData == nil ? 0 : 1))
+            }
+        }
+
+        @Test(.enabled(if: mayMount, "only root may mount a small disk"))
+        func `a disk that is full where the file is wanted is named`() async {
+            await #expect(processExitsWith: .success) {
+                guard let disk = try await DiskFaultTests.smallDisk() else { return }
+                let server = try LoopbackServer.start()
+                for options in [DownloadRequest.Options(), .removePreviousFile] {
+                    let outcome = try await DiskFaultTests.download(
+                        "\(server.baseURL)/bytes/1000000", to: "\(disk.directory)/file", options)
+                    #expect(outcome.error?.isDownloadedFileMoveError == true)
+                    #expect(DiskFaultTests.cocoaCode(outcome) == .fileWriteOutOfSpace)
+                    let left = try FileManager.default.contentsOfDirectory(atPath: disk.directory)
+                    #expect(left.isEmpty)
+                    // Nothing of what was downloaded is lost.
+                    let source = try #require(outcome.error?.sourceURL)
+                    #expect(try Data(contentsOf: source).count == 1_000_000)
+                    DiskFaultTests.removeSource(outcome)
+                }
+            }
+        }
+
+        @Test func `a file that may grow no more is named`() async {
+            await #expect(processExitsWith: .success) {
+                var limit = rlimit(rlim_cur: 64 << 10, rlim_max: rlim_t.max)
+                getrlimit(__rlimit_resource_t(1), &limit)
+                limit.rlim_cur = 64 << 10
+                setrlimit(__rlimit_resource_t(1), &limit)
+                let server = try LoopbackServer.start()
+                let outcome = try await DiskFaultTests.download(
+                    "\(server.baseURL)/bytes/1000000", to: "/tmp/outlet-never-made")
+                #expect(outcome.error?.transferError?.code == .cannotWriteToFile)
+                #expect(
+                    outcome.error?.transferError?.reason.contains("written at byte 65536") == true)
+            }
+        }
+
+        // MARK: Places
+
+        @Test(arguments: [[], DownloadRequest.Options.removePreviousFile])
+        func `a directory that vanishes meanwhile is named, and the file is kept`(
+            options: DownloadRequest.Options
+        ) async throws {
+            let directory = try TemporaryDirectory()
+            let gate = try Gate()
+            let server = try ScriptedServer.start(
+                .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc"), .wait(gate),
+                .send("def"))
+            let outcome = try await Self.download(
+                server.baseURL, to: directory.path("file"), options
+            ) {
+                try await server.requests.values(1)
+                try FileManager.default.removeItem(atPath: directory.path)
+                gate.open()
+            }
+            #expect(outcome.error?.isDownloadedFileMoveError == true)
+            #expect(Self.cocoaCode(outcome) == .fileNoSuchFile)
+            let source = try #require(outcome.error?.sourceURL)
+            #expect(try Data(contentsOf: source) == Data("abcdef".utf8))
+            Self.removeSource(outcome)
+        }
+
+        @Test func `a temporary directory that vanishes is named`() async {
+            await #expect(processExitsWith: .success) {
+                let directory = try TemporaryDirectory()
+                setenv("TMPDIR", directory.path, 1)
+                let gate = try Gate()
+                let server = try ScriptedServer.start(
+                    .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc"), .wait(gate),
+                    .send("def"))
+                let vanished = try await DiskFaultTests.download(
+                    server.baseURL, to: "/tmp/outlet-never-made"
+                ) {
+                    try await server.requests.values(1)
+                    try FileManager.default.removeItem(atPath: directory.path)
+                    gate.open()
+                }
+                #expect(vanished.error != nil && vanished.fileURL == nil)
+                #expect(access("/tmp/outlet-never-made", F_OK) != 0)
+                let missing = try await DiskFaultTests.download(
+                    server.baseURL, to: "/tmp/outlet-never-made")
+                #expect(missing.error?.transferError?.code == .cannotCreateFile)
+                #expect(missing.error?.transferError?.advice.contains("TMPDIR") == true)
+            }
+        }
+
+        @Test(arguments: [[], DownloadRequest.Options.removePreviousFile])
+        func `a place that is a directory stays one`(options: DownloadRequest.Options) async throws
+        {
+            let directory = try TemporaryDirectory()
+            let kept = try directory.write("kept", to: "place/kept")
+            let server = try LoopbackServer.start()
+            let outcome = try await Self.download(
+                "\(server.baseURL)/bytes/10", to: directory.path("place"), options)
+            #expect(outcome.error?.isDownloadedFileMoveError == true)
+            #expect(Self.cocoaCode(outcome) == .fileWriteFileExists)
+            #expect(access(kept, F_OK) == 0)
+            Self.removeSource(outcome)
+        }
+
+        @Test func `a place that may not be written to is named`() async {
+            await #expect(processExitsWith: .success) {
+                let directory = try TemporaryDirectory()
+                chmod(directory.path, 0o555)
+                // Root may write everywhere.
+                if geteuid() == 0 { seteuid(65534) }
+                let server = try LoopbackServer.start()
+                for options in [DownloadRequest.Options(), .removePreviousFile] {
+                    let outcome = try await DiskFaultTests.download(
+                        "\(server.baseURL)/bytes/10", to: directory.path("file"), options)
+                    #expect(outcome.error?.isDownloadedFileMoveError == true)
+                    #expect(DiskFaultTests.cocoaCode(outcome) == .fileWriteNoPermission)
+                    DiskFaultTests.removeSource(outcome)
+                }
+                if getuid() == 0 { seteuid(0) }
+            }
+        }
+
+        @Test func `a directory cannot be sent, and nothing is`() async throws {
+            let directory = try TemporaryDirectory()
+            let server = try ScriptedServer.start(.request, .respond())
+            for path in [directory.path, directory.path("none")] {
+                let session = Session.isolated()
+                let request = session.upload(URL(filePath: path), to: server.baseURL)
+                let outcome = try await RequestKind.outcome(of: request, by: session)
+                #expect(outcome.error != nil)
+                #expect("\(outcome.error.map { "\($0)" } ?? "")".contains(path))
+            }
+            #expect(server.requests.count == 0)
+        }
+    }
+}

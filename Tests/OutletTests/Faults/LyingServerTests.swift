@@ -1,0 +1,115 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// Servers that say one thing about a body's length and do another.
+@Suite(.timeLimit(.minutes(1))) struct LyingServerTests {
+    private func outcome(
+        _ kind: RequestKind, _ head: String, _ body: String, stays: Bool = false,
+        patience: TimeInterval = 20
+    ) async throws -> RequestKind.Outcome {
+        let answer = Step.send("HTTP/1.1 200 OK\r\n\(head)\r\n\r\n\(body)")
+        let steps = [.request, answer] + (stays ? [Step.stall] : [])
+        let server = try ScriptedServer.start { _ in steps }
+        return try await kind.outcome(
+            server.baseURL, by: .isolated { $0.timeoutIntervalForRequest = patience })
+    }
+
+    @Test(arguments: [
+        "Content-Length: 3\r\nContent-Length: 5", "Content-Length: 3, 5", "Content-Length: -3",
+        "Content-Length: +3", "Content-Length: 0x3", "Content-Length: 3 3", "Content-Length: three",
+        "Content-Length:", "Content-Length: 99999999999999999999",
+    ])
+    func `a length that is not one number is refused`(head: String) async throws {
+        for kind in RequestKind.allCases {
+            let outcome = try await outcome(kind, head, "abc")
+            #expect(outcome.transfer?.code == .badServerResponse, "\(kind)")
+            #expect(outcome.transfer?.reason.contains("Content-Length") == true, "\(kind)")
+        }
+    }
+
+    @Test(arguments: ["Content-Length: 3\r\nContent-Length: 3", "Content-Length: 3, 3"])
+    func `a length said twice is that length`(head: String) async throws {
+        for kind in RequestKind.allCases {
+            let outcome = try await outcome(kind, head, "abc", stays: true)
+            #expect(outcome.error == nil && outcome.text == "abc", "\(kind)")
+        }
+    }
+
+    @Test(arguments: RequestKind.allCases)
+    func `more is announced than comes`(kind: RequestKind) async throws {
+        for length in ["4", "9223372036854775807"] {
+            let closed = try await outcome(kind, "Content-Length: \(length)", "abc")
+            #expect(closed.transfer?.code == .networkConnectionLost)
+            #expect(
+                closed.transfer?.reason
+                    == "the server closed the connection after 3 of \(length) bytes")
+            let silent = try await outcome(
+                kind, "Content-Length: \(length)", "abc", stays: true, patience: 0.1)
+            #expect(silent.transfer?.code == .timedOut)
+            #expect(silent.transfer?.stage == .receiving)
+        }
+    }
+
+    /// Bytes behind a response must not be taken for the next one.
+    @Test(arguments: RequestKind.allCases, [true, false])
+    func `more comes than is announced, and it is nobody's answer`(
+        kind: RequestKind, atOnce: Bool
+    ) async throws {
+        let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+        let gate = try Gate()
+        let sent = try Gate()
+        let server = try ScriptedServer.start { connection in
+            guard connection == 0 else { return [.request, .respond(body: "good"), .again] }
+            let first = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
+            return atOnce
+                ? [.request, .send(first + evil), .open(sent), .stall]
+                : [.request, .send(first), .wait(gate), .send(evil), .open(sent), .stall]
+        }
+        let session = Session.isolated()
+        let first = try await kind.outcome(server.baseURL, by: session)
+        #expect(first.error == nil && first.text == "abc")
+        gate.open()
+        #expect(sent.isOpen(within: .seconds(20)))
+        let second = try await kind.outcome(server.baseURL, by: session)
+        #expect(second.error == nil && second.text == "good")
+    }
+
+    @Test(arguments: RequestKind.allCases)
+    func `chunks without a size, or with one too large, are refused`(
+        kind: RequestKind
+    ) async throws {
+        for size in ["x", "-3", "ffffffffffffffffff", ""] {
+            let outcome = try await outcome(
+                kind, "Transfer-Encoding: chunked", "\(size)\r\nabc\r\n0\r\n\r\n")
+            #expect(
+                outcome.transfer?.code == .badServerResponse
+                    || outcome.transfer?.code == .networkConnectionLost, "\(size)")
+            #expect(outcome.bytes.isEmpty)
+        }
+    }
+
+    @Test(arguments: RequestKind.allCases)
+    func `chunks go before a length, and the connection is not trusted after that`(
+        kind: RequestKind
+    ) async throws {
+        let outcome = try await outcome(
+            kind, "Content-Length: 2\r\nTransfer-Encoding: chunked", "3\r\nabc\r\n0\r\n\r\n",
+            stays: true)
+        #expect(outcome.error == nil && outcome.text == "abc")
+    }
+
+    @Test(arguments: RequestKind.allCases)
+    func `a body where none may be is not read`(kind: RequestKind) async throws {
+        let server = try ScriptedServer.start { connection in
+            (connection == 0
+                ? [.request, .send("HTTP/1.1 204 No Content\r\n\r\nabc")] : [])
+                + [.request, .respond(body: "good")]
+        }
+        let session = Session.isolated()
+        let first = try await kind.outcome(server.baseURL, by: session)
+        #expect(first.error == nil && first.statusCode == 204 && first.bytes.isEmpty)
+        #expect(try await kind.outcome(server.baseURL, by: session).text == "good")
+    }
+}

@@ -1,0 +1,158 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// Servers, networks and name services that stop, or nearly do.
+@Suite(.timeLimit(.minutes(1))) struct StallTests {
+    private let names: SlowNameService
+
+    init() throws { names = try SlowNameService(taking: .seconds(60)) }
+
+    private func expectTimeout(
+        _ outcome: RequestKind.Outcome, _ stage: TransferError.Stage, _ what: Comment
+    ) {
+        #expect(outcome.transfer?.code == .timedOut, what)
+        #expect(outcome.transfer?.stage == stage, what)
+        #expect(outcome.transfer?.reason.hasPrefix("timed out while ") == true, what)
+    }
+
+    /// Times out at this stage, if need be with more patience: a busy machine's servers are slow.
+    private func expectTimeout(
+        at stage: TransferError.Stage, _ what: Comment,
+        of outcome: (_ patience: TimeInterval) async throws -> RequestKind.Outcome
+    ) async throws {
+        var last = try await outcome(0.1)
+        for patience in [1.0, 5.0] where last.transfer?.stage != stage {
+            last = try await outcome(patience)
+        }
+        expectTimeout(last, stage, what)
+    }
+
+    /// A server that sends a beginning and then nothing.
+    private func stalled(_ beginning: String) throws -> ScriptedServer {
+        try ScriptedServer.start(.request, .send(beginning), .stall)
+    }
+
+    @Test(arguments: RequestKind.allCases)
+    func `a server that falls silent anywhere in its answer times out`(
+        kind: RequestKind
+    ) async throws {
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        for (beginning, stage) in [
+            ("", TransferError.Stage.waiting), ("HTTP/1.1 200 OK\r\nX-A", .receiving),
+            ("HTTP/1.1 100 Continue\r\n\r\n", .waiting),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", .receiving),
+            (chunked + "3\r\nab", .receiving),
+            (chunked + "3\r\nabc\r\n0\r\nX-A: b\r\n", .receiving),
+            ("HTTP/1.1 200 OK\r\n\r\nabc", .receiving),
+        ] {
+            let server = try stalled(beginning)
+            try await expectTimeout(at: stage, "\(beginning)") { patience in
+                try await kind.outcome(
+                    server.baseURL, by: .isolated { $0.timeoutIntervalForRequest = patience })
+            }
+        }
+    }
+
+    @Test(arguments: RequestKind.allCases)
+    func `a server that does not read times out while the body is sent`(
+        kind: RequestKind
+    ) async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(.requestHead, .wait(gate))
+        try await expectTimeout(at: .sending, "") { patience in
+            try await kind.outcome(
+                server.baseURL, by: .isolated { $0.timeoutIntervalForRequest = patience },
+                body: Data(count: 16 << 20))
+        }
+    }
+
+    @Test(arguments: RequestKind.allCases)
+    func `a host that does not answer, and one that does not speak TLS, time out`(
+        kind: RequestKind
+    ) async throws {
+        let port = try CrowdedPort()
+        try await expectTimeout(at: .connecting, "") { patience in
+            try await kind.outcome(
+                "http://127.0.0.1:\(port.port)/", by: .isolated { $0.connectTimeout = patience })
+        }
+        let server = try ScriptedServer.start(.anything, .stall)
+        try await expectTimeout(at: .securing, "") { patience in
+            try await kind.outcome(
+                "https://127.0.0.1:\(server.port)/", by: .isolated { $0.connectTimeout = patience })
+        }
+    }
+
+    /// Bytes that keep coming are progress, so only the limit on the whole ends this.
+    @Test(arguments: RequestKind.allCases)
+    func `a server that trickles is ended by the limit on the whole`(
+        kind: RequestKind
+    ) async throws {
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
+        let body = [UInt8](repeating: 0x61, count: 100_000)
+        let server = try ScriptedServer.start(
+            .request, .send(answer), .trickle(body, size: 1, interval: .milliseconds(10)))
+        try await expectTimeout(at: .receiving, "") { patience in
+            let session = Session.isolated {
+                $0.timeoutIntervalForRequest = 20
+                $0.timeoutIntervalForResource = 3 * patience
+            }
+            return try await kind.outcome(server.baseURL, by: session)
+        }
+    }
+
+    @Test(arguments: RequestKind.allCases)
+    func `a trickle that ends is a whole answer`(kind: RequestKind) async throws {
+        let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789".utf8)
+        let server = try ScriptedServer.start(
+            .request, .trickle(answer, size: 1, interval: .milliseconds(1)))
+        let outcome = try await kind.outcome(server.baseURL, by: .isolated())
+        #expect(outcome.error == nil && outcome.text == "0123456789")
+    }
+
+    // MARK: The name service
+
+    @Test(arguments: RequestKind.allCases)
+    func `a name service that takes ten seconds is not waited for`(
+        kind: RequestKind
+    ) async throws {
+        defer { names.answer() }
+        let quick = try ScriptedServer.start(.request, .respond(body: "quick"), .again)
+        let session = Session.isolated()
+        let ended = ExactlyOnce<RequestKind.Outcome>()
+        let url = "http://\(names.hostName)/"
+        let slow = kind.request(url, by: session)
+        RequestKind.handle(slow, ended.completion())
+        let limited = kind.request(url, by: session) { $0.timeoutInterval = 0.1 }
+        RequestKind.handle(limited, ended.completion())
+        try await names.lookups.values(2)
+        // Others of the same session go on, before, meanwhile and after.
+        for _ in 0..<20 {
+            #expect(try await kind.outcome(quick.baseURL, by: session).text == "quick")
+        }
+        slow.cancel()
+        let outcomes = try await ended.values()
+        #expect(names.answers.count == 0)
+        #expect(outcomes[0].error?.isExplicitlyCancelledError == true)
+        expectTimeout(outcomes[1], .resolving, "")
+        #expect(try await kind.outcome(quick.baseURL, by: session).text == "quick")
+        #expect(ended.fault == nil)
+    }
+
+    @Test(arguments: RequestKind.allCases)
+    func `a name that turns out not to exist is named, as late as it is`(
+        kind: RequestKind
+    ) async throws {
+        let ended = ExactlyOnce<RequestKind.Outcome>()
+        let session = Session.isolated()
+        defer { withExtendedLifetime(session) {} }
+        RequestKind.handle(
+            kind.request("http://\(names.hostName)/", by: session), ended.completion())
+        try await names.lookups.values(1)
+        names.answer()
+        let error = try await ended.values()[0].transfer
+        #expect(error?.code == .cannotFindHost && error?.stage == .resolving)
+        #expect(error?.host == names.hostName)
+    }
+}
