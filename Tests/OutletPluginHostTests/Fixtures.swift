@@ -28,10 +28,13 @@ enum Fixture: TargetType {
 
 extension PluginHost {
     /// A provider over a stub, with all that this host has to give.
-    func provider(over stub: StubTransport) -> Provider<Fixture> {
+    func provider(
+        over stub: StubTransport, eventMonitors: [any EventMonitor] = []
+    ) -> Provider<Fixture> {
         Provider<Fixture>(
-            session: Session(transport: transport(over: stub), interceptor: interceptor),
-            plugins: providerPlugins)
+            session: Session(
+                transport: transport(over: stub), interceptor: interceptor,
+                eventMonitors: eventMonitors), plugins: providerPlugins)
     }
 }
 

@@ -71,6 +71,21 @@ import Testing
         #expect(recorder.lines.values.map(\.message) == ["status 203"])
     }
 
+    @Test func `what a plugin answers is a transfer that tells its state and its request`()
+        async throws
+    {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let ended = Once<(TransferState, HTTPRequest?)>()
+        let monitor = ClosureEventMonitor()
+        monitor.taskDidComplete = { _, task, _ in ended.set((task.state, task.currentRequest)) }
+        let provider = host.provider(
+            over: StubTransport(answers: [.status(500)]), eventMonitors: [monitor])
+        let response = try await provider.request(.answered("from here"))
+        let (state, request) = try await ended.value()
+        #expect(state == .completed)
+        #expect(request?.url == response.request?.url)
+    }
+
     @Test func `an empty answer is an answer`() async throws {
         let host = try PluginFolder(faulty: "Obliging").load()
         let stub = StubTransport(answers: [.status(500)])

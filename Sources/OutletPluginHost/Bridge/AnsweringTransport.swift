@@ -62,20 +62,34 @@ private final class AnsweredTask: TransferTask {
         /// Dropped at the end: nothing is told twice.
         var handler: (any TransferHandler)?
     }
-    private let state: Lock<State>
+    private let course: Lock<State>
+    private let visible = VisibleState()
 
     init(_ answer: RequestHandle.Answer, job: TransferJob, handler: any TransferHandler) {
         self.answer = answer
         self.job = job
-        state = Lock(State(delivery: job.delivery, handler: handler))
+        course = Lock(State(delivery: job.delivery, handler: handler))
     }
 
-    func cancel() { queue.async { self.finish(.cancelled) } }
+    var state: TransferState { visible.state }
 
-    func suspend() { state.withLock { $0.isSuspended = true } }
+    var currentRequest: HTTPRequest? { job.request }
+
+    func cancel() {
+        visible.wish(.canceling)
+        queue.async { self.finish(.cancelled) }
+    }
+
+    func suspend() {
+        visible.wish(.suspended)
+        hold()
+    }
+
+    private func hold() { course.withLock { $0.isSuspended = true } }
 
     func resume() {
-        state.withLock { $0.isSuspended = false }
+        visible.wish(.running)
+        course.withLock { $0.isSuspended = false }
         queue.async { self.play() }
     }
 
@@ -90,7 +104,7 @@ private final class AnsweredTask: TransferTask {
             switch step {
             case .head: decision = handler.transfer(self, didReceive: head, turn: turn)
             case .body:
-                if case .chunks = state.withLock({ $0.delivery }) {
+                if case .chunks = course.withLock({ $0.delivery }) {
                     decision = answer.body.withUnsafeBytes {
                         handler.transfer(self, didReceive: $0, turn: turn)
                     }
@@ -100,8 +114,8 @@ private final class AnsweredTask: TransferTask {
             turn.end()
             switch decision {
             case .proceed: break
-            case .deliver(let delivery): state.withLock { $0.delivery = delivery }
-            case .pause: suspend()
+            case .deliver(let delivery): course.withLock { $0.delivery = delivery }
+            case .pause: hold()
             case .cancel: finish(.cancelled)
             }
         }
@@ -109,7 +123,7 @@ private final class AnsweredTask: TransferTask {
 
     /// The step to take now, if any.
     private func next() -> (Step, any TransferHandler)? {
-        state.withLock { state in
+        course.withLock { state in
             guard !state.isSuspended, let handler = state.handler else { return nil }
             let step = state.step
             state.step = step == .head && !answer.body.isEmpty ? .body : .end
@@ -118,18 +132,19 @@ private final class AnsweredTask: TransferTask {
     }
 
     private func finish(_ error: TransferError?) {
-        let handler = state.withLock { state -> (any TransferHandler)? in
+        let handler = course.withLock { state -> (any TransferHandler)? in
             defer { state.handler = nil }
             return state.handler
         }
         guard let handler else { return }
         var result = TransferResult(response: head, error: error)
-        switch state.withLock({ $0.delivery }) {
+        switch course.withLock({ $0.delivery }) {
         case .collect where !answer.body.isEmpty: result.body = Data(answer.body)
         case .file(let path, let offset) where error == nil:
             result.error = write(to: path, at: offset)
         default: break
         }
+        visible.complete()
         let turn = TransportTurn()
         handler.transferDidFinish(self, result: result, turn: turn)
         turn.end()

@@ -49,7 +49,9 @@ open class NetworkReachabilityManager: @unchecked Sendable {
     private let state = Lock(State())
 
     /// Looks at the machine's way out.
-    public convenience init() {
+    ///
+    /// - Returns: Never `nil`; optional as ``init(host:)`` is, so that both are used alike.
+    public convenience init?() {
         self.init(monitor: .system)
     }
 

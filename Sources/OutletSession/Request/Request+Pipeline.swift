@@ -62,8 +62,9 @@ extension Request {
         monitors?.request(self, didCreateInitialURLRequest: initial)
         guard !adapters.isEmpty else {
             // An interceptor that only retries was passed over, and has adapted all the same.
-            if let monitors, usesAdapters, core.interceptor != nil || interceptor != nil {
-                monitors.request(self, didAdaptInitialRequest: initial, to: initial)
+            if usesAdapters, core.interceptor != nil || interceptor != nil {
+                mutable.withLock { $0.requests.append(initial) }
+                monitors?.request(self, didAdaptInitialRequest: initial, to: initial)
             }
             send(initial, attempt: attempt)
             return

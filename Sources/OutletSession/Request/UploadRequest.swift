@@ -47,7 +47,8 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
-    /// The body of the last attempt, once it was made.
+    /// The body of the last attempt, once it was made; ``Uploadable/data(_:)`` for a form below its
+    /// threshold, ``Uploadable/stream(_:)`` for one from there on, which leaves no file behind.
     public var uploadable: Uploadable? { made.withLock { $0 } }
 
     override var isMadeOfValues: Bool { super.isMadeOfValues && upload is Uploadable }

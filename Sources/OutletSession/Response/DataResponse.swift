@@ -82,24 +82,10 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
     /// Request, response, durations and result, a section each; header values are left as sent.
     public var debugDescription: String {
         guard let request else { return "[Request]: None\n[Result]: \(result)" }
-        var lines = [
-            "[Request]: \(request.method) \(request.url?.absoluteString ?? "None")",
-            DebugSections.headers(request.headers),
-            "[Body]: \(DebugSections.body(request.httpBody, type: request.headers["Content-Type"]))",
-        ]
-        if let response {
-            lines += [
-                "[Response]:", "[Status Code]: \(response.statusCode)",
-                DebugSections.headers(response.headers),
-                "[Body]: \(DebugSections.body(data, type: response.mimeType))",
-            ]
-        } else {
-            lines.append("[Response]: None")
-        }
-        lines += [
-            DebugSections.durations(metrics, serializationDuration),
-            "[Result]: \(result)",
-        ]
-        return lines.joined(separator: "\n")
+        let body = DebugSections.body(data, type: response?.mimeType)
+        return [
+            DebugSections.request(request), DebugSections.response(response, body: body),
+            DebugSections.durations(metrics, serializationDuration), "[Result]: \(result)",
+        ].joined(separator: "\n")
     }
 }

@@ -88,25 +88,11 @@ extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertibl
     /// Request, response, file, durations and result, a section each; header values are left as sent.
     public var debugDescription: String {
         guard let request else { return "[Request]: None\n[Result]: \(result)" }
-        var lines = [
-            "[Request]: \(request.method) \(request.url?.absoluteString ?? "None")",
-            DebugSections.headers(request.headers),
-            "[Body]: \(DebugSections.body(request.httpBody, type: request.headers["Content-Type"]))",
-        ]
-        if let response {
-            lines += [
-                "[Response]:", "[Status Code]: \(response.statusCode)",
-                DebugSections.headers(response.headers),
-            ]
-        } else {
-            lines.append("[Response]: None")
-        }
-        lines += [
+        return [
+            DebugSections.request(request), DebugSections.response(response),
             "[File URL]: \(fileURL?.path ?? "None")",
             "[Resume Data]: \(resumeData.map { "\($0.count) bytes" } ?? "None")",
-            DebugSections.durations(metrics, serializationDuration),
-            "[Result]: \(result)",
-        ]
-        return lines.joined(separator: "\n")
+            DebugSections.durations(metrics, serializationDuration), "[Result]: \(result)",
+        ].joined(separator: "\n")
     }
 }

@@ -9,13 +9,14 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - certificates: The server's own, or those of authorities; a second one that is not in use
-    ///     yet lets the server change.
+    ///     yet lets the server change. No bundle is searched for them: an evaluator without any
+    ///     trusts nobody.
     ///   - acceptSelfSignedCertificates: Whether `certificates` are the only authorities that count,
     ///     so that a server's certificate signed by itself will do.
     ///   - performDefaultValidation: Whether the chain must be good.
     ///   - validateHost: Whether the certificate must be for the host.
     public init(
-        certificates: [Certificate], acceptSelfSignedCertificates: Bool = false,
+        certificates: [Certificate] = [], acceptSelfSignedCertificates: Bool = false,
         performDefaultValidation: Bool = true, validateHost: Bool = true
     ) {
         self.certificates = certificates
@@ -47,9 +48,14 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == PinnedCertificatesTrustEvaluator {
+    /// Trusts nobody: no certificates were given to compare with.
+    public static var pinnedCertificates: PinnedCertificatesTrustEvaluator {
+        PinnedCertificatesTrustEvaluator()
+    }
+
     /// Trusts servers whose chain holds one of some certificates.
     public static func pinnedCertificates(
-        certificates: [Certificate], acceptSelfSignedCertificates: Bool = false,
+        certificates: [Certificate] = [], acceptSelfSignedCertificates: Bool = false,
         performDefaultValidation: Bool = true, validateHost: Bool = true
     ) -> PinnedCertificatesTrustEvaluator {
         PinnedCertificatesTrustEvaluator(

@@ -8,11 +8,12 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
     ///
     /// - Parameters:
     ///   - keys: Of the server, or of authorities; a backup that is kept elsewhere among them, so that
-    ///     a lost key does not lock clients out.
+    ///     a lost key does not lock clients out. No bundle is searched for them: an evaluator without
+    ///     any trusts nobody.
     ///   - performDefaultValidation: Whether the chain must be good.
     ///   - validateHost: Whether the certificate must be for the host.
     public init(
-        keys: [PublicKey], performDefaultValidation: Bool = true, validateHost: Bool = true
+        keys: [PublicKey] = [], performDefaultValidation: Bool = true, validateHost: Bool = true
     ) {
         self.keys = keys
         self.performDefaultValidation = performDefaultValidation
@@ -50,9 +51,12 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
 }
 
 extension ServerTrustEvaluating where Self == PublicKeysTrustEvaluator {
+    /// Trusts nobody: no keys were given to compare with.
+    public static var publicKeys: PublicKeysTrustEvaluator { PublicKeysTrustEvaluator() }
+
     /// Trusts servers whose chain holds one of some public keys.
     public static func publicKeys(
-        keys: [PublicKey], performDefaultValidation: Bool = true, validateHost: Bool = true
+        keys: [PublicKey] = [], performDefaultValidation: Bool = true, validateHost: Bool = true
     ) -> PublicKeysTrustEvaluator {
         PublicKeysTrustEvaluator(
             keys: keys, performDefaultValidation: performDefaultValidation,

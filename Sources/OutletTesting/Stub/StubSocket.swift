@@ -61,30 +61,42 @@ final class StubSocket: WebSocketConnection {
         var response: HTTPResponse?
         var onFinish: (@Sendable () -> Void)?
     }
-    private let state: Mutex<State>
+    private let course: Mutex<State>
+    private let visible = VisibleState()
 
     init(queue: DispatchQueue, handler: any WebSocketHandler, job: WebSocketJob) {
         self.queue = queue
         self.job = job
-        state = Mutex(State(handler: handler))
+        course = Mutex(State(handler: handler))
     }
 
     // MARK: The client's side
 
-    func cancel() { queue.async { self.finish(.cancelled) } }
+    var state: TransferState { visible.state }
 
-    func suspend() { queue.async { self.state.withLock { $0.isSuspended = true } } }
+    var currentRequest: HTTPRequest? { job.request }
+
+    func cancel() {
+        visible.wish(.canceling)
+        queue.async { self.finish(.cancelled) }
+    }
+
+    func suspend() {
+        visible.wish(.suspended)
+        queue.async { self.course.withLock { $0.isSuspended = true } }
+    }
 
     func resume() {
+        visible.wish(.running)
         queue.async {
-            self.state.withLock { $0.isSuspended = false }
+            self.course.withLock { $0.isSuspended = false }
             self.goOn()
         }
     }
 
     func send(_ message: WebSocketMessage, completion: @escaping Completion) {
         order(completion) { [self] in
-            state.withLock { $0.received.append(message) }
+            course.withLock { $0.received.append(message) }
             completion(.success(()))
         }
     }
@@ -94,9 +106,10 @@ final class StubSocket: WebSocketConnection {
     }
 
     func close(code: WebSocketCloseCode, reason: Data?) {
+        visible.wish(.canceling)
         queue.async { [self] in
-            guard state.withLock({ $0.stage }) == .open else { return finish(.cancelled) }
-            state.withLock { $0.isSuspended = false }
+            guard course.withLock({ $0.stage }) == .open else { return finish(.cancelled) }
+            course.withLock { $0.isSuspended = false }
             goOn()
             shut(code, reason)
         }
@@ -105,7 +118,7 @@ final class StubSocket: WebSocketConnection {
     /// Does something now, once the connection is open, or never.
     private func order(_ completion: @escaping Completion, _ body: @escaping @Sendable () -> Void) {
         queue.async { [self] in
-            let isOver = state.withLock { state in
+            let isOver = course.withLock { state in
                 guard state.stage != .over else { return true }
                 // Asked in order, done in order; what was not done is answered at the end.
                 state.ends.append(completion)
@@ -126,7 +139,7 @@ final class StubSocket: WebSocketConnection {
 
     /// Begins an answer; on the queue.
     func play(_ answer: StubAnswer, onFinish: @escaping @Sendable () -> Void) {
-        state.withLock { $0.onFinish = onFinish }
+        course.withLock { $0.onFinish = onFinish }
         guard let delay = answer.delay else { return }
         guard delay > 0 else { return open(answer) }
         queue.asyncAfter(deadline: .now() + delay) { self.open(answer) }
@@ -136,10 +149,10 @@ final class StubSocket: WebSocketConnection {
         guard let code = answer.statusCode else { return finish(answer.error) }
         let head = HTTPResponse(
             url: job.request.url, statusCode: code, headers: answer.headers)
-        state.withLock { $0.response = head }
+        course.withLock { $0.response = head }
         tell { follow($0.transfer(self, didReceive: head, turn: $1)) }
         guard code == 101 else { return finish(answer.error) }
-        state.withLock { state in
+        course.withLock { state in
             guard state.stage == .opening else { return }
             state.stage = .open
             state.script = answer.script[...]
@@ -161,7 +174,7 @@ final class StubSocket: WebSocketConnection {
     }
 
     private func nextOrder() -> (@Sendable () -> Void)? {
-        state.withLock { state in
+        course.withLock { state in
             guard state.stage == .open, !state.isSuspended, !state.waiting.isEmpty else {
                 return nil
             }
@@ -171,7 +184,7 @@ final class StubSocket: WebSocketConnection {
     }
 
     private func nextStep() -> StubSocketStep? {
-        state.withLock { state in
+        course.withLock { state in
             guard state.stage == .open, !state.isSuspended, let step = state.script.first else {
                 return nil
             }
@@ -212,7 +225,7 @@ final class StubSocket: WebSocketConnection {
     private func follow(_ decision: TransferDecision) {
         switch decision {
         case .proceed, .deliver: break
-        case .pause: state.withLock { $0.isSuspended = true }
+        case .pause: course.withLock { $0.isSuspended = true }
         case .cancel: finish(.cancelled)
         }
     }
@@ -223,7 +236,7 @@ final class StubSocket: WebSocketConnection {
     }
 
     private func tell(_ body: (any WebSocketHandler, TransportTurn) -> Void) {
-        guard let handler = state.withLock({ $0.handler }) else { return }
+        guard let handler = course.withLock({ $0.handler }) else { return }
         let turn = TransportTurn()
         body(handler, turn)
         turn.end()
@@ -231,7 +244,7 @@ final class StubSocket: WebSocketConnection {
 
     /// Tells the end, the first time only; on the queue.
     private func finish(_ error: TransferError?) {
-        let ended = state.withLock { state -> State? in
+        let ended = course.withLock { state -> State? in
             guard state.stage != .over else { return nil }
             defer {
                 state = State()
@@ -242,6 +255,7 @@ final class StubSocket: WebSocketConnection {
         guard let ended, let handler = ended.handler else { return }
         for completion in ended.ends { completion(.failure(error ?? Self.closed)) }
         ended.onFinish?()
+        visible.complete()
         let turn = TransportTurn()
         handler.transferDidFinish(
             self, result: TransferResult(response: ended.response, error: error), turn: turn)

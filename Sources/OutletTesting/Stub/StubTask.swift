@@ -13,6 +13,7 @@ final class StubTask: TransferTask, @unchecked Sendable {
     private let job: TransferJob
     private let begin: ContinuousClock.Instant = .now
     private let clockBegin: TestClock.Instant?
+    private let visible = VisibleState()
     /// The last time on the clock that was waited for; the clock itself may be further.
     private var clockTime: TestClock.Instant?
 
@@ -45,13 +46,24 @@ final class StubTask: TransferTask, @unchecked Sendable {
         reportsProgress = job.reportsProgress
     }
 
-    func cancel() { queue.async { self.finish(.cancelled) } }
+    var state: TransferState { visible.state }
+
+    var currentRequest: HTTPRequest? { job.request }
+
+    func cancel() {
+        visible.wish(.canceling)
+        queue.async { self.finish(.cancelled) }
+    }
 
     func fail(_ error: TransferError) { queue.async { self.finish(error) } }
 
-    func suspend() { queue.async { self.isSuspended = true } }
+    func suspend() {
+        visible.wish(.suspended)
+        queue.async { self.isSuspended = true }
+    }
 
     func resume() {
+        visible.wish(.running)
         queue.async {
             self.isSuspended = false
             self.run()
@@ -232,6 +244,7 @@ final class StubTask: TransferTask, @unchecked Sendable {
         let onFinish = onFinish
         self.onFinish = nil
         onFinish?(identifier)
+        visible.complete()
         told { handler, turn in
             self.handler = nil
             handler.transferDidFinish(self, result: result, turn: turn)

@@ -75,7 +75,7 @@ private final class Paths: Sendable {
     }
 
     @Test func `the machine's own status is told`() async throws {
-        let manager = NetworkReachabilityManager()
+        let manager = try #require(NetworkReachabilityManager())
         let seen = Events<NetworkReachabilityManager.NetworkReachabilityStatus>()
         manager.startListening { seen.append($0) }
         let status = try await seen.wait(for: 1)[0]

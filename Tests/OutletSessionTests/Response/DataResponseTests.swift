@@ -42,10 +42,65 @@ import Testing
             url: URL(string: "http://h.test/a"), method: .post, headers: ["B": "2", "a": "1"],
             body: .data(Data(count: 3)))
         let text = response(.success(1), request: request, data: Data("{}".utf8)).debugDescription
-        for part in [
-            "[Request]: POST http://h.test/a", "a: 1\n    B: 2", "[Body]: 3 bytes", "[Response]:",
-            "[Status Code]: 201", "[Body]: \n{}", "[Network Duration]: 0.0s",
-            "[Serialization Duration]: 2.0s", "[Result]: success(1)",
-        ] { #expect(text.contains(part), "\(part) in \(text)") }
+        #expect(
+            text == """
+                [Request]: POST http://h.test/a
+                    [Headers]:
+                        a: 1
+                        B: 2
+                    [Body]: 3 bytes
+                [Response]:
+                    [Status Code]: 201
+                    [Headers]:
+                        Content-Type: application/json
+                    [Body]:
+                        {}
+                [Network Duration]: 0.0s
+                [Serialization Duration]: 2.0s
+                [Result]: success(1)
+                """)
+    }
+
+    @Test func `what is missing is None, and what is no text has its length`() {
+        let request = HTTPRequest(url: URL(string: "http://h.test/a"))
+        let text = DataResponse<Int, Failed>(
+            request: request, response: nil, data: nil, metrics: nil, serializationDuration: 0,
+            result: .success(1)
+        ).debugDescription
+        #expect(
+            text == """
+                [Request]: GET http://h.test/a
+                    [Headers]: None
+                    [Body]: None
+                [Response]: None
+                [Network Duration]: None
+                [Serialization Duration]: 0.0s
+                [Result]: success(1)
+                """)
+        let large = response(
+            .success(1), request: request, data: Data(repeating: 0x61, count: 100_001))
+        #expect(large.debugDescription.contains("    [Body]: 100001 bytes\n"))
+    }
+
+    @Test func `a download's sections tell of its file in place of a body`() {
+        let response = DownloadResponse<Int, Failed>(
+            request: HTTPRequest(url: URL(string: "http://h.test/a")),
+            response: HTTPResponse(url: URL(string: "http://h.test/a"), statusCode: 200),
+            fileURL: URL(filePath: "/tmp/file"), resumeData: Data(count: 7), metrics: nil,
+            serializationDuration: 1, result: .success(1))
+        #expect(
+            response.debugDescription == """
+                [Request]: GET http://h.test/a
+                    [Headers]: None
+                    [Body]: None
+                [Response]:
+                    [Status Code]: 200
+                    [Headers]: None
+                [File URL]: /tmp/file
+                [Resume Data]: 7 bytes
+                [Network Duration]: None
+                [Serialization Duration]: 1.0s
+                [Result]: success(1)
+                """)
     }
 }

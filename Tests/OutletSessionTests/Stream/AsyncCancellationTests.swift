@@ -1,0 +1,210 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+/// Every way to await a request, ended from either side: the awaiting task, or the request.
+@Suite(.timeLimit(.minutes(1))) struct AsyncCancellationTests {
+    /// Who ends it.
+    enum Side: CaseIterable { case task, request }
+
+    /// A request, and what awaits it to its end.
+    struct Case: Sendable {
+        let request: Request
+        let wait: @Sendable () async -> SessionError?
+    }
+
+    private let url = "http://example.test/slow"
+    private let sessions = KeptSessions()
+
+    /// Answers with a head and four bytes, or opens a WebSocket; then nothing more comes.
+    private var session: Session {
+        sessions.make(
+            StubTransport { job in
+                if job.request.url?.path == "/chat" {
+                    return .webSocket([.send(.string("1")), .echo])
+                }
+                var answer = StubAnswer.text("12345678")
+                answer.chunkSize = 4
+                return answer.stalling(atByte: 4)
+            })
+    }
+
+    private func data<Value: Sendable>(
+        _ make: (DataRequest) -> DataTask<Value>
+    ) -> Case {
+        let request = session.request(url)
+        let task = make(request)
+        return Case(request: request) { await task.response.error }
+    }
+
+    private func download<Value: Sendable>(
+        _ make: (DownloadRequest) -> DownloadTask<Value>
+    ) -> Case {
+        let request = session.download(url)
+        let task = make(request)
+        return Case(request: request) { await task.response.error }
+    }
+
+    private func stream<Success, Failure>(
+        _ make:
+            @escaping @Sendable (DataStreamTask) -> StreamOf<
+                DataStreamRequest.Stream<Success, Failure>
+            >
+    ) -> Case {
+        let request = session.streamRequest(url)
+        return Case(request: request) {
+            var error: SessionError?
+            for await stream in make(request.streamTask()) { error = stream.completion?.error }
+            return error
+        }
+    }
+
+    private func socket<Element>(
+        _ make: @escaping @Sendable (WebSocketTask) -> StreamOf<Element>
+    ) -> Case {
+        let request = session.webSocketRequest(to: "ws://example.test/chat")
+        return Case(request: request) {
+            for await _ in make(request.webSocketTask()) {}
+            return request.error
+        }
+    }
+
+    private var cases: [Case] {
+        [
+            data { $0.serializingData() }, data { $0.serializingString() },
+            data { $0.serializingDecodable(Int.self) },
+            data { $0.serializingResponse(using: .data) },
+            data { $0.serializingResponse(using: JSONResponseSerializer()) },
+            data { $0.serializingUnserialized() },
+            data { $0.onHTTPResponse { _ in await Task.yield() }.serializingData() },
+            download { $0.serializingData() }, download { $0.serializingString() },
+            download { $0.serializingDecodable(Int.self) },
+            download { $0.serializingDownloadedFileURL() },
+            download { $0.serializingDownload(using: .url) },
+            stream { $0.streamingData() }, stream { $0.streamingStrings() },
+            stream { $0.streamingDecodables(Int.self) },
+            stream { $0.streamingResponses(serializedUsing: .passthrough) },
+            socket { $0.streamingMessageEvents() }, socket { $0.streamingMessages() },
+            socket { $0.streamingDecodable(Int.self) },
+            socket { $0.streamingDecodableEvents(Int.self) },
+        ]
+    }
+
+    @Test(arguments: Side.allCases)
+    func `what is awaited ends with a cancel`(side: Side) async {
+        for one in cases {
+            let task = Task { await one.wait() }
+            while one.request.task == nil { await Task.yield() }
+            switch side {
+            case .task: task.cancel()
+            case .request: one.request.cancel()
+            }
+            let error = await task.value
+            #expect(one.request.isCancelled)
+            #expect(one.request.error?.isExplicitlyCancelledError == true)
+            // A loop that its task has left gets no completion any more.
+            if let error { #expect(error.isExplicitlyCancelledError) }
+            if side == .request { #expect(error != nil) }
+        }
+    }
+
+    @Test func `a task that was cancelled before it awaits cancels the request, too`() async {
+        for one in cases {
+            let task = Task {
+                while !Task.isCancelled { await Task.yield() }
+                return await one.wait()
+            }
+            task.cancel()
+            _ = await task.value
+            #expect(one.request.isCancelled)
+            #expect(one.request.error?.isExplicitlyCancelledError == true)
+        }
+    }
+
+    @Test func `requests are left alone if so wished, and end by themselves`() async {
+        let gate = StubGate()
+        let session = sessions.make(
+            StubTransport { job in
+                if job.request.url?.path == "/chat" { return .webSocket([.echo]) }
+                return .text("1").waiting(atByte: 0, for: gate)
+            })
+        let data = session.request(url)
+        let value = data.serializingString(automaticallyCancelling: false)
+        let download = session.download(url)
+        let file = download.serializingString(automaticallyCancelling: false)
+        let stream = session.streamRequest(url)
+        let pieces = stream.streamTask().streamingStrings(automaticallyCancelling: false)
+        let socket = session.webSocketRequest(to: "ws://example.test/chat")
+        let messages = socket.webSocketTask().streamingMessages(automaticallyCancelling: false)
+        let tasks = [
+            Task { _ = await value.result }, Task { _ = await file.result },
+            Task { for await _ in pieces {} }, Task { for await _ in messages {} },
+        ]
+        for task in tasks { task.cancel() }
+        gate.open()
+        for task in tasks { await task.value }
+        #expect(await value.response.value == "1")
+        #expect(await file.response.value == "1")
+        #expect(data.error == nil && download.error == nil)
+        #expect(!stream.isCancelled && !socket.isCancelled)
+        socket.cancel()
+    }
+
+    @Test func `loops over a request's life end with it, and leave it alone`() async {
+        let session = session
+        for side in Side.allCases {
+            let request = session.request(url)
+            let loops: [@Sendable () async -> Void] = [
+                { for await _ in request.uploadProgress() {} },
+                { for await _ in request.downloadProgress() {} },
+                { for await _ in request.urlRequests() {} },
+                { for await _ in request.urlSessionTasks() {} },
+                { for await _ in request.cURLDescriptions() {} },
+                { for await _ in request.httpResponses() {} },
+            ]
+            let tasks = loops.map { loop in Task { await loop() } }
+            let response = request.serializingData()
+            while request.task == nil { await Task.yield() }
+            switch side {
+            case .task:
+                for task in tasks { task.cancel() }
+                for task in tasks { await task.value }
+                #expect(!request.isCancelled)
+                request.cancel()
+            case .request:
+                request.cancel()
+                for task in tasks { await task.value }
+            }
+            #expect(await response.response.error?.isExplicitlyCancelledError == true)
+        }
+    }
+
+    @Test func `a cancel while a task judges the head ends both once`() async throws {
+        let judging = Events<CheckedContinuation<Void, Never>>()
+        let request = session.request(url).onHTTPResponse { _ in
+            await withCheckedContinuation { judging.append($0) }
+            return .allow
+        }
+        async let response = request.serializingData().response
+        let held = try await judging.wait(for: 1)[0]
+        request.cancel()
+        #expect(await response.error?.isExplicitlyCancelledError == true)
+        held.resume()
+        #expect(judging.values.count == 1)
+    }
+
+    @Test func `a message that waits for the connection fails with the cancel`() async {
+        let socket = sessions.make(StubTransport { _ in .silence })
+            .webSocketRequest(to: "ws://example.test/chat")
+        let task = socket.webSocketTask()
+        async let ended: Void = { for await _ in task.streamingMessages() {} }()
+        let sending = Task { try await task.send(.string("x")) }
+        while socket.task == nil { await Task.yield() }
+        task.cancel()
+        let result = await sending.result
+        #expect(throws: SessionError.self) { try result.get() }
+        await ended
+    }
+}

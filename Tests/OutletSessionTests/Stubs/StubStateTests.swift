@@ -1,0 +1,48 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+/// What stubbed transfers tell of themselves.
+@Suite(.timeLimit(.minutes(1))) struct StubStateTests {
+    private let sessions = KeptSessions()
+
+    @Test(arguments: ["http://example.test/get", "ws://example.test/chat"])
+    func `a stubbed transfer tells what it does and what it sends`(address: String) async throws {
+        let session = sessions.make(StubTransport { _ in .silence })
+        let ended = Events<SessionError?>()
+        let request: Request
+        if address.hasPrefix("ws") {
+            request = session.webSocketRequest(to: address).streamMessageEvents { event in
+                guard case .completed(let completion) = event.kind else { return }
+                ended.append(completion.error)
+            }
+        } else {
+            request = session.request(address).response { ended.append($0.error) }
+        }
+        while request.task == nil { await Task.yield() }
+        let task = try #require(request.task)
+        #expect(task.state == .running)
+        #expect(task.currentRequest?.url?.path == request.request?.url?.path)
+        request.suspend()
+        #expect(task.state == .suspended)
+        request.resume()
+        #expect(task.state == .running)
+        request.cancel()
+        #expect(task.state == .canceling || task.state == .completed)
+        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(task.state == .completed)
+    }
+
+    @Test func `a transfer is over before anybody is told so`() async throws {
+        let states = Events<TransferState>()
+        let monitor = ClosureEventMonitor()
+        monitor.taskDidComplete = { _, task, _ in states.append(task.state) }
+        let session = Session(
+            transport: StubTransport { _ in .text("x") }, eventMonitors: [monitor])
+        #expect(
+            await session.request("http://example.test/").serializingString().response.value == "x")
+        #expect(try await states.wait(for: 1) == [.completed])
+    }
+}
