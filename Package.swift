@@ -160,8 +160,16 @@ let package = Package(
             linkerSettings: pluginLink + linkOwnRuntime),
         .target(name: "CSpawn", path: "Tests/CSpawn", cSettings: c),
         .target(
-            name: "OutletTestSupport", dependencies: ["OutletTestServer", "CSpawn", "COpenSSL"],
+            name: "OutletTestSupport",
+            dependencies: ["OutletTestServer", "OutletSession", "CSpawn", "COpenSSL"],
             path: "Tests/OutletTestSupport", swiftSettings: swift),
+        .target(name: "CStorm", path: "Tests/CStorm", cSettings: c),
+        .executableTarget(
+            name: "OutletStorm",
+            dependencies: [
+                "OutletCurl", "OutletSession", "OutletHTTP", "OutletTestSupport", "CStorm",
+            ],
+            path: "Tests/Storm", swiftSettings: swift),
         .testTarget(
             name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),
         .testTarget(
@@ -175,7 +183,7 @@ let package = Package(
             name: "OutletCurlTests",
             dependencies: [
                 "OutletCurl", "OutletSession", "OutletHTTP", "OutletTestServer",
-                "OutletTestSupport",
+                "OutletTestSupport", "CCurl",
             ],
             swiftSettings: swift),
         .testTarget(

@@ -2,7 +2,6 @@ import Dispatch
 public import FoundationEssentials
 import OutletHTTP
 public import OutletSession
-import Synchronization
 
 /// What a stubbed WebSocket does, step by step.
 ///
@@ -61,12 +60,12 @@ final class StubSocket: WebSocketConnection {
         var response: HTTPResponse?
         var onFinish: (@Sendable () -> Void)?
     }
-    private let state: Mutex<State>
+    private let state: Lock<State>
 
     init(queue: DispatchQueue, handler: any WebSocketHandler, job: WebSocketJob) {
         self.queue = queue
         self.job = job
-        state = Mutex(State(handler: handler))
+        state = Lock(State(handler: handler))
     }
 
     // MARK: The client's side
