@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build release plugins demo test headers samples bench bench-all bench-count lint format clean
+.PHONY: help setup build release plugins demo test headers samples bench bench-all bench-count sanitize sanitize-quick lint format clean
 .NOTPARALLEL:
 
 STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
@@ -60,6 +60,12 @@ bench-all: setup ## Measure everything, longer: downloads of 1 GiB, 4,096 under 
 
 bench-count: setup ## Count instructions and allocations of a request (needs valgrind)
 	@Benchmarks/count
+
+sanitize: setup ## Run all tests, and a storm of 100,000 requests, under both sanitizers (half an hour)
+	@.ci/sanitize
+
+sanitize-quick: setup ## Run a storm of 10,000 requests and cancels under both sanitizers
+	@.ci/sanitize --quick
 
 lint: setup ## Check format, imports and warnings
 	@$(STEP) "format" swift format lint --strict --recursive $(FORMATTED)

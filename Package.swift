@@ -162,8 +162,15 @@ let package = Package(
         .target(name: "CFaults", path: "Tests/CFaults", cSettings: c),
         .target(
             name: "OutletTestSupport",
-            dependencies: ["OutletTestServer", "CFaults", "CSpawn", "COpenSSL"],
+            dependencies: ["OutletTestServer", "OutletSession", "CFaults", "CSpawn", "COpenSSL"],
             path: "Tests/OutletTestSupport", swiftSettings: swift),
+        .target(name: "CStorm", path: "Tests/CStorm", cSettings: c),
+        .executableTarget(
+            name: "OutletStorm",
+            dependencies: [
+                "OutletCurl", "OutletSession", "OutletHTTP", "OutletTestSupport", "CStorm",
+            ],
+            path: "Tests/Storm", swiftSettings: swift),
         .testTarget(
             name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),
         .testTarget(
@@ -177,7 +184,7 @@ let package = Package(
             name: "OutletCurlTests",
             dependencies: [
                 "OutletCurl", "OutletSession", "OutletHTTP", "OutletTestServer",
-                "OutletTestSupport",
+                "OutletTestSupport", "CCurl",
             ],
             swiftSettings: swift),
         .testTarget(

@@ -33,12 +33,10 @@ static void note_length(ccurl_head *head, const char *line, size_t length) {
     }
 }
 
-size_t ccurl_collect_header(char *line, size_t size, size_t count, void *client) {
-    ccurl_head *head = client;
-    size_t length = size * count;
+static bool collect_line(ccurl_head *head, const char *line, size_t length) {
     bool is_end = length <= 2 && (line[0] == '\r' || line[0] == '\n');
     if (head->is_behind) {
-        if (is_end) return length;
+        if (is_end) return true;
         if (length > 5 && memcmp(line, "HTTP/", 5) == 0) {
             // A further head on the same transfer: the answer to an authentication round.
             head->is_behind = false;
@@ -48,12 +46,12 @@ size_t ccurl_collect_header(char *line, size_t size, size_t count, void *client)
     }
     // The status line and the empty line are no fields.
     if (length > head->limit - head->count || (!is_end && head->lines++ > head->line_limit))
-        return head->completed(head->client, false) ? length : 0;
+        return head->completed(head->client, false);
     if (head->count + length > head->capacity) {
         size_t capacity = head->capacity ? head->capacity * 2 : 512;
         while (capacity < head->count + length) capacity *= 2;
         char *bytes = realloc(head->bytes, capacity);
-        if (!bytes) return 0;
+        if (!bytes) return false;
         head->bytes = bytes;
         head->capacity = capacity;
     }
@@ -61,6 +59,17 @@ size_t ccurl_collect_header(char *line, size_t size, size_t count, void *client)
     if ((*line == 'C' || *line == 'c') && !head->is_behind) note_length(head, line, length);
     memcpy(head->bytes + head->count, line, length);
     head->count += length;
-    if (!is_end) return length;
-    return head->completed(head->client, true) ? length : 0;
+    return !is_end || head->completed(head->client, true);
+}
+
+size_t ccurl_collect_header(char *lines, size_t size, size_t count, void *client) {
+    size_t length = size * count;
+    // One line at a time, but after a pause: libcurl has gathered what came meanwhile.
+    for (size_t start = 0; start < length;) {
+        const char *end = memchr(lines + start, '\n', length - start);
+        size_t next = end ? (size_t)(end - lines) + 1 : length;
+        if (!collect_line(client, lines + start, next - start)) return 0;
+        start = next;
+    }
+    return length;
 }

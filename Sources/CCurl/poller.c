@@ -82,7 +82,15 @@ ccurl_poller *ccurl_poller_create(int *error) {
     return poller;
 }
 
+/// Takes a socket that is closed off the account it was opened on.
+static void settle(struct slot *slot) {
+    ccurl_tally *tally = slot->tally;
+    slot->tally = NULL;
+    if (tally && --tally->sockets == 0 && tally->is_abandoned) free(tally);
+}
+
 void ccurl_poller_destroy(ccurl_poller *poller) {
+    for (size_t fd = 0; fd < poller->slot_count; fd++) settle(&poller->slots[fd]);
     if (poller->event >= 0) close(poller->event);
     if (poller->epoll >= 0) close(poller->epoll);
     free(poller->slots);
@@ -177,6 +185,9 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
         slot->wanted = slot->armed = 0;
         slot->ours = true;
         slot->ready = NULL;
+        // libcurl closes a socket that never got connected without a word to us; this one has its
+        // number.
+        settle(slot);
         slot->tally = opener->tally;
         if (slot->tally) slot->tally->sockets++;
     }
@@ -190,9 +201,7 @@ static int close_socket(void *client, curl_socket_t fd) {
         slot->wanted = slot->armed = 0;  // the kernel forgets a closed descriptor by itself
         slot->ours = false;
         slot->ready = NULL;
-        ccurl_tally *tally = slot->tally;
-        slot->tally = NULL;
-        if (tally && --tally->sockets == 0 && tally->is_abandoned) free(tally);
+        settle(slot);
     }
     return close(fd);
 }

@@ -20,6 +20,9 @@ package enum PublicSuffixList {
     ///
     /// - Returns: `nil` for what is a public suffix itself.
     package static func registrableDomain(of domain: String) -> String? {
-        psl_registrable_domain(list, domain).map { String(cString: $0) }
+        // libpsl answers with a place inside the name it was given.
+        domain.withCString { name in
+            psl_registrable_domain(list, name).map { String(cString: $0) }
+        }
     }
 }

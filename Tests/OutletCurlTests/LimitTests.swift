@@ -3,13 +3,12 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
-import Synchronization
 import Testing
 
 /// Counts the bytes of a body, and keeps none.
 private final class ByteCounter: TransferHandler {
     let end = Once<TransferResult>()
-    private let bytes = Mutex(0)
+    private let bytes = Lock(0)
 
     var count: Int { bytes.withLock { $0 } }
 

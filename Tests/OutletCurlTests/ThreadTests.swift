@@ -5,7 +5,6 @@ import OutletHTTP
 import OutletSession
 import OutletTestServer
 import OutletTestSupport
-import Synchronization
 import Testing
 
 @Suite struct `A blocking transfer` {
@@ -78,7 +77,7 @@ import Testing
     @Test func `runs tasks where their transfers run`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
-        let threads = Mutex<Set<UInt>>([])
+        let threads = Lock<Set<UInt>>([])
         let note: @Sendable () -> Void = {
             threads.withLock { _ = $0.insert(UInt(pthread_self())) }
         }

@@ -4,7 +4,6 @@ import OutletHTTP
 import OutletProvider
 import OutletSession
 import OutletTesting
-import Synchronization
 import Testing
 
 enum Zoo: TargetType, AccessTokenAuthorizable {
@@ -41,12 +40,12 @@ enum Zoo: TargetType, AccessTokenAuthorizable {
 /// Writes down each hook it is asked to run.
 final class Diary: PluginType {
     let name: String
-    let pages: Mutex<[String]>
+    let pages: Lock<[String]>
     let shared: Diary?
 
     init(_ name: String, shared: Diary? = nil) {
         self.name = name
-        self.pages = Mutex([])
+        self.pages = Lock([])
         self.shared = shared
     }
 
@@ -192,7 +191,7 @@ final class Witness: Sendable {
 
     @Test func `an immediate stub answers before the call returns, without the network`() {
         let (provider, transport) = provider(stub: { _ in .immediate })
-        let seen = Mutex<[String]>([])
+        let seen = Lock<[String]>([])
         provider.request(.animal(name: "cat")) { result in
             let text = (try? result.get().mapString()) ?? "failed"
             seen.withLock { $0.append(text) }
@@ -285,7 +284,7 @@ final class Witness: Sendable {
     }
 
     @Test func `an access token replaces what was there`() async throws {
-        let asked = Mutex(0)
+        let asked = Lock(0)
         let plugin = AccessTokenPlugin { target in
             asked.withLock { $0 += 1 }
             return target is Zoo ? "t0k3n" : "wrong target"

@@ -2,13 +2,13 @@ import FoundationEssentials
 import Outlet
 import OutletTestServer
 import OutletTestSupport
-import Synchronization
 import Testing
+import OutletSession
 
 /// Bytes made while they are sent.
 private final class Letters: BodyStream {
     private let count: Int
-    private let position = Mutex(0)
+    private let position = Lock(0)
     let length: Int64?
 
     init(count: Int, announced: Bool) {

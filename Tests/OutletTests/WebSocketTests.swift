@@ -2,13 +2,13 @@ import Dispatch
 import FoundationEssentials
 import Outlet
 import OutletTestSupport
-import Synchronization
 import Testing
+import OutletSession
 
 /// WebSockets over libcurl, against a server made by hand.
 @Suite(.timeLimit(.minutes(1))) final class WebSocketTests: Sendable {
     /// Requests end with their session, so it must last as long as the test.
-    private let sessions = Mutex<[Session]>([])
+    private let sessions = Lock<[Session]>([])
 
     func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
         var configuration = SessionConfiguration()

@@ -51,7 +51,9 @@ extension EventLoop {
             transfer.isPauseApplied = false
             // Delivers what libcurl had kept back, so it may fail as any callback may.
             let code = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
-            if code != CURLE_OK { complete(transfer, code) }
+            // A bad argument is a handle without a connection: libcurl has the transfer's end ready,
+            // or tries again with another connection.
+            if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { complete(transfer, code) }
         }
     }
 

@@ -4,12 +4,12 @@
     /// The one kind of lock here, made of a pthread mutex so that the thread sanitizer sees it.
     ///
     /// The sanitizer of Swift 6.3.1 reports `Synchronization.Mutex` falsely.
-    package final class Lock<State>: @unchecked Sendable {
+    @usableFromInline package final class Lock<State>: @unchecked Sendable {
         // because every access to `state` is under `mutex`.
         private let mutex: UnsafeMutablePointer<pthread_mutex_t>
         private var state: State
 
-        package init(_ state: sending State) {
+        @usableFromInline package init(_ state: sending State) {
             self.state = state
             mutex = .allocate(capacity: 1)
             pthread_mutex_init(mutex, nil)
@@ -20,7 +20,7 @@
             mutex.deallocate()
         }
 
-        package func withLock<Result, Failure: Error>(
+        @usableFromInline package func withLock<Result, Failure: Error>(
             _ body: (inout sending State) throws(Failure) -> sending Result
         ) throws(Failure) -> sending Result {
             pthread_mutex_lock(mutex)

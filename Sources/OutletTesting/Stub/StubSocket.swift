@@ -2,7 +2,6 @@ import Dispatch
 public import FoundationEssentials
 import OutletHTTP
 public import OutletSession
-import Synchronization
 
 /// What a stubbed WebSocket does, step by step.
 ///
@@ -61,13 +60,13 @@ final class StubSocket: WebSocketConnection {
         var response: HTTPResponse?
         var onFinish: (@Sendable () -> Void)?
     }
-    private let course: Mutex<State>
+    private let course: Lock<State>
     private let visible = VisibleState()
 
     init(queue: DispatchQueue, handler: any WebSocketHandler, job: WebSocketJob) {
         self.queue = queue
         self.job = job
-        course = Mutex(State(handler: handler))
+        course = Lock(State(handler: handler))
     }
 
     // MARK: The client's side

@@ -8,7 +8,7 @@ import Testing
 
 /// Paths that a test makes up.
 private final class Paths: Sendable {
-    private let state = Mutex<(DispatchQueue, PathMonitor.Handler)?>(nil)
+    private let state = Lock<(DispatchQueue, PathMonitor.Handler)?>(nil)
     let starts = Atomic(0)
     let stops = Events<Int>()
     private let first: NetworkPath?

@@ -2,7 +2,6 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
-import Synchronization
 
 /// A piece of content as a server has it: answers ranges, and breaks off where it is told to.
 final class Content: Sendable {
@@ -13,10 +12,10 @@ final class Content: Sendable {
         var breaks: [Int]
     }
 
-    let state: Mutex<State>
+    let state: Lock<State>
 
     init(_ text: String, tag: String? = "\"v1\"", breaks: [Int] = []) {
-        state = Mutex(State(bytes: Data(text.utf8), tag: tag, breaks: breaks))
+        state = Lock(State(bytes: Data(text.utf8), tag: tag, breaks: breaks))
     }
 
     var transport: StubTransport { StubTransport { self.answer($0.request) } }

@@ -1,6 +1,6 @@
 import Dispatch
-import Synchronization
 import Testing
+import OutletSession
 
 /// Collects values from any thread, and lets a test wait until there are enough of them.
 final class Events<Value: Sendable>: Sendable {
@@ -8,7 +8,7 @@ final class Events<Value: Sendable>: Sendable {
         var values: [Value] = []
         var waiting: [(count: Int, continuation: CheckedContinuation<Void, any Error>)] = []
     }
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     struct Late: Error {
         let description: String

@@ -1,9 +1,8 @@
 import OutletSession
-import Synchronization
 
 /// Sessions that last as long as their test: requests end with their session.
 final class KeptSessions: Sendable {
-    private let sessions = Mutex<[Session]>([])
+    private let sessions = Lock<[Session]>([])
 
     /// Makes a session on a transport.
     func make(

@@ -1,5 +1,5 @@
 import OutletHTTP
-import Synchronization
+import OutletSession
 
 /// A stream of bytes in memory that counts how often it was taken back.
 final class TestStream: BodyStream {
@@ -7,7 +7,7 @@ final class TestStream: BodyStream {
 
     private let bytes: [UInt8]
     private let canRewind: Bool
-    private let state = Mutex((position: 0, rewinds: 0))
+    private let state = Lock((position: 0, rewinds: 0))
     let length: Int64?
 
     init(_ text: String, length: Int64? = nil, canRewind: Bool = true) {

@@ -1,12 +1,12 @@
 internal import FoundationEssentials
 internal import Glibc
-internal import Synchronization
+internal import OutletSession
 
 /// A directory of its own under the system's temporary one.
 ///
 /// It goes with its last owner; what is still there when the tests exit goes then.
 public final class TemporaryDirectory: Sendable {
-    private static let existing = Mutex<Set<String>>([])
+    private static let existing = Lock<Set<String>>([])
 
     private static let removeAtExit: Void = {
         atexit {

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import OutletSession
 
 /// A certificate authority of the tests' own, and certificates that it issues, by `openssl`.
 ///
@@ -34,7 +34,7 @@ public final class TestCA: Sendable {
 
     let keyPath: String
     let directory: TemporaryDirectory
-    private let issued = Mutex<[String: Task<Identity, any Error>]>([:])
+    private let issued = Lock<[String: Task<Identity, any Error>]>([:])
 
     /// Makes an authority with a key of its own.
     ///

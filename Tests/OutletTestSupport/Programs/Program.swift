@@ -1,3 +1,5 @@
+internal import FoundationEssentials
+
 /// A program started by a test, in an environment that is the same on every machine.
 public enum Program {
     /// How a program ended, and what it printed.
@@ -18,13 +20,17 @@ public enum Program {
     }
 
     /// What a program finds unless a test says otherwise: no proxies, no home, no colours asked for.
+    ///
+    /// A sanitizer's settings are those of the tests.
     public static let environment = [
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/nonexistent",
         "LANG": "C.UTF-8",
         "TZ": "UTC",
         "TERM": "dumb",
-    ]
+    ].merging(
+        ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }
+    ) { $1 }
 
     /// Runs a program to its end.
     ///

@@ -1,6 +1,6 @@
 internal import CSpawn
 internal import Glibc
-internal import Synchronization
+internal import OutletSession
 
 /// A program that runs until it ends, is signalled, or its owner is gone.
 public final class RunningProgram: Sendable {
@@ -27,7 +27,7 @@ public final class RunningProgram: Sendable {
     private let ended = Once<Int32>()
     private let output: OutputCollector
     private let error: OutputCollector
-    private let input = Mutex<FileDescriptor?>(nil)
+    private let input = Lock<FileDescriptor?>(nil)
 
     /// Starts a program.
     ///

@@ -1,11 +1,11 @@
 internal import Glibc
-internal import Synchronization
+internal import OutletSession
 
 /// Stays shut until a test opens it: how a test decides when a peer goes on.
 public final class Gate: Sendable {
     /// Readable at its end, that is, always once the gate is open.
     let reader: FileDescriptor
-    private let writer: Mutex<FileDescriptor?>
+    private let writer: Lock<FileDescriptor?>
 
     /// A shut gate.
     ///
@@ -13,7 +13,7 @@ public final class Gate: Sendable {
     public init() throws {
         let (reader, writer) = try FileDescriptor.pipe()
         self.reader = reader
-        self.writer = Mutex(writer)
+        self.writer = Lock(writer)
     }
 
     /// Whether it is open, or will be within a time; blocks for that time at most.

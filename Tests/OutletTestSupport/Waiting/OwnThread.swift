@@ -3,7 +3,7 @@ internal import Glibc
 /// Runs `body` on a thread of its own, for calls that block; the thread ends with it.
 ///
 /// - Throws: ``TestSupportError`` if the system gives no thread.
-func onOwnThread(_ body: @escaping @Sendable () -> Void) throws {
+public func onOwnThread(_ body: @escaping @Sendable () -> Void) throws {
     final class Body {
         let run: @Sendable () -> Void
         init(run: @escaping @Sendable () -> Void) { self.run = run }

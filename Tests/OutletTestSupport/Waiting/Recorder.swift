@@ -1,5 +1,5 @@
 internal import Dispatch
-internal import Synchronization
+internal import OutletSession
 
 /// Collects values from any thread and lets a test wait until enough have come.
 public final class Recorder<Value: Sendable>: Sendable {
@@ -14,7 +14,7 @@ public final class Recorder<Value: Sendable>: Sendable {
         var lastID = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
 
     /// An empty recorder.
     public init() {}

@@ -1,0 +1,150 @@
+import Dispatch
+import FoundationEssentials
+import Glibc
+import OutletCurl
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+
+/// Keeps 64 requests under way from four threads until `count` have ended.
+final class Storm: Sendable {
+    private static let width = 64
+    private static let starters = 4
+
+    let transport: CurlTransport
+    let session: Session
+    let peers: Peers
+    let directory: String
+    private let count: Int
+    private let tally: Tally
+    private let places = DispatchSemaphore(value: width)
+
+    init(_ peers: Peers, count: Int) {
+        self.peers = peers
+        self.count = count
+        tally = Tally(count: count)
+        var configuration = SessionConfiguration()
+        configuration.proxy = .none
+        configuration.httpMaximumConnectionsPerHost = 16
+        transport = CurlTransport(configuration: configuration)
+        session = Session(
+            transport: CurlTransport(configuration: configuration), configuration: configuration,
+            callbackQueue: DispatchQueue(label: "storm.callbacks", attributes: .concurrent))
+        directory = FileManager.default.temporaryDirectory.path + "/outlet-storm-\(getpid())"
+    }
+
+    /// Runs it.
+    ///
+    /// - Returns: What was wrong.
+    func run() throws -> [String] {
+        try FileManager.default.createDirectory(
+            atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let crew = try Crew(hands: 3)
+        let started = DispatchGroup()
+        for starter in 0..<Self.starters {
+            started.enter()
+            try onOwnThread { [self] in
+                for number in stride(from: starter, to: count, by: Self.starters) {
+                    guard takePlace() else { break }
+                    begin(number, crew)
+                }
+                started.leave()
+            }
+        }
+        started.wait()
+        // All places taken back: all requests have ended.
+        var free = 0
+        while free < Self.width, takePlace() { free += 1 }
+        crew.dismiss()
+        transport.shutDown()
+        session.invalidate()
+        for _ in 0..<Self.width { places.signal() }
+        print("\(count) requests: \(tally.summary)")
+        return tally.faults
+    }
+
+    private func takePlace() -> Bool {
+        places.wait(timeout: .now() + 150) == .success
+    }
+
+    private func begin(_ number: Int, _ crew: Crew) {
+        let peer = Peer.random()
+        let isCancelled = number % 2 == 0
+        let ticket = Ticket(number, peer, isCancelled: isCancelled, storm: self)
+        let controls = start(ticket)
+        if isCancelled {
+            cancel(controls, crew)
+        } else if Int.random(in: 0..<4) == 0 {
+            controls.suspend()
+            crew.later {
+                controls.resume()
+                controls.suspend()
+                crew.later { controls.resume() }
+            }
+        }
+    }
+
+    private func cancel(_ controls: Controls, _ crew: Crew) {
+        switch Int.random(in: 0..<8) {
+        case 0: controls.cancel()
+        case 1:
+            crew.later { controls.cancel() }
+            crew.later { controls.cancel() }
+        case 2:
+            controls.suspend()
+            crew.later { controls.cancel() }
+            crew.later { controls.resume() }
+        case 3: crew.later { controls.suspend() }; crew.later { controls.cancel() }
+        default: crew.later { controls.cancel() }
+        }
+    }
+
+    /// Counts the end of a request and makes place for another.
+    ///
+    /// - Parameter outcome: A word for it, and all that is known of it.
+    func end(_ ticket: Ticket, _ outcome: String, _ facts: String, isSuccess: Bool) {
+        // Whatever a peer does, these say that something is wrong on this side.
+        let isOurs = outcome == "badRequest" || outcome == "unknown"
+        let hasReason =
+            !isOurs && (ticket.isCancelled || isSuccess || !ticket.peer.isReliable)
+        let fault = hasReason ? nil : "\(ticket.peer): \(outcome): \(facts)"
+        if tally.end(ticket.number, outcome, fault: fault) { places.signal() }
+    }
+}
+
+/// One request of a storm.
+struct Ticket: Sendable {
+    let number: Int
+    let peer: Peer
+    let isCancelled: Bool
+    let storm: Storm
+
+    init(_ number: Int, _ peer: Peer, isCancelled: Bool, storm: Storm) {
+        self.number = number
+        self.peer = peer
+        self.isCancelled = isCancelled
+        self.storm = storm
+    }
+
+    /// What is sent: a body with every fifth.
+    var request: HTTPRequest {
+        var request = HTTPRequest(url: URL(string: storm.peers.address(of: peer, number: number)))
+        request.timeoutInterval = peer.patience
+        if number % 5 == 3 {
+            request.method = .post
+            request.body = .data(Data(count: number % 40_000))
+        }
+        return request
+    }
+
+    /// Where a download goes.
+    var path: String { "\(storm.directory)/\(number)" }
+}
+
+/// What any thread may do to a request.
+struct Controls: Sendable {
+    let cancel: @Sendable () -> Void
+    let suspend: @Sendable () -> Void
+    let resume: @Sendable () -> Void
+}
