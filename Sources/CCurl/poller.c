@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { max_events = 256, max_strays = 16 };
+enum { max_events = 256 };
 
 /// What is known of one file descriptor.
 struct slot {
@@ -36,9 +36,6 @@ struct ccurl_poller {
     size_t dirty_count, dirty_capacity;
     int64_t timer_us;
     int socket_error;
-    /// Sockets that brought text although nobody waits for any.
-    int strays[max_strays];
-    int stray_count;
     int ready;
     struct epoll_event events[max_events];
 };
@@ -277,23 +274,16 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
         }
         struct slot *slot = &poller->slots[fd];
         if (!slot->wanted) {
-            // An idle connection that the server closed, or data nobody asked for.
+            // An idle connection that the server closed, or data nobody asked for: an answer
+            // before its request would be taken for that of the next one (RFC 9112 §9.2), because
+            // libcurl only asks whether the connection has ended.
             take_out(poller, fd, slot);
-            if (slot->ours && !slot->ready && poller->stray_count < max_strays && has_text(fd))
-                poller->strays[poller->stray_count++] = fd;
+            if (slot->ours && has_text(fd)) disconnect(fd);
             continue;
         }
         poller->events[poller->ready++] = poller->events[index];
     }
     return poller->ready;
-}
-
-bool ccurl_poller_has_strays(const ccurl_poller *poller) { return poller->stray_count > 0; }
-
-void ccurl_poller_end_strays(ccurl_poller *poller, bool are_idle) {
-    for (int index = 0; index < poller->stray_count; index++)
-        if (are_idle) disconnect(poller->strays[index]);
-    poller->stray_count = 0;
 }
 
 void ccurl_poller_dispatch(ccurl_poller *poller) {

@@ -53,11 +53,6 @@ void ccurl_poller_watch(
 ///
 /// Returns how many sockets are ready; an interruption or a wake counts as none.
 int ccurl_poller_wait(ccurl_poller *_Nonnull poller, int timeout_ms);
-/// Whether the last wait found connections that brought text although nobody waited for any.
-bool ccurl_poller_has_strays(const ccurl_poller *_Nonnull poller);
-/// Closes those connections if they `are_idle`, which libcurl then finds out when it wants to use
-/// them again; forgets them otherwise. Must be called before the next dispatch.
-void ccurl_poller_end_strays(ccurl_poller *_Nonnull poller, bool are_idle);
 /// Lets libcurl work on the sockets that the last wait found ready.
 void ccurl_poller_dispatch(ccurl_poller *_Nonnull poller);
 /// Lets libcurl work on its timer if that is due, and tells whether it was.

@@ -210,16 +210,7 @@ final class EventLoop: @unchecked Sendable {
             ready = ccurl_poller_wait(poller, sleepTime)
         }
         now = ccurl_now_us()
-        if ccurl_poller_has_strays(poller) { endStrays() }
         if ready > 0 { ccurl_poller_dispatch(poller) }
-    }
-
-    /// Closes idle connections that bring an answer before its request: libcurl only asks whether a
-    /// connection has ended, and would take that answer for the next request's (RFC 9112 §9.2).
-    private func endStrays() {
-        // Those of paused transfers and of handed-over connections are not idle, but look so.
-        let mayBeUsed = active.contains { $0.isPaused || $0.link != nil }
-        ccurl_poller_end_strays(poller, !mayBeUsed)
     }
 
     /// All that can be done without waiting.
