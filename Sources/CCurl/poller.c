@@ -2,7 +2,6 @@
 #include "ccurl_poller.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -251,25 +250,6 @@ static void flush(ccurl_poller *poller) {
     poller->dirty_count = 0;
 }
 
-/// Whether what waits in a socket is text: neither a TLS record nor an HTTP/2 frame begins so.
-static bool has_text(int fd) {
-    unsigned char first;
-    if (recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1) return false;
-    return first >= ' ' || first == '\r' || first == '\n';
-}
-
-/// Puts a connection that has ended in the place of another one, which is closed.
-static void disconnect(int fd) {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
-        shutdown(fd, SHUT_RDWR);
-        return;
-    }
-    close(ends[1]);
-    dup3(ends[0], fd, O_CLOEXEC);
-    close(ends[0]);
-}
-
 int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
     flush(poller);
     int count = epoll_wait(poller->epoll, poller->events, max_events, timeout_ms);
@@ -283,11 +263,8 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
         }
         struct slot *slot = &poller->slots[fd];
         if (!slot->wanted) {
-            // An idle connection that the server closed, or data nobody asked for: an answer
-            // before its request would be taken for that of the next one (RFC 9112 §9.2), because
-            // libcurl only asks whether the connection has ended.
+            // An idle connection that the server closed, or data nobody asked for.
             take_out(poller, fd, slot);
-            if (slot->ours && has_text(fd)) disconnect(fd);
             continue;
         }
         poller->events[poller->ready++] = poller->events[index];

@@ -51,9 +51,9 @@ extension AloneTests {
             }
         }
 
-        @Test func `10,000 requests that are cancelled in the queue leave nothing either`() async {
+        @Test func `5,000 requests that are cancelled in the queue leave nothing either`() async {
             await #expect(processExitsWith: .success) {
-                try await Remains.none { try await CrowdTests.cancelledCrowd(of: 10_000) }
+                try await Remains.none { try await CrowdTests.cancelledCrowd(of: 5_000) }
             }
         }
 

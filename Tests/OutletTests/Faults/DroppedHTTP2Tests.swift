@@ -26,9 +26,9 @@ import Testing
         let scheme = listener == .tls ? "https" : "http"
         var outcomes: [RequestKind.Outcome] = []
         // So many at a time, because each server has descriptors of its own.
-        for start in stride(from: 0, to: cuts.count, by: 20) {
+        for start in stride(from: 0, to: cuts.count, by: 60) {
             let ended = ExactlyOnce<RequestKind.Outcome>()
-            let servers = try cuts[start..<min(start + 20, cuts.count)].map {
+            let servers = try cuts[start..<min(start + 60, cuts.count)].map {
                 try relay(to: nginx.port(listener), cut: $0, isReset: isReset)
             }
             for server in servers {
@@ -71,8 +71,10 @@ import Testing
     func `an HTTP/2 answer is never whole without its last byte`(
         kind: RequestKind, isReset: Bool
     ) async throws {
+        // Every byte once; the kinds differ only in where the body goes.
+        let cuts = kind == .data ? Self.cuts : Self.cuts.filter { $0 % 5 == 0 }
         check(
-            try await outcomes(.plainHTTP2, kind, cuts: Self.cuts, isReset: isReset) {
+            try await outcomes(.plainHTTP2, kind, cuts: cuts, isReset: isReset) {
                 $0.httpVersion = .http2PriorKnowledge
             })
     }
