@@ -1,4 +1,5 @@
 import CCurl
+import OutletHTTP
 import Testing
 
 @testable import OutletCurl
