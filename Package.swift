@@ -26,6 +26,10 @@ let linkOwnRuntime: [LinkerSetting] = [
     .linkedLibrary("swiftSynchronization"),
 ]
 
+/// The same for a program, but for one with a sanitizer (`.ci/sanitize`): linked to a static runtime,
+/// it keeps the sanitizer's `malloc` to itself, and frees what libc allocated with another.
+let programWithRuntime = Context.environment["OUTLET_SANITIZE"] == nil ? linkOwnRuntime : []
+
 /// What the SDK asks of every plugin's link: one exported symbol, bound to itself, never unloaded.
 let pluginLink: [LinkerSetting] = [
     .unsafeFlags([
@@ -133,7 +137,7 @@ let package = Package(
             name: "OutletCLI", dependencies: umbrella + ["OutletTestServer"], swiftSettings: swift),
         .executableTarget(
             name: "OutletTool", dependencies: ["OutletCLI"], swiftSettings: swift,
-            linkerSettings: linkOwnRuntime),
+            linkerSettings: programWithRuntime),
 
         // Sample plugins.
         cPlugin("RequestID", "SamplePlugins/RequestID"),
@@ -151,7 +155,7 @@ let package = Package(
             dependencies: [
                 "OutletCurl", "OutletPluginHost", "OutletProvider", "OutletSession", "OutletHTTP",
             ],
-            path: "Benchmarks/Bench", swiftSettings: swift, linkerSettings: linkOwnRuntime),
+            path: "Benchmarks/Bench", swiftSettings: swift, linkerSettings: programWithRuntime),
 
         // Tests.
         .target(

@@ -36,7 +36,8 @@ import Testing
         let result = try await Program.run("/usr/bin/env", environment: ["HOME": "/h", "A": "b"])
         let names = Set(
             result.output.split(separator: "\n").compactMap { $0.split(separator: "=").first })
-        #expect(names == ["PATH", "HOME", "LANG", "TZ", "TERM", "A"])
+        let ours = Set(names.filter { !$0.hasSuffix("SAN_OPTIONS") })
+        #expect(ours == ["PATH", "HOME", "LANG", "TZ", "TERM", "A"])
         #expect(result.output.contains("HOME=/h\n"))
     }
 

@@ -41,7 +41,7 @@ struct Holdings: CustomStringConvertible {
 
     /// What there is more of than before, in words.
     ///
-    /// A few hundred KiB of difference are caches: of malloc per thread, of names per host.
+    /// A few MiB of difference are caches: of malloc per thread, of names per host.
     func excess(over before: Holdings) -> [String] {
         var faults: [String] = []
         if descriptors > before.descriptors {
@@ -50,7 +50,7 @@ struct Holdings: CustomStringConvertible {
         if threads > before.threads {
             faults.append("threads: \(threads - before.threads) more than before")
         }
-        if bytes > before.bytes + 1 << 20 {
+        if bytes > before.bytes + 4 << 20 {
             faults.append("memory: \((bytes - before.bytes) >> 10) KiB more than before")
         }
         return faults

@@ -127,7 +127,9 @@ extension EasyHandle {
         // A large buffer is made anew for each transfer: worth it for files, not for small answers.
         guard isBulk else { return }
         isMarked = true
-        set(CURLOPT_BUFFERSIZE, 256 * 1024)
+        // Refused by a handle that kept its buffer because its last transfer was cancelled before it was
+        // connected; that one serves as well.
+        _ = ccurl_set_long(raw, CURLOPT_BUFFERSIZE, 256 * 1024)
         set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
     }
 

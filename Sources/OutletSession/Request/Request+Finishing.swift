@@ -270,8 +270,12 @@ extension Request: TransferHandler {
     private enum Rest {
         /// A handler was added since the last look.
         case serialize
+        ///
+        /// The handlers have run for good; what they hold, often the request itself, is let go of
+        /// outside the lock.
         case deliver(
-            InlineFirst<Delivery>, tellsCURL: Bool, endStreams: [@Sendable () -> Void])
+            InlineFirst<Delivery>, spent: InlineFirst<ResponseHandler>, tellsCURL: Bool,
+            endStreams: [@Sendable () -> Void])
         /// The request is being tried again.
         case nothing
     }
@@ -280,17 +284,21 @@ extension Request: TransferHandler {
         let rest = mutable.withLock { mutable -> Rest in
             guard mutable.machine.phase == .finishing else { return .nothing }
             guard mutable.responseHandlers[mutable.nextHandler] == nil else { return .serialize }
-            defer { mutable.deliveries = InlineFirst() }
+            defer {
+                mutable.deliveries = InlineFirst()
+                mutable.responseHandlers = InlineFirst()
+                mutable.nextHandler = 0
+            }
             mutable.machine.didFinish()
-            mutable.delivered = mutable.nextHandler
             return .deliver(
-                mutable.deliveries, tellsCURL: mutable.observers?.curl != nil,
+                mutable.deliveries, spent: mutable.responseHandlers,
+                tellsCURL: mutable.observers?.curl != nil,
                 endStreams: mutable.observers?.endStreams() ?? [])
         }
         switch rest {
         case .nothing: return
         case .serialize: serializeNext(at: place)
-        case .deliver(let deliveries, let tellsCURL, let endStreams):
+        case .deliver(let deliveries, _, let tellsCURL, let endStreams):
             if tellsCURL { tellCURL() }
             core.unregister(self)
             cleanUp()

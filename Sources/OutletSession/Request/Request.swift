@@ -62,13 +62,12 @@ public class Request: @unchecked Sendable {
         var redirectHandler: (any RedirectHandler)?
         var cachedResponseHandler: (any CachedResponseHandler)?
         var interceptor: (any RequestInterceptor)?
+        /// Those that have not had their values delivered.
         var responseHandlers = InlineFirst<ResponseHandler>()
         /// The next of ``responseHandlers`` to serialize.
         var nextHandler = 0
         /// What the serializers that are done want delivered.
         var deliveries = InlineFirst<Delivery>()
-        /// How many of ``responseHandlers`` have had their values delivered: they do not run again.
-        var delivered = 0
         /// The answer or the time this is waiting for, between its steps.
         var wait: (any PendingWait)?
         /// The request that is ready to be sent.
@@ -359,7 +358,7 @@ public class Request: @unchecked Sendable {
         mutable.authentication = nil
         mutable.answeredChallenges = 0
         mutable.readsFile = false
-        mutable.nextHandler = mutable.delivered
+        mutable.nextHandler = 0
         mutable.deliveries = InlineFirst()
         mutable.prepared = nil
         mutable.holds = []
