@@ -172,7 +172,8 @@ let package = Package(
         .executableTarget(
             name: "OutletStorm",
             dependencies: [
-                "OutletCurl", "OutletSession", "OutletHTTP", "OutletTestSupport", "CStorm",
+                "OutletCurl", "OutletSession", "OutletHTTP", "OutletTestSupport", "CFaults",
+                "CStorm",
             ],
             path: "Tests/Storm", swiftSettings: swift),
         .testTarget(

@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 #include <netdb.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef int system_lookup(
     const char *, const char *, const struct addrinfo *, struct addrinfo **);
@@ -13,6 +15,20 @@ static _Atomic(lookup_observer) current;
 
 void observe_slow_lookups(lookup_observer observer) {
     atomic_store(&current, observer);
+}
+
+static atomic_long late;
+
+long late_lookups(void) { return atomic_load(&late); }
+
+static int ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), size = strlen(end);
+    return length >= size && strcmp(text + length - size, end) == 0;
+}
+
+static void wait_ms(long ms) {
+    struct timespec rest = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    while (nanosleep(&rest, &rest) != 0) {}
 }
 
 int getaddrinfo(
@@ -26,5 +42,13 @@ int getaddrinfo(
         return EAI_NONAME;
     }
     system_lookup *system = (system_lookup *)dlsym(RTLD_NEXT, "getaddrinfo");
-    return system ? system(name, service, hints, result) : EAI_SYSTEM;
+    if (!system) return EAI_SYSTEM;
+    const char *slow = name ? strstr(name, "slow-") : NULL;
+    int is_loopback = slow && ends_with(slow, ".loopback.test");
+    if (slow && (is_loopback || ends_with(slow, ".nowhere.test"))) {
+        wait_ms(strtol(slow + strlen("slow-"), NULL, 10));
+        atomic_fetch_add(&late, 1);
+        return is_loopback ? system("127.0.0.1", service, hints, result) : EAI_AGAIN;
+    }
+    return system(name, service, hints, result);
 }

@@ -8,7 +8,7 @@
 //
 // No Swift task runs here: the thread sanitizer of Swift 6.3 does not see how tasks synchronise.
 
-import CStorm
+import CFaults
 import Glibc
 
 /// One storm from the first server to the last request's end; what was wrong.
@@ -30,9 +30,9 @@ let before = Holdings.settled(at: nil)
 print("before: \(before)")
 faults += storm(count)
 let after = Holdings.settled(at: before)
-print("after: \(after), \(slow_lookups()) slow lookups")
+print("after: \(after), \(late_lookups()) slow lookups")
 faults += after.excess(over: before)
-if slow_lookups() == 0 { faults.append("resolver: the system's was used, not the slow one") }
+if late_lookups() == 0 { faults.append("resolver: the system's was used, not the slow one") }
 
 for fault in faults { print("fault: \(fault)") }
 // The leak check ends the program by itself, and loses what is not written yet.

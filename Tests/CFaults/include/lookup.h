@@ -4,12 +4,19 @@
 /// A name service that takes its time.
 ///
 /// Linked into the tests, this library's getaddrinfo() takes the place of the system's for
-/// everything in the process, libcurl included. Names that end in ".slow.test" are handed to
-/// `observer`, which may block as long as it likes, and are not found after that; all others go on
-/// to the system's own.
+/// everything in the process, libcurl included:
+///
+/// - Names that end in ".slow.test" are handed to `observer`, which may block as long as it likes,
+///   and are not found after that.
+/// - `ANYTHING.slow-MS.loopback.test` is 127.0.0.1, after MS milliseconds.
+/// - `ANYTHING.slow-MS.nowhere.test` is not known for now (EAI_AGAIN), after MS milliseconds.
+/// - All others go on to the system's own.
 typedef void (*lookup_observer)(const char *name);
 
 /// Sets who is told of slow names; without one they are not found at once. Any thread.
 void observe_slow_lookups(lookup_observer observer);
+
+/// How many look-ups of names with a time in them have ended. Any thread.
+long late_lookups(void);
 
 #endif
