@@ -20,6 +20,8 @@ final class TransportWork: Sendable {
         var started = 0
         var failed = 0
         var latencies: [Int64] = []
+        /// Of a single transfer kept, as a user keeps it: giving a gigabyte back takes its time.
+        var lastBody: Data?
     }
 
     private let transport: CurlTransport
@@ -62,6 +64,7 @@ final class TransportWork: Sendable {
         let hasFailed = result.error != nil || result.response?.statusCode != 200
         let (isFirstFailure, next, isLast) = state.withLock { state in
             state.latencies.append(duration)
+            if count == 1 { state.lastBody = result.body }
             if hasFailed { state.failed += 1 }
             let next = state.started < count
             if next { state.started += 1 }
