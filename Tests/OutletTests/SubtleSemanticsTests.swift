@@ -65,7 +65,7 @@ import Testing
             $0.timeoutInterval = 0.01
             modified.add(1, ordering: .relaxed)
         }
-        let address = "\(server.baseURL)/delay/5"
+        let address = "\(server.baseURL)/delay/3600"
         let data = await session.request(address, interceptor: counting, requestModifier: modifier)
             .serializingUnserialized().response
         let upload = await session.upload(

@@ -7,11 +7,11 @@ import Testing
     @Test func `a transfer tells what it is doing`() async throws {
         let server = try LoopbackServer.start()
         let session = Session()
-        let request = session.request("\(server.baseURL)/delay/5")
+        let request = session.request("\(server.baseURL)/delay/3600")
         async let response = request.serializingData().response
         while request.task == nil { await Task.yield() }
         let task = try #require(request.task)
-        #expect(task.state == .running && task.currentRequest?.url?.path == "/delay/5")
+        #expect(task.state == .running && task.currentRequest?.url?.path == "/delay/3600")
         request.suspend()
         #expect(task.state == .suspended)
         request.resume()
