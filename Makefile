@@ -15,7 +15,7 @@ SWIFT_FLAGS := $(if $(STRICT),$(STRICT_FLAGS))
 LINT_FLAGS := $(STRICT_FLAGS) $(if $(STRICT),,--scratch-path .build/lint)
 
 # What `swift format` looks at; SamplePlugins' C sources are not its business.
-FORMATTED := Sources Tests PluginsSDK SamplePlugins Package.swift
+FORMATTED := Sources Tests PluginsSDK SamplePlugins Benchmarks Package.swift
 
 STEP := .ci/step
 HERE := $(MAKE) --no-print-directory

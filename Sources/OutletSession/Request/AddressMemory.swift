@@ -22,9 +22,14 @@ final class AddressMemory: Sendable {
     /// Longer texts are parsed each time: what lies here is never let go of.
     private static let maximumLength = 1024
 
+    /// Whether a text may lie here: those that may carry a password may not.
+    private static func isKept(_ text: String) -> Bool {
+        text.utf8.count <= maximumLength && !text.utf8.contains(UInt8(ascii: "@"))
+    }
+
     /// The address that a text spells, if it is one.
     func url(_ text: String) -> URL? {
-        guard text.utf8.count <= Self.maximumLength else { return URL(string: text) }
+        guard Self.isKept(text) else { return URL(string: text) }
         let known = memory.withLock { memory -> URL? in
             if let last = memory.last, last.text == text { return last.url }
             guard let entry = memory.entries[Self.index(of: text)], entry.text == text else {

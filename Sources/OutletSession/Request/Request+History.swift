@@ -1,0 +1,39 @@
+public import OutletHTTP
+
+/// What became of a request, attempt by attempt.
+extension Request {
+    /// The requests of all attempts, before and after adaptation, in order.
+    public var requests: [HTTPRequest] { mutable.withLock { $0.requests.array } }
+    /// The first request that was made.
+    public var firstRequest: HTTPRequest? { mutable.withLock { $0.requests.first } }
+    /// The last request that was made.
+    public var lastRequest: HTTPRequest? { mutable.withLock { $0.requests.last } }
+    /// Same as ``lastRequest``.
+    public var request: HTTPRequest? { lastRequest }
+    /// What went on the wire, in order: session's fields included, redirects too.
+    public var performedRequests: [HTTPRequest] {
+        mutable.withLock { $0.performedRequests.array }
+    }
+    /// The transfers of all attempts, of redirects the last, in order.
+    public var tasks: [any TransferTask] { mutable.withLock { $0.tasks.array } }
+    /// The first transfer.
+    public var firstTask: (any TransferTask)? { mutable.withLock { $0.tasks.first } }
+    /// The last transfer.
+    public var lastTask: (any TransferTask)? { mutable.withLock { $0.tasks.last } }
+    /// Same as ``lastTask``.
+    public var task: (any TransferTask)? { lastTask }
+    /// The measures of all attempts, in order.
+    public var allMetrics: [TransferMetrics] { mutable.withLock { $0.metrics.array } }
+    /// The measures of the first attempt.
+    public var firstMetrics: TransferMetrics? { mutable.withLock { $0.metrics.first } }
+    /// The measures of the last attempt.
+    public var lastMetrics: TransferMetrics? { mutable.withLock { $0.metrics.last } }
+    /// Same as ``lastMetrics``.
+    public var metrics: TransferMetrics? { lastMetrics }
+    /// The last response's head.
+    public var response: HTTPResponse? { mutable.withLock { $0.response } }
+    /// Why the request failed, so far as known.
+    public var error: SessionError? { mutable.withLock { $0.error } }
+    /// How often the request was tried again.
+    public var retryCount: Int { mutable.withLock { $0.machine.retryCount } }
+}
