@@ -55,7 +55,12 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length) {
         head->bytes = bytes;
         head->capacity = capacity;
     }
-    if (head->count == 0) head->has_length = head->is_ambiguous = false;
+    if (head->count == 0) {
+        head->has_length = head->is_ambiguous = false;
+        head->marks = 0;
+    }
+    const char *colon = memchr(line, ':', length);
+    if (colon) head->marks |= ccurl_mark(line, (size_t)(colon - line));
     if ((*line == 'C' || *line == 'c') && !head->is_behind) note_length(head, line, length);
     memcpy(head->bytes + head->count, line, length);
     head->count += length;

@@ -151,16 +151,16 @@ public struct HTTPHeaders: Sendable {
     package var weight: Int {
         switch storage {
         case .fields(let fields): fields.count * 64
-        case .received(let block): block.bytes.count * 2
+        case .received(let block): block.byteCount * 2
         }
     }
 
     /// Whether a field of one of these names is there; cheaper than asking for values.
-    package func containsAny(of names: [StaticString]) -> Bool {
+    package func containsAny(of wanted: FieldNames) -> Bool {
         switch storage {
         case .fields(let fields):
-            fields.contains { field in names.contains { field.isNamed($0) } }
-        case .received(let block): block.containsAny(of: names)
+            fields.contains { field in wanted.names.contains { field.isNamed($0) } }
+        case .received(let block): block.containsAny(of: wanted)
         }
     }
 

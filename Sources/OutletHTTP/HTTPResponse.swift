@@ -1,25 +1,49 @@
 public import FoundationEssentials
 
 /// The head of a response: what a server said before the body.
+///
+/// A copy costs one reference: a head passes through many hands on its way.
 public struct HTTPResponse: Sendable, Equatable, Hashable {
+    private struct Parts: Sendable, Hashable {
+        var url: URL?
+        var statusCode: Int
+        var httpVersion: String
+        var headers: HTTPHeaders
+    }
+
+    private var parts: Boxed<Parts>
+
     /// The address that answered.
-    public var url: URL?
+    public var url: URL? {
+        get { parts.value.url }
+        set { parts.value.url = newValue }
+    }
+
     /// The status code; 100 to 599 from well-behaved servers.
-    public var statusCode: Int
+    public var statusCode: Int {
+        get { parts.value.statusCode }
+        set { parts.value.statusCode = newValue }
+    }
+
     /// The protocol spoken, such as `HTTP/1.1` or `HTTP/2`.
-    public var httpVersion: String
+    public var httpVersion: String {
+        get { parts.value.httpVersion }
+        set { parts.value.httpVersion = newValue }
+    }
+
     /// The header fields in order, repeats kept.
-    public var headers: HTTPHeaders
+    public var headers: HTTPHeaders {
+        get { parts.value.headers }
+        _modify { yield &parts.value.headers }
+    }
 
     /// Makes a response head.
     public init(
         url: URL?, statusCode: Int, httpVersion: String = "HTTP/1.1",
         headers: HTTPHeaders = HTTPHeaders()
     ) {
-        self.url = url
-        self.statusCode = statusCode
-        self.httpVersion = httpVersion
-        self.headers = headers
+        parts = Boxed(
+            Parts(url: url, statusCode: statusCode, httpVersion: httpVersion, headers: headers))
     }
 
     /// The media type of `Content-Type`, lower case, without parameters.

@@ -4,7 +4,10 @@ import Synchronization
 ///
 /// Fields are looked for when somebody asks for the first one, strings are made when somebody asks
 /// for them; a look-up compares lengths, then bytes.
-public struct HeaderBlock: Sendable {
+public struct HeaderBlock: @unchecked Sendable {
+    // because nothing of a section changes once it is made but the table's reference, which is
+    // atomic.
+
     /// Where one field lies in ``bytes``, in bytes from its start.
     struct Field: Sendable {
         var name: Range<Int> { Int(nameStart)..<Int(nameEnd) }
@@ -19,17 +22,57 @@ public struct HeaderBlock: Sendable {
         init(_ fields: [Field]) { self.fields = fields }
     }
 
-    /// The header section, status line included, lines ended by LF or CRLF.
-    private final class Section: Sendable {
-        let bytes: [UInt8]
-        private let table = AtomicLazyReference<Table>()
+    private struct Prefix {
+        let count: Int
+        let marks: UInt64
+    }
 
-        init(_ bytes: [UInt8]) { self.bytes = bytes }
+    /// The header section, status line included, lines ended by LF or CRLF.
+    ///
+    /// One piece of memory, because every response has one: the first word refers to the table, the
+    /// bytes follow.
+    private final class Section: ManagedBuffer<Prefix, UInt64> {
+        private typealias Reference = AtomicLazyReference<Table>
+
+        static func make(_ bytes: UnsafeRawBufferPointer, _ marks: UInt64) -> Section {
+            let words = 1 + (bytes.count + 7) / 8
+            let section = create(minimumCapacity: words) { _ in
+                Prefix(count: bytes.count, marks: marks)
+            }
+            section.withUnsafeMutablePointerToElements { words in
+                let memory = UnsafeMutableRawPointer(words)
+                memory.initializeMemory(as: Reference.self, to: Reference())
+                guard let start = bytes.baseAddress else { return }
+                (memory + 8).copyMemory(from: start, byteCount: bytes.count)
+            }
+            return unsafeDowncast(section, to: Section.self)
+        }
+
+        deinit {
+            withUnsafeMutablePointerToElements { words in
+                _ = UnsafeMutableRawPointer(words).assumingMemoryBound(to: Reference.self)
+                    .deinitialize(count: 1)
+            }
+        }
+
+        var marks: UInt64 { header.marks }
+        var count: Int { header.count }
+
+        func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+            withUnsafeMutablePointers { prefix, words in
+                let start = UnsafeRawPointer(words + 1).assumingMemoryBound(to: UInt8.self)
+                return body(UnsafeBufferPointer(start: start, count: prefix.pointee.count))
+            }
+        }
 
         var fields: [Field] {
-            if let table = table.load() { return table.fields }
-            let found = Table(bytes.withUnsafeBufferPointer(HeaderBlock.index))
-            return table.storeIfNil(found).fields
+            withUnsafeMutablePointerToElements { words in
+                let reference = UnsafeMutableRawPointer(words)
+                    .assumingMemoryBound(to: Reference.self)
+                if let table = reference.pointee.load() { return table.fields }
+                let found = Table(withBytes(HeaderBlock.index))
+                return reference.pointee.storeIfNil(found).fields
+            }
         }
     }
 
@@ -42,11 +85,18 @@ public struct HeaderBlock: Sendable {
     ///
     /// - Parameter bytes: At most 4 GiB; what lies behind is ignored.
     public init(bytes: [UInt8]) {
-        section = Section(bytes)
+        section = bytes.withUnsafeBytes { Section.make($0, .max) }
     }
 
-    /// The header section.
-    var bytes: [UInt8] { section.bytes }
+    /// Copies a header section, and what its collector has noted of the names in it.
+    ///
+    /// - Parameter marks: The bits that ``FieldNames`` describes; one too many does no harm.
+    package init(copying bytes: UnsafeRawBufferPointer, marks: UInt64) {
+        section = Section.make(bytes, marks)
+    }
+
+    /// How many bytes the section has.
+    var byteCount: Int { section.count }
 
     /// Where the fields lie, in order.
     var fields: [Field] { section.fields }
@@ -55,7 +105,7 @@ public struct HeaderBlock: Sendable {
     public var count: Int { fields.count }
 
     func string(_ range: Range<Int>) -> String {
-        bytes.withUnsafeBufferPointer { String(decoding: $0[range], as: UTF8.self) }
+        section.withBytes { String(decoding: $0[range], as: UTF8.self) }
     }
 
     /// The indices of the fields of one name, in order.
@@ -72,7 +122,7 @@ public struct HeaderBlock: Sendable {
     func forEachIndex(named name: String, _ body: (Int) -> Bool) {
         var name = name
         name.withUTF8 { wanted in
-            bytes.withUnsafeBufferPointer { block in
+            section.withBytes { block in
                 for (index, field) in fields.enumerated() {
                     guard Int(field.nameEnd - field.nameStart) == wanted.count else { continue }
                     let candidate = UnsafeBufferPointer(rebasing: block[field.name])
@@ -84,12 +134,13 @@ public struct HeaderBlock: Sendable {
     }
 
     /// Whether a field of one of these names is there; no table is made to find out.
-    func containsAny(of names: [StaticString]) -> Bool {
-        bytes.withUnsafeBufferPointer { block in
+    func containsAny(of wanted: FieldNames) -> Bool {
+        guard section.marks & wanted.marks != 0 else { return false }
+        return section.withBytes { block in
             guard let base = block.baseAddress else { return false }
             var start = 0
             while start < block.count {
-                for name in names where Self.isField(name, block, start) { return true }
+                for name in wanted.names where Self.isField(name, block, start) { return true }
                 start = Self.find(0x0A, base, from: start, to: block.count) &+ 1
             }
             return false

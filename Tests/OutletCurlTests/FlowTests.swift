@@ -47,7 +47,7 @@ import Testing
     @Test func `a suspended transfer makes no progress and does not time out`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), .send(body))
-        let transport = CurlTransport.test { $0.timeoutIntervalForRequest = 0.05 }
+        let transport = CurlTransport.test { $0.timeoutIntervalForRequest = 0.5 }
         let probe = Probe(onHead: { _ in .pause })
         let task = transport.start(job(server.baseURL), handler: probe)
         try await probe.events.values(1)

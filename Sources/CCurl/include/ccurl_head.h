@@ -16,6 +16,8 @@ typedef struct ccurl_head {
     size_t line_limit;
     /// The final head is complete: what comes now is a trailer, or the status line of another head.
     bool is_behind;
+    /// A bit for the name of each field that has come, see `ccurl_mark`.
+    uint64_t marks;
     /// What `Content-Length` has said so far, and whether that is anything but one number.
     bool has_length;
     bool is_ambiguous;
@@ -25,6 +27,11 @@ typedef struct ccurl_head {
     /// is passed. Returns whether the transfer goes on.
     bool (*_Nullable completed)(void *_Nullable client, bool is_whole);
 } ccurl_head;
+
+/// The bit that a field's name leaves: many names share one, but no name is without.
+static inline uint64_t ccurl_mark(const char *_Nonnull name, size_t length) {
+    return UINT64_C(1) << ((length ^ ((unsigned char)*name | 0x20)) & 63);
+}
 
 /// For `CURLOPT_HEADERFUNCTION`, with a `ccurl_head` for `CURLOPT_HEADERDATA`.
 size_t ccurl_collect_header(

@@ -12,18 +12,19 @@ final class Origin<Element> {
     /// `scheme://host:port`.
     let name: String
     /// What the last response said.
-    var version: Version = .unknown
+    @exclusivity(unchecked) var version: Version = .unknown
     /// Transfers under way.
-    fileprivate(set) var active = 0
+    @exclusivity(unchecked) fileprivate(set) var active = 0
     /// The sockets that are open, in use or idle.
     let tally = ccurl_tally_create()
     /// Waiting transfers by priority, lowest first.
-    fileprivate var waiting: [Fifo<Element>] = Array(
+    @exclusivity(unchecked) fileprivate var waiting: [Fifo<Element>] = Array(
         repeating: Fifo(), count: TransferPriority.allCases.count)
     /// How often others went before those that wait, by priority, since the last of them went.
-    private var passedOver = Array(repeating: 0, count: TransferPriority.allCases.count)
+    @exclusivity(unchecked) private var passedOver = Array(
+        repeating: 0, count: TransferPriority.allCases.count)
     /// Whether the origin is in the queue's round of those that could go on.
-    fileprivate var isListed = false
+    @exclusivity(unchecked) fileprivate var isListed = false
 
     init(name: String) {
         self.name = name

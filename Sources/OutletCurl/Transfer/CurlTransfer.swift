@@ -33,18 +33,18 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     /// Let go of when the transfer is over.
     private(set) var handler: (any TransferHandler)?
 
-    var phase = Phase.posted
+    @exclusivity(unchecked) var phase = Phase.posted
     /// Suspended by the user or paused by the handler.
     var isPaused = false
     /// Where the body goes, once the handler has seen the head.
-    var delivery: BodyDelivery
+    @exclusivity(unchecked) var delivery: BodyDelivery
     var reportsProgress: Bool
     /// libcurl has been told of the pause.
     var isPauseApplied = false
-    var easy: EasyHandle?
-    var address: Address?
-    var body = RequestBody.none
-    var file: FileSink?
+    @exclusivity(unchecked) var easy: EasyHandle?
+    @exclusivity(unchecked) var address: Address?
+    @exclusivity(unchecked) var body = RequestBody.none
+    @exclusivity(unchecked) var file: FileSink?
     /// Where the transfer stands among the active ones.
     var activeIndex = -1
     /// It counts as one of those that its origin may have under way.
@@ -64,13 +64,13 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var bytesSeen: Int64 = 0
 
     /// Why the transfer fails, found out in a callback; goes before libcurl's own code.
-    var failure: TransferError?
+    @exclusivity(unchecked) var failure: TransferError?
     /// The final head.
-    var response: HTTPResponse?
+    @exclusivity(unchecked) var response: HTTPResponse?
     /// Whether the final head has come.
     var hasResponse = false
     /// A final head that may turn out to be one of an authentication round.
-    var heldHead: HTTPResponse?
+    @exclusivity(unchecked) var heldHead: HTTPResponse?
     /// The request has been given to a connection so often.
     var sends = 0
     /// A head has come since the request was last sent.
@@ -81,7 +81,7 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     /// The body arrives in another coding than it is handed over in.
     var isDecoded = false
     /// What was found about the certificates of the connection that this transfer made.
-    var verification: Verification?
+    @exclusivity(unchecked) var verification: Verification?
     /// The TLS version and cipher.
     var tls = ""
     /// The proxy's address, without credentials; empty without one.

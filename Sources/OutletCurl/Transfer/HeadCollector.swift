@@ -50,7 +50,7 @@ struct HeadCollector: ~Copyable {
     /// The trailer fields, if any came behind the final head.
     var trailers: HTTPHeaders? {
         guard lines.pointee.is_behind, lines.pointee.count > 0 else { return nil }
-        return HTTPHeaders(HeaderBlock(bytes: Array(bytes)))
+        return HTTPHeaders(HeaderBlock(copying: bytes, marks: lines.pointee.marks))
     }
 
     /// Forgets everything, and keeps the memory unless it was an unusual head.
@@ -67,7 +67,9 @@ struct HeadCollector: ~Copyable {
     /// `HTTP/1.1 200 OK`: the version up to the first blank, then three digits (RFC 9112 §4).
     private func makeResponse(url: URL?) -> HTTPResponse? {
         let block = bytes
-        guard block.starts(with: "HTTP/".utf8) else { return nil }
+        guard block.count > 5, let start = block.baseAddress, memcmp(start, "HTTP/", 5) == 0 else {
+            return nil
+        }
         var blank = 5
         while blank < 16, blank + 4 < block.count, block[blank] != UInt8(ascii: " ") { blank += 1 }
         var status = 0
@@ -79,7 +81,7 @@ struct HeadCollector: ~Copyable {
         }
         return HTTPResponse(
             url: url, statusCode: status, httpVersion: Self.version(block, blank),
-            headers: HTTPHeaders(HeaderBlock(bytes: Array(block))))
+            headers: HTTPHeaders(HeaderBlock(copying: block, marks: lines.pointee.marks)))
     }
 
     private static func version(_ block: UnsafeRawBufferPointer, _ end: Int) -> String {

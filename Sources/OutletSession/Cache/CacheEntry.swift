@@ -36,10 +36,12 @@ struct CacheEntry: Sendable, Equatable {
     }
 
     static func saysSomething(_ response: HTTPResponse) -> Bool {
-        response.headers.containsAny(of: [
-            "Cache-Control", "Expires", "ETag", "Last-Modified", "Pragma", "Vary",
-        ])
+        response.headers.containsAny(of: rules)
     }
+
+    private static let rules: FieldNames = [
+        "Cache-Control", "Expires", "ETag", "Last-Modified", "Pragma", "Vary",
+    ]
 
     /// A field of the request, and its value then; `nil` if it was not there.
     struct Selector: Sendable, Equatable, Codable {
@@ -109,13 +111,15 @@ struct CacheRequest: Sendable {
             .map { String($0.drop { $0 == " " || $0 == "\t" }) }.joined(separator: ",")
     }
 
+    private static let vary: FieldNames = ["Vary"]
+
     /// What a later request must have in common with this one to be answered by that response;
     /// `nil` when none can (`Vary: *`).
     func selectors(
         for response: HTTPResponse, isPublic: Bool
     ) -> [CacheEntry.Selector]? {
         let vary =
-            response.headers.containsAny(of: ["Vary"]) ? response.headers.values(for: "Vary") : []
+            response.headers.containsAny(of: Self.vary) ? response.headers.values(for: "Vary") : []
         var names = isPublic ? [] : Self.credentials
         for value in vary {
             names += value.split(separator: ",").map {

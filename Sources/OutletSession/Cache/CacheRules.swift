@@ -34,11 +34,13 @@ struct CacheRules: Sendable {
 
     /// Whoever asks for parts, or knows a version already, wants the server's own answer (§4.3.2, §3.3).
     private func hasConditions(_ request: CacheRequest) -> Bool {
-        request.headers.containsAny(of: [
-            "Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since",
-            "If-Range",
-        ])
+        request.headers.containsAny(of: Self.conditions)
     }
+
+    private static let conditions: FieldNames = [
+        "Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since",
+        "If-Range",
+    ]
 
     func decide(_ request: CacheRequest, _ entry: CacheEntry?, now: Date) -> Decision {
         let mustNotLoad =

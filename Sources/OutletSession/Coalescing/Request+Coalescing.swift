@@ -50,7 +50,9 @@ final class Flights: Sendable {
 
 extension Request.Mutable {
     /// What the transfer that is about to begin may be shared with.
-    func sharing(_ core: SessionCore) -> Sharing {
+    ///
+    /// Mutating, because a copy of all that changes would be made otherwise, on every request's way.
+    mutating func sharing(_ core: SessionCore) -> Sharing {
         if let flight { return .flight(flight) }
         guard coalesces ?? core.configuration.coalescesRequests, !isHop,
             // Whoever decides about heads or redirects of his own cannot leave that to another.

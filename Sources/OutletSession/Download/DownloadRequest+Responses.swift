@@ -13,9 +13,9 @@ extension DownloadRequest {
         queue: DispatchQueue? = nil,
         completionHandler: @escaping @Sendable (DownloadResponse<URL?, SessionError>) -> Void
     ) -> Self {
-        append(.queue(queue)) { request in
-            let response = request.outcome { _, _, fileURL, error in
-                if let error { throw error }
+        append(.queue(queue)) { request, facts in
+            let response = request.outcome(facts) { fileURL in
+                if let error = facts.error { throw error }
                 return fileURL
             }
             request.monitors?.request(request, didParseResponse: response)
@@ -91,9 +91,8 @@ extension DownloadRequest {
     ) -> Self {
         response(
             queue: queue,
-            responseSerializer: DataResponseSerializer(
-                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods),
+            responseSerializer: DataResponseSerializer.serializer(
+                dataPreprocessor, emptyResponseCodes, emptyRequestMethods),
             completionHandler: completionHandler)
     }
 
@@ -160,10 +159,11 @@ extension DownloadRequest {
             @escaping @Sendable (DownloadResponse<Serializer.SerializedObject, SessionError>) ->
             Void
     ) -> Self {
-        append(destination) { request in
-            let response = request.outcome { request, response, fileURL, error in
+        append(destination) { request, facts in
+            let response = request.outcome(facts) { fileURL in
                 try serializer.serializeDownload(
-                    request: request, response: response, fileURL: fileURL, error: error)
+                    request: facts.request, response: facts.response, fileURL: fileURL,
+                    error: facts.error)
             }
             request.monitors?.request(request, didParseResponse: response)
             return ResponseHandler.Serialized(failure: response.error) { replacement in
@@ -174,36 +174,34 @@ extension DownloadRequest {
 
     private func append(
         _ destination: ResponseHandler.Destination,
-        serialize: @escaping @Sendable (DownloadRequest) -> ResponseHandler.Serialized
+        serialize:
+            @escaping @Sendable (DownloadRequest, AttemptFacts) -> ResponseHandler.Serialized
     ) -> Self {
         append(
-            ResponseHandler(destination: destination, isQuick: false) { request in
+            ResponseHandler(destination: destination, isQuick: false) { request, facts in
                 guard let request = request as? DownloadRequest else {
                     return ResponseHandler.Serialized(failure: nil) { _ in }
                 }
-                return serialize(request)
+                return serialize(request, facts)
             })
         return self
     }
 
     /// What is handed over of a finished download.
     private func outcome<Value>(
-        _ serialize: (HTTPRequest?, HTTPResponse?, URL?, SessionError?) throws -> Value
+        _ facts: AttemptFacts, _ serialize: (URL?) throws -> Value
     ) -> DownloadResponse<Value, SessionError> {
-        let (request, response, metrics, error) = mutable.withLock { mutable in
-            (mutable.requests.last, mutable.response, mutable.metrics.last, mutable.error)
-        }
         let (fileURL, resumeData) = download.withLock { ($0.fileURL, $0.resumeData) }
         let start = ContinuousClock.now
-        let result = Result { try serialize(request, response, fileURL, error) }
+        let result = Result { try serialize(fileURL) }
             .mapError { error in
                 error.asSessionError {
                     .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
                 }
             }
         return DownloadResponse(
-            request: request, response: response, fileURL: fileURL, resumeData: resumeData,
-            metrics: metrics,
+            request: facts.request, response: facts.response, fileURL: fileURL,
+            resumeData: resumeData, metrics: facts.metrics,
             serializationDuration: (ContinuousClock.now - start) / .seconds(1), result: result)
     }
 }

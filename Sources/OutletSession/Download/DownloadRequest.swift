@@ -161,9 +161,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         let calls = mutable.withLock { mutable in
             mutable.response = head
             return plan == .continued
-                ? mutable.observers?.resume(at: offset, of: head.total(from: offset)) : nil
+                ? mutable.observers?.resume(at: offset, of: head.total(from: offset), core) : nil
         }
-        calls?.perform(core)
+        for call in calls ?? [] { call() }
         if plan == .continued {
             core.monitors?.urlSession(
                 core.transport, downloadTask: task, didResumeAtOffset: offset,

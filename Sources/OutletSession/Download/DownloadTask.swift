@@ -75,9 +75,8 @@ extension DownloadRequest {
         emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
     ) -> DownloadTask<Data> {
         serializingDownload(
-            using: DataResponseSerializer(
-                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods),
+            using: DataResponseSerializer.serializer(
+                dataPreprocessor, emptyResponseCodes, emptyRequestMethods),
             automaticallyCancelling: shouldAutomaticallyCancel)
     }
 

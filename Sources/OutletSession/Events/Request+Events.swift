@@ -31,9 +31,7 @@ extension Request {
     /// Keeps a transfer, and tells of it if it is new.
     func announce(_ task: any TransferTask) {
         let monitors = monitors
-        if let channel = mutable.withLock({ keep(task, &$0, monitors) }) {
-            core.tell(channel, task)
-        }
+        for call in mutable.withLock({ keep(task, &$0, monitors) }) { call() }
     }
 
     /// Keeps a transfer that was begun; the monitors are told before anything else about it.
@@ -42,18 +40,20 @@ extension Request {
     /// keeping it, so whoever learns of it first calls this. The monitors are told under the
     /// lock, so that nobody overtakes: they only put the event on their queues.
     ///
-    /// - Returns: Who else has to be told of it; nobody if it is not new.
+    /// - Returns: What is to be called once the lock is released.
     func keep(
         _ task: any TransferTask, _ mutable: inout Mutable, _ monitors: CompositeEventMonitor?
-    ) -> RequestObservers.Channel<any TransferTask>? {
+    ) -> LaterCalls {
         let wasAnnounced = mutable.isTaskAhead
-        guard mutable.note(task) else { return nil }
+        guard mutable.note(task) else { return [] }
         mutable.begunAttempt = mutable.machine.attempt
-        var channel = wasAnnounced ? nil : mutable.observers?.task
-        // Given under the lock too: whoever is overtaken here would find the streams ended.
-        channel?.streams.forEach { $0.yield(task) }
-        channel?.streams = []
-        guard let monitors else { return channel }
+        var calls: LaterCalls = []
+        if !wasAnnounced, let channel = mutable.observers?.task {
+            // Given under the lock too: whoever is overtaken here would find the streams ended.
+            for stream in channel.streams { stream.yield(task) }
+            if let observer = channel.observer { calls = [{ self.core.tell(observer, task) }] }
+        }
+        guard let monitors else { return calls }
         if !wasAnnounced { monitors.request(self, didCreateTask: task) }
         let state = mutable.machine.state
         // A task that was made ahead and is cancelled before its start only ever ends.
@@ -66,7 +66,7 @@ extension Request {
         case .suspended: monitors.request(self, didSuspendTask: task)
         case .initialized, .resumed, .finished: break
         }
-        return channel
+        return calls
     }
 }
 
@@ -100,7 +100,8 @@ extension Request {
     }
 
     /// An attempt's last transfer is over.
-    func tellEnd(_ result: TransferResult, metrics: TransferMetrics, of task: any TransferTask) {
+    func tellEnd(_ result: TransferResult, of task: any TransferTask) {
+        guard let metrics = lastMetrics else { return }
         if let transfers = core.monitors {
             if let body = result.body {
                 transfers.urlSession(core.transport, dataTask: task, didReceive: body)

@@ -1,3 +1,5 @@
+import Synchronization
+
 extension Request {
     /// Adds an interceptor behind the session's and the request's own; before the start.
     @discardableResult
@@ -24,6 +26,12 @@ extension Request {
                 adapters: (own.map { [$0] } ?? []) + adapters,
                 retriers: (own.map { [$0] } ?? []) + retriers)
         }
+        hasOwnInterceptor.store(true, ordering: .releasing)
         return self
+    }
+
+    /// Whether anybody adapts or retries the request.
+    var hasInterceptors: Bool {
+        core.interceptor != nil || hasOwnInterceptor.load(ordering: .acquiring)
     }
 }

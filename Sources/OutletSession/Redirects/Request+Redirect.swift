@@ -11,7 +11,7 @@ extension Request {
         _ task: any TransferTask, _ response: HTTPResponse, _ result: TransferResult
     ) -> Bool {
         let monitors = monitors
-        let (channel, sent, handler, hops, attempt) = mutable.withLock { mutable in
+        let (calls, sent, handler, hops, attempt) = mutable.withLock { mutable in
             mutable.redirectDuration += result.metrics.total
             return (
                 keep(task, &mutable, monitors), mutable.prepared,
@@ -19,7 +19,7 @@ extension Request {
                 mutable.machine.attempt
             )
         }
-        if let channel { core.tell(channel, task) }
+        for call in calls { call() }
         guard let sent else { return false }
         if let handler = handler as? Redirector, case .doNotFollow = handler.behavior {
             return false

@@ -29,7 +29,6 @@ final class AddressMemory: Sendable {
 
     /// The address that a text spells, if it is one.
     func url(_ text: String) -> URL? {
-        guard Self.isKept(text) else { return URL(string: text) }
         let known = memory.withLock { memory -> URL? in
             if let last = memory.last, last.text == text { return last.url }
             guard let entry = memory.entries[Self.index(of: text)], entry.text == text else {
@@ -40,6 +39,7 @@ final class AddressMemory: Sendable {
         }
         if let known { return known }
         guard let url = URL(string: text) else { return nil }
+        guard Self.isKept(text) else { return url }
         memory.withLock { memory in
             memory.last = Entry(text: text, url: url)
             memory.entries[Self.index(of: text)] = memory.last

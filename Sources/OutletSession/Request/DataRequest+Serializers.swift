@@ -21,9 +21,8 @@ extension DataRequest {
     ) -> Self {
         response(
             queue: queue,
-            responseSerializer: DataResponseSerializer(
-                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods),
+            responseSerializer: DataResponseSerializer.serializer(
+                dataPreprocessor, emptyResponseCodes, emptyRequestMethods),
             completionHandler: completionHandler)
     }
 

@@ -36,24 +36,20 @@ public class DataRequest: Request, @unchecked Sendable {
         return self
     }
 
-    override func validatesQuickly(_ mutable: Mutable) -> Bool {
-        mutable.dataValidators.allSatisfy(\.isQuick)
+    override func validation(_ mutable: inout Mutable) -> ValidationEffort {
+        guard !mutable.dataValidators.isEmpty else { return .none }
+        return mutable.dataValidators.allSatisfy(\.isQuick) ? .quick : .slow
     }
 
     override func runValidators() {
-        // Without a validator nothing is copied: this is on every request's way.
-        let facts = mutable.withLock { mutable in
-            mutable.dataValidators.isEmpty
-                ? nil
-                : (mutable.dataValidators, mutable.requests.last, mutable.response, mutable.data)
-        }
-        guard let facts, let response = facts.2 else { return }
-        facts.0.forEach { validator in
+        let (validators, facts) = mutable.withLock { ($0.dataValidators, $0.facts) }
+        guard let response = facts.response else { return }
+        validators.forEach { validator in
             guard error == nil else { return }
-            let result = validator.validation(facts.1, response, facts.3)
+            let result = validator.validation(facts.request, response, facts.data)
             refuse(result)
             monitors?.request(
-                self, didValidateRequest: facts.1, response: response, data: facts.3,
+                self, didValidateRequest: facts.request, response: response, data: facts.data,
                 withResult: result)
         }
     }
@@ -79,8 +75,8 @@ public class DataRequest: Request, @unchecked Sendable {
         completionHandler: @escaping @Sendable (DataResponse<Data?, SessionError>) -> Void
     ) -> Self {
         append(
-            ResponseHandler(destination: destination, isQuick: true) { request in
-                Self.unserialized(request, completionHandler)
+            ResponseHandler(destination: destination, isQuick: true) { request, facts in
+                Self.unserialized(request, facts, completionHandler)
             })
         return self
     }
@@ -127,45 +123,19 @@ public class DataRequest: Request, @unchecked Sendable {
     ) -> Self {
         let isQuick = (serializer as? DataResponseSerializer)?.isQuick == true
         append(
-            ResponseHandler(destination: destination, isQuick: isQuick) { request in
-                Self.serialized(request, serializer, completionHandler)
+            ResponseHandler(destination: destination, isQuick: isQuick) { request, facts in
+                Self.serialized(request, facts, serializer, completionHandler)
             })
         return self
     }
 
-    /// What serializers see of a finished request.
-    private struct Outcome: Sendable {
-        let request: HTTPRequest?
-        let response: HTTPResponse?
-        let data: Data?
-        let metrics: TransferMetrics?
-        let error: SessionError?
-
-        consuming func response<Value>(
-            _ result: Result<Value, SessionError>, took duration: Double = 0
-        ) -> DataResponse<Value, SessionError> {
-            DataResponse(
-                request: request, response: response, data: data, metrics: metrics,
-                serializationDuration: duration, result: result)
-        }
-    }
-
-    private static func outcome(of request: Request) -> Outcome {
-        request.mutable.withLock { mutable in
-            Outcome(
-                request: mutable.requests.last, response: mutable.response, data: mutable.data,
-                metrics: mutable.metrics.last, error: mutable.error)
-        }
-    }
-
     private static func unserialized(
-        _ request: Request,
+        _ request: Request, _ facts: AttemptFacts,
         _ completion: @escaping @Sendable (DataResponse<Data?, SessionError>) -> Void
     ) -> ResponseHandler.Serialized {
-        let outcome = outcome(of: request)
         let result: Result<Data?, SessionError> =
-            outcome.error.map(Result.failure) ?? .success(outcome.data)
-        let response = outcome.response(result)
+            facts.error.map(Result.failure) ?? .success(facts.data)
+        let response = DataResponse(facts, result, took: 0)
         if let monitors = request.monitors, let request = request as? DataRequest {
             monitors.request(request, didParseResponse: response)
         }
@@ -174,40 +144,31 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     private static func serialized<Serializer: DataResponseSerializerProtocol>(
-        _ request: Request, _ serializer: Serializer,
+        _ request: Request, _ facts: AttemptFacts, _ serializer: Serializer,
         _ completion:
             @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
     ) -> ResponseHandler.Serialized {
-        let outcome = outcome(of: request)
         let start = DispatchTime.now().uptimeNanoseconds
         let result = Result {
             try serializer.serialize(
-                request: outcome.request, response: outcome.response, data: outcome.data,
-                error: outcome.error)
+                request: facts.request, response: facts.response, data: facts.data,
+                error: facts.error)
         }.mapError { error in
             error.asSessionError {
                 .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
             }
         }
         let end = DispatchTime.now().uptimeNanoseconds
-        let response = outcome.response(result, took: Double(end &- start) / 1e9)
+        let response = DataResponse(facts, result, took: Double(end &- start) / 1e9)
         if let monitors = request.monitors, let request = request as? DataRequest {
             monitors.request(request, didParseResponse: response)
         }
         return ResponseHandler.Serialized(failure: response.error) { replacement in
             if let replacement {
-                completion(response.failing(with: replacement))
+                completion(response.with(.failure(replacement)))
             } else {
                 completion(response)
             }
         }
-    }
-}
-
-extension DataResponse where Failure == SessionError {
-    fileprivate func failing(with error: SessionError) -> Self {
-        DataResponse(
-            request: request, response: response, data: data, metrics: metrics,
-            serializationDuration: serializationDuration, result: .failure(error))
     }
 }

@@ -72,9 +72,8 @@ extension DataRequest {
         emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
     ) -> DataTask<Data> {
         serializingResponse(
-            using: DataResponseSerializer(
-                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-                emptyRequestMethods: emptyRequestMethods),
+            using: DataResponseSerializer.serializer(
+                dataPreprocessor, emptyResponseCodes, emptyRequestMethods),
             automaticallyCancelling: shouldAutomaticallyCancel)
     }
 

@@ -27,41 +27,44 @@ extension Request: TransferHandler {
 
     /// Takes a result as the attempt's last; outside a transport's turn without one.
     func conclude(_ task: any TransferTask, _ result: TransferResult, turn: TransportTurn?) {
-        var calls: RequestObservers.Calls?
-        var channel: RequestObservers.Channel<any TransferTask>?
+        var calls: LaterCalls = []
         let monitors = monitors
-        var metrics = result.metrics
-        let attempt = mutable.withLock { mutable -> Int? in
+        let evaluation = mutable.withLock { mutable -> Evaluation? in
             let attempt = mutable.machine.attempt
             guard mutable.machine.beginEvaluating(attempt: attempt) else { return nil }
-            channel = keep(task, &mutable, monitors)
-            calls = mutable.observers?.finish(result.metrics)
+            calls = keep(task, &mutable, monitors)
+            if let observers = mutable.observers {
+                calls += observers.finish(result.metrics, core)
+            }
             mutable.response = result.response
             if let trailers = result.trailers { mutable.watched().trailers = trailers }
-            metrics.redirectCount = mutable.redirects
-            metrics.redirectDuration = mutable.redirectDuration
-            mutable.metrics.append(metrics)
+            mutable.add(result.metrics)
             if mutable.error == nil, let error = result.error {
                 mutable.error = .sessionTaskFailed(error: error)
             }
             take(result, &mutable)
-            return attempt
+            let effort = validation(&mutable)
+            return Evaluation(
+                attempt: attempt, validates: effort != .none,
+                queue: finishingQueue(
+                    &mutable, inTransport: turn != nil,
+                    isQuick: effort != .slow && monitors == nil))
         }
-        guard let attempt else { return }
-        if let channel { core.tell(channel, task) }
-        calls?.perform(core)
-        tellEnd(result, metrics: metrics, of: task)
-        tellExchange(result, of: task)
+        guard let evaluation else { return }
+        for call in calls { call() }
+        if monitors != nil {
+            tellEnd(result, of: task)
+            tellExchange(result, of: task)
+        }
         guard let turn else {
-            onFinishingQueue { self.evaluate(task, attempt: attempt, at: $0) }
-            return
+            return onFinishingQueue { self.evaluate(task, evaluation, at: $0) }
         }
-        guard let queue = finishingQueue(inTransport: true) else {
-            evaluate(task, attempt: attempt, at: .transport(turn))
-            return
+        guard let queue = evaluation.queue else {
+            return evaluate(task, evaluation, at: .transport(turn))
         }
-        let work = Evaluation(request: self, task: task, attempt: attempt, queue: queue)
-        turn.perform(work, on: queue)
+        turn.perform(
+            PendingEvaluation(request: self, task: task, evaluation: evaluation, queue: queue),
+            on: queue)
     }
 
     /// A step before the transfer failed: no task, straight to the retriers or to the end.
@@ -107,27 +110,28 @@ extension Request: TransferHandler {
     // MARK: Where
 
     private func onFinishingQueue(_ body: @escaping @Sendable (FinishingPlace) -> Void) {
-        let queue = finishingQueue(inTransport: false) ?? core.callbackQueue
-        queue.async { body(.queue(queue)) }
+        let queue = mutable.withLock { mutable in
+            finishingQueue(&mutable, inTransport: false, isQuick: false)
+        }
+        let place = queue ?? core.callbackQueue
+        place.async { body(.queue(place)) }
     }
 
     /// The queue to finish on; `nil` for the transport's thread.
     ///
     /// One hop serves validation, serialization and the completion: it goes to where the first
     /// completion is wanted, unless the session has a queue for serialization.
-    private func finishingQueue(inTransport: Bool) -> DispatchQueue? {
-        let isWatched = monitors != nil
-        return mutable.withLock { mutable -> DispatchQueue? in
-            if core.deliversInline, inTransport { return nil }
-            if let queue = core.explicitSerializationQueue ?? ownFinishingQueue { return queue }
-            guard let handler = mutable.responseHandlers.first else { return core.callbackQueue }
-            guard case .anywhere = handler.destination else {
-                if case .queue(let queue?) = handler.destination { return queue }
-                return core.callbackQueue
-            }
+    private func finishingQueue(
+        _ mutable: inout Mutable, inTransport: Bool, isQuick: Bool
+    ) -> DispatchQueue? {
+        if core.deliversInline, inTransport { return nil }
+        if let queue = core.explicitSerializationQueue ?? ownFinishingQueue { return queue }
+        switch mutable.responseHandlers.first?.destination {
+        case nil: return core.callbackQueue
+        case .queue(let queue)?: return queue ?? core.callbackQueue
+        case .anywhere?:
             let isQuick =
-                inTransport && !isWatched && core.serializationIsQuick
-                && validatesQuickly(mutable)
+                isQuick && inTransport && core.serializationIsQuick
                 && mutable.responseHandlers.allSatisfy { handler in
                     guard case .anywhere = handler.destination else { return false }
                     return handler.isQuick
@@ -138,28 +142,43 @@ extension Request: TransferHandler {
 
     // MARK: Validate and retry
 
-    fileprivate func evaluate(_ task: any TransferTask, attempt: Int, at place: FinishingPlace) {
+    fileprivate func evaluate(
+        _ task: any TransferTask, _ evaluation: Evaluation, at place: FinishingPlace
+    ) {
         didTransfer(task)
-        runValidators()
+        if evaluation.validates { runValidators() }
         if let monitors { monitors.request(self, didCompleteTask: task, with: error) }
-        retryOrFinish(attempt: attempt, at: place)
+        retryOrFinish(attempt: evaluation.attempt, at: place)
     }
 
     private func retryOrFinish(attempt: Int, at place: FinishingPlace) {
-        // The retriers were asked about a shared result already, by the request that brought it.
-        guard let error, !isCancelled, !mutable.withLock({ $0.sharesResult }),
-            let session = core.session,
-            case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
-        else {
-            finish(at: place)
+        var step = FinishingStep()
+        var isMine = false
+        let question = mutable.withLock { mutable -> Question? in
+            // The retriers were asked about a shared result already, by the request that brought it.
+            guard let error = mutable.error, mutable.machine.state != .cancelled,
+                !mutable.sharesResult
+            else {
+                isMine = mutable.beginFinishing(&step)
+                return nil
+            }
+            return Question(error: error, interceptor: mutable.interceptor)
+        }
+        guard let question else {
+            if isMine { finish(&step, at: place) }
             return
         }
+        guard let session = core.session,
+            case let retriers = core.retriers(for: question.interceptor), !retriers.isEmpty
+        else { return finish(at: place) }
         if case .transport = place, !core.deliversInline {
             // A retrier is the user's code: not on the transport's thread.
             onFinishingQueue { self.retryOrFinish(attempt: attempt, at: $0) }
             return
         }
-        ask(retriers[...], of: session, about: error, attempt: attempt, in: .evaluating) {
+        ask(
+            retriers[...], of: session, about: question.error, attempt: attempt, in: .evaluating
+        ) {
             switch $0 {
             case .retry(let delay): self.retry(attempt: attempt, after: delay)
             case .leave: self.onFinishingQueue { self.finish(at: $0) }
@@ -198,38 +217,63 @@ extension Request: TransferHandler {
 
     // MARK: Serialize and deliver
 
+    /// What retriers are asked about, and who of them is the request's own.
+    private struct Question {
+        let error: SessionError
+        let interceptor: (any RequestInterceptor)?
+    }
+
+    private func finish(at place: FinishingPlace) {
+        var step = FinishingStep()
+        if mutable.withLock({ $0.beginFinishing(&step) }) { finish(&step, at: place) }
+    }
+
     /// Tells that an attempt was the last, and sees to the handlers.
     ///
     /// The end is told before anything is serialized: a handler that comes later adds none.
-    private func finish(at place: FinishingPlace) {
-        let (isMine, flight) = mutable.withLock { ($0.machine.beginFinishing(), $0.flight) }
-        guard isMine else { return }
-        if let flight { leave(flight) }
+    private func finish(_ step: inout FinishingStep, at place: FinishingPlace) {
+        if let flight = step.flight { leave(flight) }
         monitors?.requestDidFinish(self)
-        serializeNext(at: place)
+        if step.handler == nil { mutable.withLock { $0.advance(&step) } }
+        go(on: &step, at: place)
     }
 
     /// Runs the handlers that have not run, one after the other, then delivers all values.
     func serializeNext(at place: FinishingPlace) {
-        var former: Delivery?
-        while let handler = nextHandler(after: former) {
-            let serialized = handler.serialize(self)
-            guard let failure = serialized.failure, !isCancelled, let session = core.session,
+        var step = FinishingStep()
+        mutable.withLock { $0.advance(&step) }
+        go(on: &step, at: place)
+    }
+
+    private func go(on step: inout FinishingStep, at place: FinishingPlace) {
+        while let handler = step.handler, let facts = step.facts {
+            let serialized = handler.serialize(self, facts)
+            if let failure = serialized.failure, hasInterceptors, !isCancelled,
+                let session = core.session,
                 case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
-            else {
-                former = Delivery(handler: handler, serialized: serialized)
-                continue
+            {
+                let attempt = mutable.withLock { mutable in
+                    mutable.machine.beginConsulting()
+                    return mutable.machine.attempt
+                }
+                return ask(
+                    retriers[...], of: session, about: failure, attempt: attempt, in: .finishing
+                ) {
+                    self.conclude(handler, serialized, $0, attempt: attempt)
+                }
             }
-            let attempt = mutable.withLock { mutable in
-                mutable.machine.beginConsulting()
-                return mutable.machine.attempt
+            mutable.withLock { mutable in
+                mutable.deliveries.append(
+                    Delivery(destination: handler.destination, serialized: serialized))
+                mutable.advance(&step)
             }
-            ask(retriers[...], of: session, about: failure, attempt: attempt, in: .finishing) {
-                self.conclude(handler, serialized, $0, attempt: attempt)
-            }
-            return
         }
-        deliverAll(at: place)
+        guard step.isLast else { return }
+        if step.observers?.tellsCURL == true { tellCURL() }
+        core.unregister(self)
+        cleanUp()
+        for end in step.observers?.endStreams ?? [] { end() }
+        step.deliveries.forEach { deliver($0, from: place) }
     }
 
     /// Goes on after the retriers' word about a serializer's failure.
@@ -242,69 +286,18 @@ extension Request: TransferHandler {
         switch isWanted ? verdict : .fail(error ?? .explicitlyCancelled) {
         case .retry(let delay): retry(attempt: attempt, after: delay)
         case .leave:
-            append(Delivery(handler: handler, serialized: serialized))
+            append(Delivery(destination: handler.destination, serialized: serialized))
             onFinishingQueue { self.serializeNext(at: $0) }
         case .fail(let error):
-            append(Delivery(handler: handler, serialized: serialized, replacement: error))
+            append(
+                Delivery(
+                    destination: handler.destination, replacement: error, serialized: serialized))
             onFinishingQueue { self.serializeNext(at: $0) }
-        }
-    }
-
-    /// Keeps what the handler before has made, and finds the next that has not run.
-    private func nextHandler(after former: Delivery?) -> ResponseHandler? {
-        mutable.withLock { mutable in
-            if let former { mutable.deliveries.append(former) }
-            guard mutable.machine.phase == .finishing,
-                let handler = mutable.responseHandlers[mutable.nextHandler]
-            else { return nil }
-            mutable.nextHandler += 1
-            return handler
         }
     }
 
     private func append(_ delivery: Delivery) {
         mutable.withLock { $0.deliveries.append(delivery) }
-    }
-
-    /// What is left to do once no handler is found.
-    private enum Rest {
-        /// A handler was added since the last look.
-        case serialize
-        ///
-        /// The handlers have run for good; what they hold, often the request itself, is let go of
-        /// outside the lock.
-        case deliver(
-            InlineFirst<Delivery>, spent: InlineFirst<ResponseHandler>, tellsCURL: Bool,
-            endStreams: [@Sendable () -> Void])
-        /// The request is being tried again.
-        case nothing
-    }
-
-    private func deliverAll(at place: FinishingPlace) {
-        let rest = mutable.withLock { mutable -> Rest in
-            guard mutable.machine.phase == .finishing else { return .nothing }
-            guard mutable.responseHandlers[mutable.nextHandler] == nil else { return .serialize }
-            defer {
-                mutable.deliveries = InlineFirst()
-                mutable.responseHandlers = InlineFirst()
-                mutable.nextHandler = 0
-            }
-            mutable.machine.didFinish()
-            return .deliver(
-                mutable.deliveries, spent: mutable.responseHandlers,
-                tellsCURL: mutable.observers?.curl != nil,
-                endStreams: mutable.observers?.endStreams() ?? [])
-        }
-        switch rest {
-        case .nothing: return
-        case .serialize: serializeNext(at: place)
-        case .deliver(let deliveries, _, let tellsCURL, let endStreams):
-            if tellsCURL { tellCURL() }
-            core.unregister(self)
-            cleanUp()
-            for end in endStreams { end() }
-            deliveries.forEach { deliver($0, from: place) }
-        }
     }
 
     private func deliver(_ delivery: Delivery, from place: FinishingPlace) {
@@ -324,43 +317,45 @@ extension Request: TransferHandler {
 
     /// Adds a handler: it starts the request, or runs at once on one that is over.
     func append(_ handler: ResponseHandler) {
-        let (isOver, starts) = mutable.withLock { mutable in
+        let monitors = monitors
+        let starts = shouldAutomaticallyResume ?? core.startsImmediately
+        let (isOver, decision) = mutable.withLock { mutable in
             mutable.responseHandlers.append(handler)
             let isOver = mutable.machine.reopen()
-            let state = mutable.machine.state
-            return (isOver, !isOver && (state == .initialized || state == .suspended))
+            let decision = starts && !isOver ? resume(&mutable, monitors) : nil
+            return (isOver, decision)
         }
         if isOver {
             onFinishingQueue { self.serializeNext(at: $0) }
-        } else if starts, shouldAutomaticallyResume ?? core.startsImmediately {
-            resume()
+        } else if let decision {
+            carryOut(decision)
         }
     }
 }
 
-extension Delivery {
-    fileprivate init(
-        handler: ResponseHandler, serialized: ResponseHandler.Serialized,
-        replacement: SessionError? = nil
-    ) {
-        self.init(
-            destination: handler.destination, replacement: replacement, serialized: serialized)
-    }
+/// How an attempt that is over is judged.
+private struct Evaluation: Sendable {
+    let attempt: Int
+    let validates: Bool
+    /// Where; `nil` for the transport's thread.
+    let queue: DispatchQueue?
 }
 
 /// The evaluation of one attempt, put off to the end of a turn.
-private final class Evaluation: TurnWork {
+private final class PendingEvaluation: TurnWork {
     let request: Request
     let task: any TransferTask
-    let attempt: Int
+    let evaluation: Evaluation
     let queue: DispatchQueue
 
-    init(request: Request, task: any TransferTask, attempt: Int, queue: DispatchQueue) {
+    init(
+        request: Request, task: any TransferTask, evaluation: Evaluation, queue: DispatchQueue
+    ) {
         self.request = request
         self.task = task
-        self.attempt = attempt
+        self.evaluation = evaluation
         self.queue = queue
     }
 
-    func perform() { request.evaluate(task, attempt: attempt, at: .queue(queue)) }
+    func perform() { request.evaluate(task, evaluation, at: .queue(queue)) }
 }

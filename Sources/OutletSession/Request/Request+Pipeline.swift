@@ -33,7 +33,7 @@ extension Request {
             fail(with: error, attempt: attempt, mayRetry: false)
             return
         }
-        let adapters = usesAdapters ? core.adapters(for: interceptor) : []
+        let adapters = usesAdapters && hasInterceptors ? core.adapters(for: interceptor) : []
         if adapters.isEmpty, isMadeOfValues {
             // Values only: no code of the user's runs, no thread is needed.
             make(attempt: attempt, adapters: [])
@@ -62,7 +62,7 @@ extension Request {
         monitors?.request(self, didCreateInitialURLRequest: initial)
         guard !adapters.isEmpty else {
             // An interceptor that only retries was passed over, and has adapted all the same.
-            if usesAdapters, core.interceptor != nil || interceptor != nil {
+            if usesAdapters, hasInterceptors {
                 mutable.withLock { $0.requests.append(initial) }
                 monitors?.request(self, didAdaptInitialRequest: initial, to: initial)
             }
@@ -160,7 +160,7 @@ extension Request {
     }
 
     private func transfer(isHop: Bool, readsFile: Bool = false) {
-        let dressed = core.policies.flatMap(dress)
+        let dressed = core.policies?.mayChangeRequests == true ? dress() : nil
         var sharing = Mutable.Sharing.none
         let asksForTrust = evaluatesTrust()
         let round = authenticationRound()
@@ -202,13 +202,13 @@ extension Request {
             : start(job, sharing: sharing)
         let monitors = monitors
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
-        let (channel, state, wantsProgress) = mutable.withLock { mutable in
+        let (calls, state, wantsProgress) = mutable.withLock { mutable in
             (
                 keep(task, &mutable, monitors), mutable.machine.state,
                 mutable.observers?.wantsProgress == true
             )
         }
-        if let channel { core.tell(channel, task) }
+        for call in calls { call() }
         if wantsProgress, !job.reportsProgress { task.reportProgress() }
         switch state {
         case .cancelled: task.cancel()
@@ -218,8 +218,8 @@ extension Request {
     }
 
     /// The prepared request with the session's cookies, which do not go along to the next hop.
-    private func dress(_ policies: WirePolicies) -> HTTPRequest? {
-        guard policies.mayChangeRequests, var request = mutable.withLock({ $0.prepared }) else {
+    private func dress() -> HTTPRequest? {
+        guard let policies = core.policies, var request = mutable.withLock({ $0.prepared }) else {
             return nil
         }
         if let upgraded = policies.upgraded(request) {

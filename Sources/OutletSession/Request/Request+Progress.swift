@@ -53,13 +53,13 @@ extension Request {
     ) {
         let offset = bodyOffset
         var former = TransferCounts()
-        let calls = mutable.withLock { mutable -> RequestObservers.Calls? in
+        let calls = mutable.withLock { mutable -> LaterCalls? in
             guard let observers = mutable.observers else { return nil }
             former = observers.counts
             observers.counts = progress
-            return observers.note(progress, offset: offset)
+            return observers.note(progress, offset: offset, core)
         }
-        calls?.perform(core)
+        for call in calls ?? [] { call() }
         tellProgress(from: former, to: progress, of: task)
     }
 

@@ -79,11 +79,11 @@ extension Request {
         guard watchesHeads else { return .proceed }
         let fate = redirectFate(of: head)
         let monitors = monitors
-        let channel = mutable.withLock { mutable in
+        let calls = mutable.withLock { mutable in
             mutable.observers?.isPassingBy = fate != .response
             return keep(task, &mutable, monitors)
         }
-        if let channel { core.tell(channel, task) }
+        for call in calls { call() }
         switch fate {
         case .response: return accept(head, from: task)
         case .redirect: return .deliver(.chunks)

@@ -102,6 +102,7 @@ public class Request: @unchecked Sendable {
     /// Whether the first handler starts the request; the session's setting if `nil`.
     public let shouldAutomaticallyResume: Bool?
     let hasOwnMonitors = Atomic(false)
+    let hasOwnInterceptor: Atomic<Bool>
     private let looksAtHeads = Atomic(false)
     /// Whether heads are looked at before the end; where not, they cost nothing.
     var watchesHeads: Bool {
@@ -117,6 +118,7 @@ public class Request: @unchecked Sendable {
         self.convertible = convertible
         self.shouldAutomaticallyResume = shouldAutomaticallyResume
         self.serial = core.nextSerial()
+        hasOwnInterceptor = Atomic(interceptor != nil)
         mutable = Lock(Mutable(interceptor: interceptor))
     }
 
@@ -142,35 +144,36 @@ public class Request: @unchecked Sendable {
     @discardableResult
     public func resume() -> Self {
         let monitors = monitors
-        let (action, task) = mutable.withLock { mutable in
-            guard let action = mutable.machine.resume() else { return Decision(nil, nil) }
-            // Here and below under the lock, so that no later event comes first: all that is
-            // done with an event here is to put it on its monitors' queues.
-            monitors?.requestDidResume(self)
-            let task = mutable.currentTask
-            if action == .resumeTransfer, let task {
-                monitors?.request(self, didResumeTask: task)
-            }
-            return Decision(action, task)
-        }
-        if let action { perform(action, on: task) }
+        if let decision = mutable.withLock({ resume(&$0, monitors) }) { carryOut(decision) }
         return self
+    }
+
+    /// Decides about a start, under the lock; `nil` when there is nothing to do.
+    func resume(_ mutable: inout Mutable, _ monitors: CompositeEventMonitor?) -> Decision? {
+        guard let action = mutable.machine.resume() else { return nil }
+        // Here and below under the lock, so that no later event comes first: all that is
+        // done with an event here is to put it on its monitors' queues.
+        monitors?.requestDidResume(self)
+        guard action == .resumeTransfer else { return Decision(action: action, task: nil) }
+        let task = mutable.currentTask
+        if let task { monitors?.request(self, didResumeTask: task) }
+        return Decision(action: action, task: task)
     }
 
     /// Makes the request wait: no byte is read or written until ``resume()``.
     @discardableResult
     public func suspend() -> Self {
         let monitors = monitors
-        let (action, task) = mutable.withLock { mutable in
-            guard let action = mutable.machine.suspend() else { return Decision(nil, nil) }
+        let decision = mutable.withLock { mutable -> Decision? in
+            guard let action = mutable.machine.suspend() else { return nil }
             monitors?.requestDidSuspend(self)
             let task = mutable.currentTask
             if action == .suspendTransfer || mutable.isTaskAhead, let task {
                 monitors?.request(self, didSuspendTask: task)
             }
-            return Decision(action, task)
+            return Decision(action: action, task: task)
         }
-        if let action { perform(action, on: task) }
+        if let decision { carryOut(decision) }
         return self
     }
 
@@ -180,22 +183,28 @@ public class Request: @unchecked Sendable {
     @discardableResult
     public func cancel() -> Self {
         let monitors = monitors
-        let (action, task) = mutable.withLock { mutable in
-            guard let action = mutable.machine.cancel() else { return Decision(nil, nil) }
+        let decision = mutable.withLock { mutable -> Decision? in
+            guard let action = mutable.machine.cancel() else { return nil }
             mutable.error = mutable.error ?? .explicitlyCancelled
             monitors?.requestDidCancel(self)
             let task = mutable.currentTask
             if action == .cancelTransfer, let task {
                 monitors?.request(self, didCancelTask: task)
             }
-            return Decision(action, task)
+            return Decision(action: action, task: task)
         }
-        if let action { perform(action, on: task) }
+        if let decision { carryOut(decision) }
         return self
     }
 
     /// What to do, and to which transfer.
-    private typealias Decision = (RequestMachine.Action?, (any TransferTask)?)
+    struct Decision: Sendable {
+        let action: RequestMachine.Action
+        let task: (any TransferTask)?
+    }
+
+    /// Does what was decided under the lock.
+    func carryOut(_ decision: Decision) { perform(decision.action, on: decision.task) }
 
     // MARK: Settings of this request
 
@@ -308,8 +317,10 @@ public class Request: @unchecked Sendable {
     /// Judges the response where the request is being finished; the first failure wins.
     func runValidators() {}
 
-    /// Whether validating needs no code of the user's.
-    func validatesQuickly(_ mutable: Mutable) -> Bool { true }
+    /// What it takes to judge the response.
+    ///
+    /// Called under the lock; inout, because a copy would be made of all that changes.
+    func validation(_ mutable: inout Mutable) -> ValidationEffort { .quick }
 
     /// Forgets what the last attempt brought.
     func reset(_ mutable: inout Mutable) {

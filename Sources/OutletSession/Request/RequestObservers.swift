@@ -1,6 +1,9 @@
 import Dispatch
 import OutletHTTP
 
+/// What was decided under a request's lock, to be called once it is released.
+typealias LaterCalls = [@Sendable () -> Void]
+
 /// Who watches one request besides its response handlers; most requests have nobody.
 final class RequestObservers: @unchecked Sendable {
     // because it is read and written under the lock of its request only.
@@ -54,17 +57,6 @@ final class RequestObservers: @unchecked Sendable {
     private(set) var uploaded = TransferProgress()
     private(set) var downloaded = TransferProgress()
 
-    /// What is to be called once the lock is released.
-    struct Calls: Sendable {
-        var upload: (Channel<TransferProgress>, TransferProgress)?
-        var download: (Channel<TransferProgress>, TransferProgress)?
-
-        func perform(_ core: SessionCore) {
-            if let (channel, progress) = upload { core.tell(channel, progress) }
-            if let (channel, progress) = download { core.tell(channel, progress) }
-        }
-    }
-
     /// Who is to be told that the request was made; the cURL command is told once.
     func takeMade() -> Made {
         defer { curl = nil }
@@ -77,14 +69,16 @@ final class RequestObservers: @unchecked Sendable {
         let curlStreams: [StreamBuffer<String>]
     }
 
-    /// Takes what the transport has counted; says whom to tell.
-    func note(_ counts: TransferCounts, offset: Int64) -> Calls {
-        var calls = Calls()
+    /// Takes what the transport has counted.
+    ///
+    /// - Returns: What is to be called once the lock is released.
+    func note(_ counts: TransferCounts, offset: Int64, _ core: SessionCore) -> LaterCalls {
+        var calls: LaterCalls = []
         let up = TransferProgress(
             completedUnitCount: counts.sent, totalUnitCount: counts.expectedToSend)
         if counts.sent > 0, up != uploaded {
             uploaded = up
-            calls.upload = (uploadProgress, up)
+            calls.append { [uploadProgress] in core.tell(uploadProgress, up) }
         }
         guard !isPassingBy, counts.received > 0 else { return calls }
         let expected = counts.expectedToReceive
@@ -93,26 +87,31 @@ final class RequestObservers: @unchecked Sendable {
             totalUnitCount: expected < 0 ? -1 : offset + expected)
         if down != downloaded {
             downloaded = down
-            calls.download = (downloadProgress, down)
+            calls.append { [downloadProgress] in core.tell(downloadProgress, down) }
         }
         return calls
     }
 
     /// The transfer is over: the last bytes of an upload may not have been reported.
-    func finish(_ metrics: TransferMetrics) -> Calls {
+    ///
+    /// - Returns: What is to be called once the lock is released.
+    func finish(_ metrics: TransferMetrics, _ core: SessionCore) -> LaterCalls {
         let sent = metrics.requestBodyBytes
         guard sent > 0, uploaded.completedUnitCount < sent, sent >= uploaded.totalUnitCount else {
-            return Calls()
+            return []
         }
         return note(
             TransferCounts(sent: sent, expectedToSend: max(sent, uploaded.totalUnitCount)),
-            offset: 0)
+            offset: 0, core)
     }
 
     /// Sets the download off from where an earlier one had come to.
-    func resume(at offset: Int64, of total: Int64) -> Calls {
-        downloaded = TransferProgress(completedUnitCount: offset, totalUnitCount: total)
-        return Calls(download: (downloadProgress, downloaded))
+    ///
+    /// - Returns: What is to be called once the lock is released.
+    func resume(at offset: Int64, of total: Int64, _ core: SessionCore) -> LaterCalls {
+        let down = TransferProgress(completedUnitCount: offset, totalUnitCount: total)
+        downloaded = down
+        return [{ [downloadProgress] in core.tell(downloadProgress, down) }]
     }
 
     /// The request is over: loops end.

@@ -1,4 +1,6 @@
 import Dispatch
+import FoundationEssentials
+import OutletHTTP
 
 /// What a user wants done with a finished request: make a value, then hand it over.
 struct ResponseHandler: Sendable {
@@ -14,7 +16,7 @@ struct ResponseHandler: Sendable {
     /// Whether serializing runs no code of the user's and takes microseconds at most.
     let isQuick: Bool
     /// Makes the value.
-    let serialize: @Sendable (Request) -> Serialized
+    let serialize: @Sendable (Request, AttemptFacts) -> Serialized
 
     /// A value that was made, or failed to be.
     struct Serialized: Sendable {
@@ -25,10 +27,43 @@ struct ResponseHandler: Sendable {
     }
 }
 
+/// What is known of an attempt that is over, as serializers are told.
+///
+/// A reference, because responses carry it through many hands.
+final class AttemptFacts: Sendable {
+    /// The last request that was made.
+    let request: HTTPRequest?
+    let response: HTTPResponse?
+    let data: Data?
+    let metrics: TransferMetrics?
+    /// Why the request has failed already.
+    let error: SessionError?
+
+    init(
+        request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
+        error: SessionError?
+    ) {
+        self.request = request
+        self.response = response
+        self.data = data
+        self.metrics = metrics
+        self.error = error
+    }
+}
+
+extension Request.Mutable {
+    /// What serializers are told of the last attempt.
+    var facts: AttemptFacts {
+        AttemptFacts(
+            request: requests.last, response: response, data: data, metrics: metrics.last,
+            error: error)
+    }
+}
+
 /// A value that waits for the other serializers.
 struct Delivery: Sendable {
     let destination: ResponseHandler.Destination
-    let replacement: SessionError?
+    var replacement: SessionError?
     let serialized: ResponseHandler.Serialized
 
     func deliver() { serialized.deliver(replacement) }

@@ -3,14 +3,15 @@ public import OutletHTTP
 
 /// Everything about a finished request: what was sent, what came back, what was made of it.
 public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
+    private let facts: AttemptFacts
     /// The last request that was sent; `nil` when none could be made.
-    public let request: HTTPRequest?
+    public var request: HTTPRequest? { facts.request }
     /// The head of the response, if one arrived.
-    public let response: HTTPResponse?
+    public var response: HTTPResponse? { facts.response }
     /// The body; `nil` when no byte arrived.
-    public let data: Data?
+    public var data: Data? { facts.data }
     /// The measures of the last attempt.
-    public let metrics: TransferMetrics?
+    public var metrics: TransferMetrics? { facts.metrics }
     /// How long serializing took, in seconds.
     public let serializationDuration: TimeInterval
     /// The value, or why there is none.
@@ -30,18 +31,20 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
         serializationDuration: TimeInterval, result: Result<Success, Failure>
     ) {
-        self.request = request
-        self.response = response
-        self.data = data
-        self.metrics = metrics
-        self.serializationDuration = serializationDuration
+        self.init(
+            AttemptFacts(
+                request: request, response: response, data: data, metrics: metrics, error: nil),
+            result, took: serializationDuration)
+    }
+
+    init(_ facts: AttemptFacts, _ result: Result<Success, Failure>, took duration: Double) {
+        self.facts = facts
+        self.serializationDuration = duration
         self.result = result
     }
 
-    private func with<S, F>(_ result: Result<S, F>) -> DataResponse<S, F> {
-        DataResponse<S, F>(
-            request: request, response: response, data: data, metrics: metrics,
-            serializationDuration: serializationDuration, result: result)
+    func with<S, F>(_ result: Result<S, F>) -> DataResponse<S, F> {
+        DataResponse<S, F>(facts, result, took: serializationDuration)
     }
 
     /// The same response with another value.

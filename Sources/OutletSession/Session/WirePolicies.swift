@@ -2,7 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 
 /// What a session adds to every hop of a request, and learns from every answer: cookies and HSTS.
-struct WirePolicies: Sendable {
+final class WirePolicies: Sendable {
     private let cookies: CookieStorage?
     private let acceptsCookies: CookieAcceptPolicy
     private let sendsCookies: Bool
@@ -29,7 +29,7 @@ struct WirePolicies: Sendable {
         head.headers.containsAny(of: Self.fields)
     }
 
-    private static let fields: [StaticString] = ["Set-Cookie", "Strict-Transport-Security"]
+    private static let fields: FieldNames = ["Set-Cookie", "Strict-Transport-Security"]
 
     /// The request at the address that it has to go to; `nil` if that is its own.
     func upgraded(_ request: HTTPRequest) -> HTTPRequest? {

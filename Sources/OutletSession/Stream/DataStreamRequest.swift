@@ -149,8 +149,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     // MARK: Validation
 
-    override func validatesQuickly(_ mutable: Mutable) -> Bool {
-        stream.withLock { $0.validators.allSatisfy(\.isQuick) }
+    override func validation(_ mutable: inout Mutable) -> ValidationEffort {
+        stream.withLock { $0.validators.allSatisfy(\.isQuick) ? .quick : .slow }
     }
 
     override func runValidators() {
@@ -181,7 +181,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
             state.openPipes += 1
         }
         append(
-            ResponseHandler(destination: .anywhere, isQuick: true) { request in
+            ResponseHandler(destination: .anywhere, isQuick: true) { request, _ in
                 ResponseHandler.Serialized(failure: nil) { _ in
                     guard let request = request as? DataStreamRequest else { return }
                     pipe.offer(.completion, of: request, isLast: true) {}

@@ -13,7 +13,7 @@ public protocol TurnWork: AnyObject, Sendable {
 ///
 /// Thread: the transport's own; never kept beyond the call that passed it.
 public final class TransportTurn {
-    private var batches: [Batch] = []
+    @exclusivity(unchecked) private var batches: [Batch] = []
 
     private struct Batch {
         let queue: DispatchQueue

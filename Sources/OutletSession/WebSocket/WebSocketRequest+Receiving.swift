@@ -77,7 +77,7 @@ extension WebSocketRequest: WebSocketHandler {
             isGreeted = true
         }
         append(
-            ResponseHandler(destination: .anywhere, isQuick: true) { request in
+            ResponseHandler(destination: .anywhere, isQuick: true) { request, _ in
                 ResponseHandler.Serialized(failure: nil) { _ in
                     guard let request = request as? WebSocketRequest else { return }
                     pipe.offer(.completion, of: request, isLast: true) {}

@@ -180,8 +180,8 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         return self
     }
 
-    override func validatesQuickly(_ mutable: Mutable) -> Bool {
-        socket.withLock { $0.validators.isEmpty }
+    override func validation(_ mutable: inout Mutable) -> ValidationEffort {
+        socket.withLock { $0.validators.isEmpty ? .quick : .slow }
     }
 
     override func runValidators() {

@@ -1,0 +1,77 @@
+import OutletHTTP
+
+/// What a finished request has to do next, decided under its lock and done without it.
+///
+/// Filled in place: on every request's way, copies of it would cost more than the deciding.
+struct FinishingStep {
+    /// The handler whose value is to be made, and of what; without one there is nothing to be made.
+    var handler: ResponseHandler?
+    var facts: AttemptFacts?
+    /// All values were made, and are to be handed over.
+    var isLast = false
+    var deliveries = InlineFirst<Delivery>()
+    /// The handlers that have run for good; what they hold, often the request itself, is let go of
+    /// outside the lock.
+    var spent = InlineFirst<ResponseHandler>()
+    var observers: EndOfObservers?
+    /// Those who shared the transfer.
+    var flight: Flight?
+}
+
+/// What those who watch a request are told at its end.
+struct EndOfObservers {
+    let tellsCURL: Bool
+    let endStreams: [@Sendable () -> Void]
+}
+
+/// What it takes to judge a response.
+enum ValidationEffort {
+    /// Nobody judges it.
+    case none
+    /// No code of the user's runs.
+    case quick
+    /// It may take long.
+    case slow
+}
+
+extension Request.Mutable {
+    /// Takes the measures of an attempt, with those of the redirects that led there.
+    mutating func add(_ metrics: TransferMetrics) {
+        var metrics = metrics
+        metrics.redirectCount = redirects
+        metrics.redirectDuration = redirectDuration
+        self.metrics.append(metrics)
+    }
+
+    /// Takes an attempt for the last, and finds the first handler.
+    ///
+    /// - Returns: Whether it is the caller who does.
+    mutating func beginFinishing(_ step: inout FinishingStep) -> Bool {
+        guard machine.beginFinishing() else { return false }
+        step.flight = flight
+        // Without handlers the end is told before it is looked for them again.
+        if !responseHandlers.isEmpty { advance(&step) }
+        return true
+    }
+
+    /// Finds the next handler that has not run; without one the values are delivered.
+    mutating func advance(_ step: inout FinishingStep) {
+        step.handler = nil
+        guard machine.phase == .finishing else { return }
+        if let handler = responseHandlers[nextHandler] {
+            nextHandler += 1
+            step.handler = handler
+            step.facts = facts
+            return
+        }
+        machine.didFinish()
+        nextHandler = 0
+        step.isLast = true
+        swap(&step.deliveries, &deliveries)
+        swap(&step.spent, &responseHandlers)
+        if let observers {
+            step.observers = EndOfObservers(
+                tellsCURL: observers.curl != nil, endStreams: observers.endStreams())
+        }
+    }
+}
