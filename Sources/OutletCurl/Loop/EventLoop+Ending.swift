@@ -38,6 +38,10 @@ extension EventLoop {
                 reason: "the server closed the connection inside the head of its answer")
             return
         }
+        if let error = transfer.unfinishedCoding {
+            transfer.failure = error
+            return
+        }
         guard case .file = transfer.delivery else { return }
         do throws(TransferError) {
             _ = try transfer.openFile()
@@ -60,6 +64,7 @@ extension EventLoop {
         transfer.easy = nil
         transfer.body = .none
         transfer.file = nil
+        transfer.decoder = nil
         pool.put(easy, isClean: error == nil)
         let last = active.removeLast()
         if last !== transfer {

@@ -160,17 +160,13 @@ extension EasyHandle {
         set(CURLOPT_FRESH_CONNECT, 1)
     }
 
-    /// The fields, and the codings that libcurl undoes because a field asks for them.
+    /// The fields, and whether the codings of the answer are undone because a field asks for them.
     ///
     /// - Returns: False when the fields cannot go on the wire.
     func applyHeaders(_ fields: HTTPHeaders, hasBody: Bool) -> HeaderList.Facts? {
         guard let (list, facts) = headers.build(fields, hasBody: hasBody) else { return nil }
         set(CURLOPT_HTTPHEADER, pointer: list)
-        // The field in the list is what goes on the wire; this only switches the decoders on.
-        if facts.acceptsCodings != decodes {
-            decodes = facts.acceptsCodings
-            set(CURLOPT_ACCEPT_ENCODING, text: decodes ? "gzip" : nil)
-        }
+        decodes = facts.acceptsCodings
         return facts
     }
 

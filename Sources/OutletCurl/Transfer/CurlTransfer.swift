@@ -78,8 +78,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var received: Int64 = 0
     var sent: Int64 = 0
     var expected: Int64 = -1
-    /// The body arrives in another coding than it is handed over in.
-    var isDecoded = false
+    /// Undoes the codings of the body; `nil` while none are known that the request asked for.
+    var decoder: BodyDecoder?
     /// What was found about the certificates of the connection that this transfer made.
     var verification: Verification?
     /// The TLS version and cipher.
