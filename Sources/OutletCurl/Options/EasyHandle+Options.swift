@@ -122,6 +122,12 @@ extension EasyHandle {
         set(CURLOPT_FRESH_CONNECT, fresh ? 1 : 0)
     }
 
+    /// A connection of its own, whatever is there.
+    func applyFreshConnection() {
+        isFresh = true
+        set(CURLOPT_FRESH_CONNECT, 1)
+    }
+
     /// How large the pieces are in which a body arrives and leaves.
     func applyBuffers(isBulk: Bool) {
         // A large buffer is made anew for each transfer: worth it for files, not for small answers.

@@ -73,6 +73,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var heldHead: HTTPResponse?
     /// The request has been given to a connection so often.
     var sends = 0
+    /// The connection that it was about to use was not clean; it begins again with another one.
+    var wantsOtherConnection = false
     /// A head has come since the request was last sent.
     var wasAnswered = false
     var received: Int64 = 0
