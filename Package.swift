@@ -77,7 +77,9 @@ let package = Package(
     targets: [
         // Values, session, provider: no C but what one small target wraps.
         .target(name: "OutletHTTP", swiftSettings: swift),
-        .target(name: "OutletCompression", dependencies: ["CZlib"], swiftSettings: swift),
+        .target(
+            name: "OutletCompression", dependencies: ["CZlib", "CBrotli", "CZstd"],
+            swiftSettings: swift),
         .target(name: "OutletPublicSuffix", dependencies: ["CPublicSuffix"], swiftSettings: swift),
         .target(
             name: "OutletSession",
@@ -100,7 +102,8 @@ let package = Package(
         .target(
             name: "OutletCurl",
             dependencies: [
-                "OutletSession", "OutletHTTP", "OutletTLS", "CCurl", "CLibcurl", "CWslay",
+                "OutletSession", "OutletHTTP", "OutletCompression", "OutletTLS", "CCurl",
+                "CLibcurl", "CWslay",
             ],
             swiftSettings: swift),
 
@@ -131,6 +134,9 @@ let package = Package(
         .systemLibrary(
             name: "CPublicSuffix", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(
+            name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
+        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .target(
             name: "OutletTestServer", dependencies: ["CMicroHTTPD", "CZlib"], swiftSettings: swift),
         .target(
@@ -178,6 +184,9 @@ let package = Package(
             path: "Tests/Storm", swiftSettings: swift),
         .testTarget(
             name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),
+        .testTarget(
+            name: "OutletCompressionTests", dependencies: ["OutletCompression"],
+            swiftSettings: swift),
         .testTarget(
             name: "OutletSessionTests",
             dependencies: ["OutletSession", "OutletHTTP", "OutletTesting", "OutletTestSupport"],

@@ -1,7 +1,9 @@
 #define _GNU_SOURCE
 #include "ccurl_poller.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { max_events = 256 };
+enum { max_events = 256, port_buckets = 1024 };
 
 /// What is known of one file descriptor.
 struct slot {
@@ -20,6 +22,8 @@ struct slot {
     uint32_t armed;   // in the kernel's table; 0 when not registered
     bool ours;        // opened through open_socket, so its close is seen as well
     bool dirty;       // listed in `dirty`
+    bool suspect;     // let go of by libcurl, and it may have brought something since
+    uint16_t port;    // its own, if it is suspect; 0 for none
     ccurl_tally *tally;
     ccurl_ready ready;  // who watches it in libcurl's place
     void *client;
@@ -34,6 +38,8 @@ struct ccurl_poller {
     int *dirty;
     size_t dirty_count, dirty_capacity;
     int64_t timer_us;
+    int suspects;                      // so many slots are
+    uint16_t suspect_ports[port_buckets];  // how many by port
     int socket_error;
     int ready;
     struct epoll_event events[max_events];
@@ -117,14 +123,46 @@ static void take_out(ccurl_poller *poller, int fd, struct slot *slot) {
     slot->armed = 0;
 }
 
+static uint16_t local_port(int fd) {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+        struct sockaddr_storage storage;
+    } address;
+    socklen_t size = sizeof address;
+    if (getsockname(fd, &address.any, &size) < 0) return 0;
+    return address.any.sa_family == AF_INET    ? ntohs(address.v4.sin_port)
+           : address.any.sa_family == AF_INET6 ? ntohs(address.v6.sin6_port)
+                                               : 0;
+}
+
+static void accuse(ccurl_poller *poller, int fd, struct slot *slot) {
+    if (slot->suspect) return;
+    slot->suspect = true;
+    slot->port = local_port(fd);
+    poller->suspects++;
+    poller->suspect_ports[slot->port % port_buckets]++;
+}
+
+static void acquit(ccurl_poller *poller, struct slot *slot) {
+    if (!slot->suspect) return;
+    slot->suspect = false;
+    poller->suspects--;
+    poller->suspect_ports[slot->port % port_buckets]--;
+}
+
 /// Notes what a socket is watched for from now on.
 static int want(ccurl_poller *poller, int fd, struct slot *slot, uint32_t events) {
     slot->wanted = events;
     if (!slot->wanted) {
         // The resolver's own sockets are closed behind our back: those do not stay registered.
         if (!slot->ours) take_out(poller, fd, slot);
+        // What is not registered brings things unseen.
+        else if (!(slot->armed & EPOLLIN)) accuse(poller, fd, slot);
         return 0;
     }
+    acquit(poller, slot);
     if (slot->wanted == slot->armed || slot->dirty) return 0;
     if (poller->dirty_count == poller->dirty_capacity) {
         size_t capacity = poller->dirty_capacity ? poller->dirty_capacity * 2 : 64;
@@ -182,6 +220,7 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
     struct slot *slot = slot_of(poller, fd);
     if (slot) {
         slot->wanted = slot->armed = 0;
+        acquit(poller, slot);
         slot->ours = true;
         slot->ready = NULL;
         // libcurl closes a socket that never got connected without a word to us; this one has its
@@ -198,6 +237,7 @@ static int close_socket(void *client, curl_socket_t fd) {
     struct slot *slot = slot_of(poller, fd);
     if (slot) {
         slot->wanted = slot->armed = 0;  // the kernel forgets a closed descriptor by itself
+        acquit(poller, slot);
         slot->ours = false;
         slot->ready = NULL;
         settle(slot);
@@ -263,13 +303,34 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
         }
         struct slot *slot = &poller->slots[fd];
         if (!slot->wanted) {
-            // An idle connection that the server closed, or data nobody asked for.
+            // An idle connection that the server closed, or data nobody asked for; or a paused
+            // transfer's, which is wanted again before anybody looks.
             take_out(poller, fd, slot);
+            if (slot->ours && !slot->ready) accuse(poller, fd, slot);
             continue;
         }
         poller->events[poller->ready++] = poller->events[index];
     }
     return poller->ready;
+}
+
+/// Whether there is something to read, be it the end.
+static bool brings(int fd) {
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
+bool ccurl_poller_brings_uncalled(const ccurl_poller *poller, CURL *easy, int port) {
+    long made = 0;
+    if (poller->suspects == 0 || port < 0 || !poller->suspect_ports[port % port_buckets])
+        return false;
+    if (curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &made) != CURLE_OK || made > 0) return false;
+    // libcurl names the socket of a handle only once a transfer has ended on it.
+    for (size_t fd = 0; fd < poller->slot_count; fd++) {
+        const struct slot *slot = &poller->slots[fd];
+        if (slot->suspect && slot->port == port && brings((int)fd)) return true;
+    }
+    return false;
 }
 
 void ccurl_poller_dispatch(ccurl_poller *poller) {

@@ -1,5 +1,6 @@
 import Dispatch
 import FoundationEssentials
+import OutletHTTP
 public import OutletSession
 
 /// A transport made of libcurl: HTTP/1.1 and HTTP/2, TLS, proxies, Unix sockets.
@@ -69,7 +70,7 @@ public final class CurlTransport: Transport {
         post: (EventLoop, CurlTransfer) -> Bool
     ) -> CurlTransfer {
         do throws(TransferError) {
-            let loop = try loop(isBulk: job.isBulk)
+            let loop = try loop(isBulk: job.isBulk, for: job.request.url)
             let transfer = CurlTransfer(
                 job, link: link, handler: handler, loop: loop,
                 patience: settings.patience(of: job.request))
@@ -89,8 +90,10 @@ public final class CurlTransport: Transport {
         turn.end()
     }
 
-    private func loop(isBulk: Bool) throws(TransferError) -> EventLoop {
-        try loops.withLock { loops throws(TransferError) in try loops.loop(isBulk: isBulk) }
+    private func loop(isBulk: Bool, for url: URL?) throws(TransferError) -> EventLoop {
+        try loops.withLock { loops throws(TransferError) in
+            try loops.loop(isBulk: isBulk, for: url)
+        }
     }
 
     /// Runs tasks on the transport's own thread: `withTaskExecutorPreference(transport.taskExecutor)`.
@@ -99,7 +102,7 @@ public final class CurlTransport: Transport {
     /// latency. Such tasks must not block: all transfers wait for them.
     public var taskExecutor: (any TaskExecutor)? {
         do throws(TransferError) {
-            return try loop(isBulk: false).executor
+            return try loop(isBulk: false, for: nil).executor
         } catch {
             return nil
         }

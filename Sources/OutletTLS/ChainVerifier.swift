@@ -43,19 +43,15 @@ public final class ChainVerifier: @unchecked Sendable {
     /// - Parameters:
     ///   - chain: The certificates as the server sent them, its own first, DER.
     ///   - anchors: The only authorities that count, DER; the store's when `nil`.
-    ///   - revocationLists: Lists to look the chain's certificates up in, DER or PEM; none are
-    ///     asked for elsewhere.
+    ///   - lists: Lists to look the chain's certificates up in; none are asked for elsewhere.
     public func verify(
-        _ chain: [[UInt8]], anchors: [[UInt8]]? = nil, revocationLists: [[UInt8]] = []
+        _ chain: [[UInt8]], anchors: [[UInt8]]? = nil, lists: RevocationLists? = nil
     ) -> Verdict {
         guard let sent = CertificateStack(chain), let leaf = sent.certificate(at: 0) else {
             return Verdict(failing: "the server's chain cannot be read")
         }
         guard let trusted = CertificateStack(anchors ?? []) else {
             return Verdict(failing: "one of the trusted certificates cannot be read")
-        }
-        guard let lists = RevocationStack(revocationLists) else {
-            return Verdict(failing: "one of the revocation lists is neither DER nor PEM")
         }
         guard let context = X509_STORE_CTX_new() else { return Verdict(failing: "no memory left") }
         defer { X509_STORE_CTX_free(context) }
@@ -64,7 +60,7 @@ public final class ChainVerifier: @unchecked Sendable {
         else { return Verdict(failing: "no memory left") }
         if anchors != nil { X509_STORE_CTX_set0_trusted_stack(context, trusted.raw) }
         var flags = UInt(X509_V_FLAG_PARTIAL_CHAIN)
-        if !revocationLists.isEmpty {
+        if let lists, !lists.isEmpty {
             flags |= UInt(X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL)
             X509_STORE_CTX_set0_crls(context, lists.raw)
         }
@@ -78,7 +74,7 @@ public final class ChainVerifier: @unchecked Sendable {
         ERR_clear_error()
         let refusal = isGood ? nil : notes.refusal ?? Verification.Refusal(context)
         return Verdict(
-            refusal: refusal, isListed: !revocationLists.isEmpty && !notes.isUnlisted,
+            refusal: refusal, isListed: lists?.isEmpty == false && !notes.isUnlisted,
             path: Self.path(context, leaf, isGood: isGood))
     }
 

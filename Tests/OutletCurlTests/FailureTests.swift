@@ -137,6 +137,40 @@ import Testing
         #expect(error?.code == .cannotDecodeContentData)
     }
 
+    @Test func `a coding that stops short is an error although the length is right`() async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .send("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 10\r\n\r\n"),
+            .send([0x8B, 0x04, 0x80, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36]))
+        let error = try await CurlTransport.test().get(
+            server.baseURL, headers: ["Accept-Encoding": "br"]
+        ).error
+        #expect(error?.code == .cannotDecodeContentData)
+        #expect(error?.reason == "the body's encoding is broken: br: not at its end after 10 bytes")
+    }
+
+    @Test func `a part of a coded body ends anywhere`() async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .send("HTTP/1.1 206 Partial Content\r\nContent-Encoding: br\r\n"),
+            .send("Content-Range: bytes 0-9/14\r\nContent-Length: 10\r\n\r\n"),
+            .send([0x8B, 0x04, 0x80, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36]))
+        let result = try await CurlTransport.test().get(
+            server.baseURL, headers: ["Accept-Encoding": "br", "Range": "bytes=0-9"])
+        #expect(result.error == nil)
+        #expect("0123456789".hasPrefix(result.text))
+    }
+
+    @Test func `an unknown content coding is named, and what is undone`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .respond(headers: ["Content-Encoding: rot13"], body: "uryyb"))
+        let error = try await CurlTransport.test().get(
+            server.baseURL, headers: ["Accept-Encoding": "gzip"]
+        ).error
+        #expect(error?.code == .cannotDecodeContentData)
+        #expect(error?.reason.contains("rot13") == true)
+    }
+
     @Test func `a redirect is an answer, not followed`() async throws {
         let server = try LoopbackServer.start()
         let result = try await CurlTransport.test().get("\(server.baseURL)/redirect/1")

@@ -1,5 +1,7 @@
+import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import Testing
 
 @testable import OutletCurl
@@ -126,43 +128,96 @@ import Testing
 }
 
 @Suite struct `The loops of a transport` {
-    private func group(perHost: Int) -> LoopGroup {
+    private let plain = URL(string: "http://example.test/a")
+
+    private func group(perHost: Int, _ version: HTTPVersionPolicy = .automatic) -> LoopGroup {
         var configuration = SessionConfiguration()
+        configuration.httpVersion = version
         configuration.httpMaximumConnectionsPerHost = perHost
         return LoopGroup(TransportSettings(configuration, environment: [:]))
     }
 
     @Test func `files have one of their own`() throws {
         var group = group(perHost: 64)
-        let data = try group.loop(isBulk: false)
-        let bulk = try group.loop(isBulk: true)
+        let data = try group.loop(isBulk: false, for: plain)
+        let bulk = try group.loop(isBulk: true, for: plain)
         #expect(data !== bulk)
-        #expect(try group.loop(isBulk: true) === bulk)
+        #expect(try group.loop(isBulk: true, for: plain) === bulk)
         for _ in 0..<10_000 { data.load.rise() }
-        #expect(try group.loop(isBulk: false) === data)
+        #expect(try group.loop(isBulk: false, for: plain) === data)
         #expect(group.all.count == 2)
     }
 
     @Test func `a second one is used when the first is full, and left when it is not`() throws {
         var group = group(perHost: 1024)
-        let first = try group.loop(isBulk: false)
+        let first = try group.loop(isBulk: false, for: plain)
         for _ in 0..<LoopGroup.transfersPerShard { first.load.rise() }
-        let second = try group.loop(isBulk: false)
+        let second = try group.loop(isBulk: false, for: plain)
         #expect(second !== first)
         for _ in 0..<LoopGroup.transfersPerShard { second.load.rise() }
         second.load.fall()
-        #expect(try group.loop(isBulk: false) === second)
+        #expect(try group.loop(isBulk: false, for: plain) === second)
         first.load.fall()
         first.load.fall()
         second.load.rise()
-        #expect(try group.loop(isBulk: false) === first)
+        #expect(try group.loop(isBulk: false, for: plain) === first)
         #expect(group.all.count == 2)
+    }
+
+    @Test func `an origin that may speak HTTP/2 stays on the first one, full or not`() throws {
+        let secure = URL(string: "https://example.test/a")
+        for (version, stays) in [
+            (HTTPVersionPolicy.automatic, true), (.http2PriorKnowledge, true), (.http1, false),
+        ] {
+            var group = group(perHost: 1024, version)
+            let first = try group.loop(isBulk: false, for: secure)
+            for _ in 0..<LoopGroup.transfersPerShard { first.load.rise() }
+            #expect(try (group.loop(isBulk: false, for: secure) === first) == stays)
+            #expect(
+                try (group.loop(isBulk: false, for: plain) === first)
+                    == (version == .http2PriorKnowledge))
+        }
+    }
+
+    @Test func `an origin that turned out to speak HTTP/1 is spread`() throws {
+        var group = group(perHost: 1024)
+        let secure = URL(string: "https://Example.test/a")
+        let first = try group.loop(isBulk: false, for: secure)
+        for _ in 0..<LoopGroup.transfersPerShard { first.load.rise() }
+        let origin = try #require(URL(string: "https://example.test:443/b"))
+        first.shared.learn(origin, isHTTP1: true)
+        #expect(try group.loop(isBulk: false, for: secure) !== first)
+        let other = URL(string: "https://example.test:444/a")
+        #expect(try group.loop(isBulk: false, for: other) === first)
+        first.shared.learn(origin, isHTTP1: false)
+        #expect(try group.loop(isBulk: false, for: secure) === first)
+    }
+
+    @Test(arguments: [HTTPVersionPolicy.automatic, .http1])
+    func `a transfer tells all loops what its origin speaks`(
+        version: HTTPVersionPolicy
+    ) async throws {
+        let nginx = try await Nginx.shared()
+        var configuration = SessionConfiguration.test {
+            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+        }
+        configuration.httpVersion = version
+        var group = LoopGroup(TransportSettings(configuration, environment: [:]))
+        let url = try #require(URL(string: "\(nginx.baseURL(.tls))/info"))
+        let loop = try group.loop(isBulk: false, for: url)
+        let probe = Probe()
+        let job = TransferJob(request: HTTPRequest(url: url))
+        loop.post(
+            .start(CurlTransfer(job, handler: probe, loop: loop, patience: 20_000_000)))
+        #expect(try await probe.end.value().error == nil)
+        #expect(loop.shared.isKnownHTTP1(url) == (version == .http1))
+        for loop in group.close() { loop.close(.drain) }
     }
 
     @Test func `take no transfers once they are closed`() throws {
         var group = group(perHost: 64)
-        let loop = try group.loop(isBulk: false)
+        let loop = try group.loop(isBulk: false, for: plain)
         #expect(group.close().first === loop)
-        #expect(throws: TransferError.self) { try group.loop(isBulk: false) }
+        #expect(throws: TransferError.self) { try group.loop(isBulk: false, for: plain) }
     }
 }

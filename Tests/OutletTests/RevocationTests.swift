@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Outlet
 import OutletTestSupport
 import Testing
@@ -41,6 +42,38 @@ import Testing
             return
         }
         #expect(output.fault.reason.contains("revoked"))
+    }
+
+    @Test func `a revocation list that takes the place of another counts at once`() async throws {
+        let server = try await TrustServer.shared()
+        let directory = try TemporaryDirectory()
+        let path = directory.path("list.pem")
+        let former = try Data(contentsOf: URL(filePath: server.revocation.formerListPath))
+        try former.write(to: URL(filePath: path))
+        let evaluator = RevocationTrustEvaluator(
+            options: .crl, revocationLists: [try RevocationList(path: path)])
+        // Each session has connections of its own, so the server is judged anew.
+        #expect(await status(try await session(evaluator), server.url(.revoked)) == 200)
+        try directory.write("not all of it yet", to: "next.pem")
+        #expect(rename(directory.path("next.pem"), path) == 0)
+        let broken = await refusal(try await session(evaluator), server.url(.revoked))
+        guard case .revocationCheckFailed(let fault, _) = broken else {
+            Issue.record("\(String(describing: broken))")
+            return
+        }
+        #expect(fault.fault.reason == "one of the revocation lists is neither DER nor PEM")
+        let next = try Data(contentsOf: URL(filePath: server.revocation.listPath))
+        try next.write(to: URL(filePath: directory.path("next.pem")))
+        #expect(rename(directory.path("next.pem"), path) == 0)
+        let reason = await refusal(try await session(evaluator), server.url(.revoked))
+        guard case .revocationCheckFailed(let output, _) = reason else {
+            Issue.record("\(String(describing: reason))")
+            return
+        }
+        #expect(output.fault.reason.contains("revoked"))
+        // A list that is gone is not forgotten.
+        #expect(unlink(path) == 0)
+        #expect(await refusal(try await session(evaluator), server.url(.revoked)) != nil)
     }
 
     @Test func `a stapled response is believed`() async throws {

@@ -53,6 +53,13 @@ void ccurl_poller_watch(
 ///
 /// Returns how many sockets are ready; an interruption or a wake counts as none.
 int ccurl_poller_wait(ccurl_poller *_Nonnull poller, int timeout_ms);
+/// Whether the kept connection that `easy` is about to use has brought something since libcurl let
+/// go of it, be it its end; `port` is the connection's own (`CURLOPT_PREREQFUNCTION` tells it).
+///
+/// Costs no system call unless an event was seen that nobody waited for, or the socket was not
+/// registered.
+bool ccurl_poller_brings_uncalled(
+    const ccurl_poller *_Nonnull poller, CURL *_Nonnull easy, int port);
 /// Lets libcurl work on the sockets that the last wait found ready.
 void ccurl_poller_dispatch(ccurl_poller *_Nonnull poller);
 /// Lets libcurl work on its timer if that is due, and tells whether it was.

@@ -6,6 +6,7 @@ extension EventLoop {
     /// libcurl has finished a transfer.
     func complete(_ transfer: CurlTransfer, _ code: CURLcode) {
         guard let easy = transfer.easy else { return }
+        if transfer.wantsOtherConnection, restart(transfer, easy) { return }
         if code == CURLE_OK, transfer.failure == nil, let link = transfer.link {
             return shakeHands(transfer, link, easy)
         }
@@ -16,6 +17,24 @@ extension EventLoop {
                 code, transfer, easy, socketError: ccurl_poller_take_socket_error(poller))
         }
         retire(transfer, easy, error)
+    }
+
+    /// Begins a transfer again with a connection of its own; nothing was sent on the one refused.
+    ///
+    /// - Returns: False when it cannot, and what remains is to say why.
+    private func restart(_ transfer: CurlTransfer, _ easy: EasyHandle) -> Bool {
+        transfer.wantsOtherConnection = false
+        // An authentication round begins anew, too.
+        transfer.heldHead = nil
+        if transfer.sends > 0, case .reader = transfer.body, !transfer.rewindBody() { return false }
+        curl_multi_remove_handle(multi, easy.raw)
+        easy.applyFreshConnection()
+        let code = curl_multi_add_handle(multi, easy.raw)
+        guard code != CURLM_OK else { return true }
+        transfer.failure = TransferError(
+            code: .unknown, host: transfer.address?.host,
+            reason: String(cString: curl_multi_strerror(code)))
+        return false
     }
 
     /// A WebSocket is over.
@@ -36,6 +55,10 @@ extension EventLoop {
             transfer.failure = TransferError(
                 code: .networkConnectionLost, stage: .receiving, host: transfer.address?.host,
                 reason: "the server closed the connection inside the head of its answer")
+            return
+        }
+        if let error = transfer.unfinishedCoding {
+            transfer.failure = error
             return
         }
         guard case .file = transfer.delivery else { return }
@@ -60,6 +83,7 @@ extension EventLoop {
         transfer.easy = nil
         transfer.body = .none
         transfer.file = nil
+        transfer.decoder = nil
         pool.put(easy, isClean: error == nil)
         let last = active.removeLast()
         if last !== transfer {

@@ -121,7 +121,14 @@ extension EventLoop {
     /// Notes what an answer says about its origin and its connection.
     func learn(from transfer: CurlTransfer, _ head: HTTPResponse) {
         guard let address = transfer.address, let easy = transfer.easy else { return }
-        address.origin.version = head.httpVersion == "HTTP/2" ? .http2 : .http1
+        let version: Origin<CurlTransfer>.Version =
+            head.httpVersion == "HTTP/2" ? .http2 : .http1
+        if version != address.origin.version {
+            address.origin.version = version
+            if address.isSecure, let url = transfer.job.request.url {
+                shared.learn(url, isHTTP1: version == .http1)
+            }
+        }
         if address.isSecure, let connection = ccurl_get_ssl(easy.raw) {
             transfer.tls = TLSConnection.agreement(of: connection)
         }

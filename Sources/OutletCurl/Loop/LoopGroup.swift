@@ -1,10 +1,14 @@
+import FoundationEssentials
 import OutletSession
 
 /// The loops of a transport: made when they are needed, told apart by what they carry.
 ///
 /// Transfers without files share one loop. libcurl walks along all connections to a host to find an
 /// idle one, so beyond ``transfersPerShard`` transfers a second loop costs less than a longer walk;
-/// a session gets more than one only if its settings allow that many connections to a host.
+/// a session gets more than one only if its settings allow that many connections to a host. Origins
+/// that speak HTTP/2, or may, stay on the first one: their streams share connections, and a
+/// connection belongs to one loop.
+///
 /// Transfers with a file or a stream at either end have a loop of their own, so that a slow disk
 /// holds up nobody.
 struct LoopGroup {
@@ -31,7 +35,9 @@ struct LoopGroup {
     var all: [EventLoop] { shards + (bulk.map { [$0] } ?? []) }
 
     /// The loop for a transfer.
-    mutating func loop(isBulk: Bool) throws(TransferError) -> EventLoop {
+    ///
+    /// - Parameter url: Where it goes; `nil` for the loop that is never full.
+    mutating func loop(isBulk: Bool, for url: URL?) throws(TransferError) -> EventLoop {
         guard !isClosed else { throw .transportClosed }
         if isBulk {
             if let bulk { return bulk }
@@ -42,6 +48,7 @@ struct LoopGroup {
         if shardCount == 1 || shards.first.map({ $0.load.value < Self.transfersPerShard }) == true {
             return try shard(0)
         }
+        guard let url, mayShard(url) else { return try shard(0) }
         // The first ones are filled up first: that is where the idle connections are.
         var least = try shard(0)
         for index in 0..<shardCount {
@@ -50,6 +57,15 @@ struct LoopGroup {
             if candidate.load.value < least.load.value { least = candidate }
         }
         return least
+    }
+
+    /// Whether each transfer to an origin has a connection of its own.
+    private func mayShard(_ url: URL) -> Bool {
+        switch settings.configuration.httpVersion {
+        case .http1: true
+        case .http2PriorKnowledge: false
+        case .automatic: url.scheme?.lowercased() != "https" || shared?.isKnownHTTP1(url) == true
+        }
     }
 
     /// Refuses transfers from here on.

@@ -1,4 +1,5 @@
 import CCurl
+import FoundationEssentials
 import OutletSession
 import OutletTLS
 
@@ -12,6 +13,12 @@ final class SharedState: @unchecked Sendable {
 
     /// OCSP responses of servers whose sessions may be resumed.
     let staples = Lock(StapleMemory())
+
+    /// The `https` origins that agreed on HTTP/1, as `host:port`.
+    private let http1Origins = Lock<Set<String>>([])
+
+    /// More than these are not worth remembering.
+    private static let originLimit = 4096
 
     /// libcurl's once-per-process set-up (`curl_global_init`), which is thread-safe from 7.84 on.
     private static let isReady = {
@@ -28,5 +35,27 @@ final class SharedState: @unchecked Sendable {
 
     deinit {
         ccurl_share_destroy(share)
+    }
+
+    /// Whether an `https` origin is known to speak HTTP/1.
+    func isKnownHTTP1(_ url: URL) -> Bool {
+        let name = Self.name(of: url)
+        return http1Origins.withLock { $0.contains(name) }
+    }
+
+    /// Notes what an `https` origin speaks.
+    func learn(_ url: URL, isHTTP1: Bool) {
+        let name = Self.name(of: url)
+        http1Origins.withLock { origins in
+            if !isHTTP1 {
+                origins.remove(name)
+            } else if origins.count < Self.originLimit {
+                origins.insert(name)
+            }
+        }
+    }
+
+    private static func name(of url: URL) -> String {
+        "\(url.host()?.lowercased() ?? ""):\(url.port ?? 443)"
     }
 }

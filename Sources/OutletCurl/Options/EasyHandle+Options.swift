@@ -122,6 +122,12 @@ extension EasyHandle {
         set(CURLOPT_FRESH_CONNECT, fresh ? 1 : 0)
     }
 
+    /// A connection of its own, whatever is there.
+    func applyFreshConnection() {
+        isFresh = true
+        set(CURLOPT_FRESH_CONNECT, 1)
+    }
+
     /// How large the pieces are in which a body arrives and leaves.
     func applyBuffers(isBulk: Bool) {
         // A large buffer is made anew for each transfer: worth it for files, not for small answers.
@@ -160,17 +166,13 @@ extension EasyHandle {
         set(CURLOPT_FRESH_CONNECT, 1)
     }
 
-    /// The fields, and the codings that libcurl undoes because a field asks for them.
+    /// The fields, and whether the codings of the answer are undone because a field asks for them.
     ///
     /// - Returns: False when the fields cannot go on the wire.
     func applyHeaders(_ fields: HTTPHeaders, hasBody: Bool) -> HeaderList.Facts? {
         guard let (list, facts) = headers.build(fields, hasBody: hasBody) else { return nil }
         set(CURLOPT_HTTPHEADER, pointer: list)
-        // The field in the list is what goes on the wire; this only switches the decoders on.
-        if facts.acceptsCodings != decodes {
-            decodes = facts.acceptsCodings
-            set(CURLOPT_ACCEPT_ENCODING, text: decodes ? "gzip" : nil)
-        }
+        decodes = facts.acceptsCodings
         return facts
     }
 

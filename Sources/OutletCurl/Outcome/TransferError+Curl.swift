@@ -148,10 +148,6 @@ private struct Meaning {
         case CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED,
             CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED:
             self = Meaning(.secureConnectionFailed, "TLS failed: \(fact)")
-        case CURLE_BAD_CONTENT_ENCODING:
-            self = Meaning(
-                .cannotDecodeContentData, "the body's encoding is broken: \(fact)",
-                "send Accept-Encoding: identity to get it as it is")
         case CURLE_FILESIZE_EXCEEDED:
             self = Meaning(.dataLengthExceedsMaximum, fact)
         case CURLE_SEND_FAIL_REWIND:

@@ -41,7 +41,7 @@ func willSendRequest(
     _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
     guard let client else { return CURL_PREREQFUNC_ABORT }
-    return EasyHandle.from(client).transfer?.willSend() == true
+    return EasyHandle.from(client).transfer?.willSend(fromPort: localPort) == true
         ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }
 

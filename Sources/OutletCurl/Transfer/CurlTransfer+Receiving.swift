@@ -4,7 +4,7 @@ import OutletHTTP
 import OutletSession
 
 /// What libcurl takes for "stop here" from a write callback; any number but the count given.
-private let refused = 0
+let refused = 0
 
 extension CurlTransfer {
     /// The lines of a head are all there.
@@ -82,7 +82,7 @@ extension CurlTransfer {
     /// How many bytes the body will have, as announced; -1 when that is not known, which it is not
     /// of a body that is decoded.
     private func announcedLength(_ easy: EasyHandle) -> Int64 {
-        isDecoded ? -1 : ccurl_get_offset(easy.raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        decoder != nil ? -1 : ccurl_get_offset(easy.raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
     }
 
     private func tell(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
@@ -90,7 +90,7 @@ extension CurlTransfer {
         return follow(handler.transfer(self, didReceive: head, turn: loop.turn), loop)
     }
 
-    /// A piece of the body has come, decoded.
+    /// A piece of the body has come.
     ///
     /// - Returns: What the callback has to return.
     func receive(bodyBytes bytes: UnsafeRawBufferPointer) -> Int {
@@ -101,11 +101,18 @@ extension CurlTransfer {
             guard accept(head, loop) else { return refused }
         }
         if received == 0 {
-            isDecoded = easy.decodes && response?.headers.value(for: "Content-Encoding") != nil
+            guard findDecoder(easy) else { return refused }
             expected = announcedLength(easy)
         }
+        if let decoder { return decode(bytes, decoder, easy, loop) }
+        return deliver(bytes, easy, loop) ? bytes.count : refused
+    }
+
+    /// Hands over a piece of the body as it is after decoding.
+    ///
+    /// - Returns: Whether the transfer goes on.
+    func deliver(_ bytes: UnsafeRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         received += Int64(bytes.count)
-        if isDecoded, let bomb = bomb(easy, loop.settings.configuration) { return fail(bomb) }
         switch delivery {
         case .collect:
             guard received <= loop.settings.configuration.maximumResponseSize else {
@@ -124,7 +131,7 @@ extension CurlTransfer {
         case .chunks:
             guard let handler,
                 follow(handler.transfer(self, didReceive: bytes, turn: loop.turn), loop)
-            else { return refused }
+            else { return false }
         case .file:
             do throws(TransferError) {
                 try openFile().file.write(bytes)
@@ -133,33 +140,8 @@ extension CurlTransfer {
             }
         }
         if reportsProgress { reportProgress(loop) }
-        return bytes.count
+        return true
     }
-
-    /// Why a body that is being decoded has become too large, if it has.
-    private func bomb(_ easy: EasyHandle, _ configuration: SessionConfiguration) -> TransferError? {
-        func error(_ reason: String, _ advice: String) -> TransferError {
-            TransferError(
-                code: .decompressionLimitExceeded, stage: .receiving, host: address?.host,
-                reason: reason, advice: advice)
-        }
-        if received > configuration.maximumDecompressedSize {
-            return error(
-                "the body decodes to more than \(configuration.maximumDecompressedSize) bytes",
-                "raise maximumDecompressedSize")
-        }
-        let ratio = configuration.maximumDecompressionRatio
-        guard ratio > 0, received > Self.innocentSize else { return nil }
-        // What is being decoded may not be counted yet: at most a buffer.
-        let coded = ccurl_get_offset(easy.raw, CURLINFO_SIZE_DOWNLOAD_T) + 16_384
-        guard Double(received) > Double(coded) * ratio else { return nil }
-        return error(
-            "a decompression bomb: \(received) bytes of the body were less than \(coded) on the wire",
-            "raise maximumDecompressionRatio if this server is to be trusted")
-    }
-
-    /// Up to here nobody asks how a body was compressed.
-    private static var innocentSize: Int64 { 8 << 20 }
 
     /// What a server announces is believed up to here; beyond, the buffer grows as bytes arrive.
     private static var largestReservation: Int64 { 64 << 20 }
@@ -206,8 +188,9 @@ extension CurlTransfer {
         }
     }
 
-    private func fail(_ error: TransferError) -> Int {
+    /// - Returns: False: the transfer does not go on.
+    func fail(_ error: TransferError) -> Bool {
         failure = error
-        return refused
+        return false
     }
 }

@@ -10,9 +10,13 @@ extension CurlTransfer {
     /// dead. Only methods that may be repeated are let through (RFC 9110 §9.2.2); an answer in
     /// between means that it is an authentication round.
     ///
+    /// A kept connection that brought something since its last answer is not used: libcurl asks only
+    /// whether it has ended, and would take what came for the answer (RFC 9112 §9.2).
+    ///
+    /// - Parameter port: The connection's own.
     /// - Returns: Whether to send.
-    func willSend() -> Bool {
-        guard let loop = running else { return false }
+    func willSend(fromPort port: Int32) -> Bool {
+        guard let easy, let loop = running else { return false }
         lastProgress = loop.now
         guard sends == 0 || wasAnswered || job.request.method.isIdempotent else {
             failure = TransferError(
@@ -20,6 +24,10 @@ extension CurlTransfer {
                 reason: "the server closed a kept connection while the request was sent, and "
                     + "\(job.request.method) is not repeated by itself",
                 advice: "retry if the server may see the request twice")
+            return false
+        }
+        if ccurl_poller_brings_uncalled(loop.poller, easy.raw, port), speaksHTTP1(loop) {
+            wantsOtherConnection = true
             return false
         }
         if job.asksForTrust, !mayTrustServer(loop) { return false }
@@ -30,12 +38,24 @@ extension CurlTransfer {
         sends += 1
         wasAnswered = false
         // Of a connection that it hands over, libcurl tells nothing any more.
-        if link != nil, let easy, let connection = ccurl_get_ssl(easy.raw) {
+        if link != nil, let connection = ccurl_get_ssl(easy.raw) {
             tls = TLSConnection.agreement(of: connection)
         }
         // libcurl forgets a pause that came before it had a connection.
         if isPaused { loop.pause(self, ccurl_pause_all) }
         return true
+    }
+
+    /// Whether nobody may speak on a kept connection but who is asked, which streams of HTTP/2 do.
+    private func speaksHTTP1(_ loop: EventLoop) -> Bool {
+        guard let address else { return false }
+        switch address.origin.version {
+        case .http1: return true
+        case .http2: return false
+        case .unknown:
+            return !address.isSecure
+                && loop.settings.configuration.httpVersion != .http2PriorKnowledge
+        }
     }
 
     /// libcurl wants more of the body (`CURLOPT_READFUNCTION`).

@@ -73,13 +73,15 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     @exclusivity(unchecked) var heldHead: HTTPResponse?
     /// The request has been given to a connection so often.
     var sends = 0
+    /// The connection that it was about to use was not clean; it begins again with another one.
+    var wantsOtherConnection = false
     /// A head has come since the request was last sent.
     var wasAnswered = false
     var received: Int64 = 0
     var sent: Int64 = 0
     var expected: Int64 = -1
-    /// The body arrives in another coding than it is handed over in.
-    var isDecoded = false
+    /// Undoes the codings of the body; `nil` while none are known that the request asked for.
+    var decoder: BodyDecoder?
     /// What was found about the certificates of the connection that this transfer made.
     @exclusivity(unchecked) var verification: Verification?
     /// The TLS version and cipher.

@@ -16,6 +16,8 @@ final class EasyHandle {
     @exclusivity(unchecked) var headers = HeaderList()
     let head = HeadCollector()
     @exclusivity(unchecked) var body = ByteBuffer()
+    /// The request asks for content codings.
+    @exclusivity(unchecked) var decodes = false
     /// A small request body, kept in one place while libcurl sends it.
     @exclusivity(unchecked) var requestBody = ByteBuffer()
 
@@ -30,8 +32,6 @@ final class EasyHandle {
     @exclusivity(unchecked) var limit = 0
     /// `CURLOPT_PIPEWAIT`.
     @exclusivity(unchecked) var waitsForStream = false
-    /// `CURLOPT_ACCEPT_ENCODING`.
-    @exclusivity(unchecked) var decodes = false
     /// `CURLOPT_HTTPGET`.
     @exclusivity(unchecked) var hasMethod = false
     /// `CURLOPT_FRESH_CONNECT`.
@@ -87,7 +87,6 @@ final class EasyHandle {
         refusal = nil
         limit = 0
         waitsForStream = false
-        decodes = false
         hasMethod = false
         isFresh = false
         begin()

@@ -8,6 +8,11 @@ final class OpenSSLVerifier: TrustVerifier {
     /// Made when first asked for: reading a bundle takes 20 ms.
     private let made = Lock<ChainVerifier?>(nil)
 
+    /// Lists that were read lately, each set under what it was made of; the last used one first.
+    private let lists = Lock<[(contents: [RevocationList.Content], read: RevocationLists)]>([])
+    /// Evaluators with lists of their own, as a session has them; more are read each time.
+    private static let listLimit = 8
+
     private static let none = ChainVerifier(TrustStore())
 
     init(_ trust: Result<TrustStore, TransferError>) {
@@ -51,8 +56,14 @@ final class OpenSSLVerifier: TrustVerifier {
     ) -> RevocationStatus {
         guard !lists.isEmpty || ocspResponse != nil else { return .unknown }
         guard case .success(let verifier) = authorities else { return .unknown }
-        let verdict = verifier.verify(
-            chain.bytes, revocationLists: lists.map { Array($0.bytes) })
+        guard let known = read(lists) else {
+            return .refused(
+                TrustFault(
+                    code: TrustFault.unspecified,
+                    reason: "one of the revocation lists is neither DER nor PEM",
+                    certificate: chain.first))
+        }
+        let verdict = verifier.verify(chain.bytes, lists: known)
         if let refusal = verdict.refusal, !lists.isEmpty { return .refused(TrustFault(refusal)) }
         guard let ocspResponse else { return verdict.isListed ? .good : .unknown }
         // One that has signed itself is its own issuer.
@@ -67,6 +78,28 @@ final class OpenSSLVerifier: TrustVerifier {
         case .revoked: return refused("the certificate was revoked", chain)
         case .invalid(let reason): return refused(reason, chain)
         }
+    }
+
+    /// OpenSSL's form of the lists: reading one with 100,000 certificates takes longer than all the rest
+    /// of a handshake, so it is done once for each content.
+    func read(_ lists: [RevocationList]) -> RevocationLists? {
+        let contents = lists.map(\.content)
+        let known = self.lists.withLock { known -> RevocationLists? in
+            let index = known.firstIndex { entry in
+                entry.contents.count == contents.count
+                    && zip(entry.contents, contents).allSatisfy { $0 === $1 }
+            }
+            guard let index else { return nil }
+            if index > 0 { known.insert(known.remove(at: index), at: 0) }
+            return known[0].read
+        }
+        if let known { return known }
+        guard let read = RevocationLists(contents.map { Array($0.bytes) }) else { return nil }
+        self.lists.withLock { known in
+            known.insert((contents, read), at: 0)
+            if known.count > Self.listLimit { known.removeLast() }
+        }
+        return read
     }
 
     private func refused(

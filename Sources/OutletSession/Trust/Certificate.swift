@@ -101,24 +101,6 @@ extension PublicKey: CustomStringConvertible {
     public var description: String { "sha256/\(sha256.base64EncodedString())" }
 }
 
-/// A list of certificates that their issuer has taken back (RFC 5280 §5).
-public struct RevocationList: Sendable, Equatable {
-    /// The list, DER or PEM; a PEM text may hold several.
-    public let bytes: Data
-
-    /// Takes a list as it is; whether it is one shows when it is used.
-    public init(bytes: Data) {
-        self.bytes = bytes
-    }
-
-    /// Reads a file, DER or PEM.
-    ///
-    /// - Throws: The file system's error when it cannot be read.
-    public init(path: String) throws {
-        self.init(bytes: try Data(contentsOf: URL(filePath: path)))
-    }
-}
-
 extension Sequence where Element == Certificate {
     /// The certificates' bytes, DER.
     public var data: [Data] { map(\.der) }

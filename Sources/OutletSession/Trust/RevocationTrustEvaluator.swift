@@ -38,7 +38,7 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
     ///   - performDefaultValidation: Whether the chain must be good besides.
     ///   - validateHost: Whether the certificate must be for the host.
     ///   - options: What counts.
-    ///   - revocationLists: Looked at for each connection, so better small ones.
+    ///   - revocationLists: Looked at for each connection; read once, and again when a file changes.
     public init(
         performDefaultValidation: Bool = true, validateHost: Bool = true, options: Options = .any,
         revocationLists: [RevocationList] = []

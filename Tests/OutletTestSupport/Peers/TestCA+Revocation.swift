@@ -16,6 +16,8 @@ extension TestCA {
         public let revoked: Identity
         /// The list that holds ``revoked``, PEM.
         public let listPath: String
+        /// The list of the day before, which holds nothing, PEM.
+        public let formerListPath: String
         /// An OCSP response that says that ``good`` is good, DER.
         public let goodStaplePath: String
         /// An OCSP response that says that ``revoked`` was taken back, DER.
@@ -47,11 +49,12 @@ extension TestCA {
         let good = try await recorded("good")
         let revoked = try await recorded("revoked")
         let files = ["-config", "openssl.cnf", "-name", "revocation_files"]
+        let (former, list) = (directory.path("former-list.pem"), directory.path("list.pem"))
+        try await openssl(["ca"] + files + ["-gencrl", "-crldays", "2", "-out", former])
         try await openssl(["ca"] + files + ["-revoke", revoked.certificatePath])
-        let list = directory.path("list.pem")
         try await openssl(["ca"] + files + ["-gencrl", "-crldays", "2", "-out", list])
         return Revocation(
-            good: good, revoked: revoked, listPath: list,
+            good: good, revoked: revoked, listPath: list, formerListPath: former,
             goodStaplePath: try await staple(good, "good"),
             revokedStaplePath: try await staple(revoked, "revoked"))
     }

@@ -23,7 +23,7 @@ import Testing
         let ended = ExactlyOnce<RequestKind.Outcome>()
         for cut in cuts {
             let request = kind.request("\(server.baseURL)/\(cut)", by: session) {
-                $0.headers.update(name: "Accept-Encoding", value: "gzip")
+                $0.headers.update(name: "Accept-Encoding", value: "gzip, deflate, br, zstd")
             }
             RequestKind.handle(request, ended.completion())
         }
@@ -52,9 +52,11 @@ import Testing
             if cut == whole {
                 #expect(outcome.error == nil)
                 #expect(outcome.text == framing.body)
-            } else if framing.endsWithConnection, cut >= framing.bodyStart {
+            } else if framing.endsWithConnection, cut >= framing.bodyStart,
+                !framing.isCoded || cut == framing.bodyStart
+            {
+                // Nothing tells that there is more to come; no body at all is taken for an empty one.
                 #expect(outcome.error == nil)
-                // libcurl does not tell whether a decoder had seen its end.
                 #expect(framing.body.hasPrefix(outcome.text))
             } else {
                 expectLost(outcome, framing, "closed at \(cut)")

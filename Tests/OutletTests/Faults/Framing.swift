@@ -10,6 +10,8 @@ struct Framing: Sendable, CustomTestStringConvertible {
     var slack = 0
     /// Whether nothing but the connection's end tells where the body ends.
     var endsWithConnection = false
+    /// Whether the body's coding tells where it ends, too.
+    var isCoded = false
     /// What the body is once it is decoded.
     let body: String
 
@@ -55,6 +57,21 @@ struct Framing: Sendable, CustomTestStringConvertible {
                 + Array("\r\n0\r\n\r\n".utf8), slack: 1, body: text),
         Framing(
             testDescription: "until the end, gzip", head: "Content-Encoding: gzip\r\n",
-            payload: gzip, endsWithConnection: true, body: text),
+            payload: gzip, endsWithConnection: true, isCoded: true, body: text),
+        Framing(
+            testDescription: "until the end, deflate", head: "Content-Encoding: deflate\r\n",
+            payload: [
+                0x78, 0x5E, 0x33, 0x30, 0x34, 0x32, 0x36, 0x31, 0x35, 0x33, 0xB7, 0xB0, 0x04, 0x00,
+                0x0A, 0xFF, 0x02, 0x0E,
+            ], endsWithConnection: true, isCoded: true, body: text),
+        Framing(
+            testDescription: "until the end, br", head: "Content-Encoding: br\r\n",
+            payload: [0x8B, 0x04, 0x80] + text.utf8 + [0x03],
+            endsWithConnection: true, isCoded: true, body: text),
+        Framing(
+            testDescription: "until the end, zstd", head: "Content-Encoding: zstd\r\n",
+            payload: [0x28, 0xB5, 0x2F, 0xFD, 0x24, 0x0A, 0x51, 0x00, 0x00] + text.utf8
+                + [0xE7, 0x67, 0x18, 0xA8],
+            endsWithConnection: true, isCoded: true, body: text),
     ]
 }

@@ -70,6 +70,35 @@ import Testing
         #expect(second.error == nil && second.text == "good")
     }
 
+    /// Bytes on an idle connection must not be taken for the next answer, whoever asks next.
+    @Test(arguments: RequestKind.allCases, [false, true])
+    func `an answer that comes before its request is nobody's answer`(
+        kind: RequestKind, isPost: Bool
+    ) async throws {
+        let (isAnswered, isThere) = (try Gate(), try Gate())
+        let server = try ScriptedServer.start { connection in
+            guard connection == 0 else { return [.request, .respond(body: "good"), .again] }
+            return [
+                .request, .respond(body: "abc"), .wait(isAnswered), .respond(body: "evil"),
+                .open(isThere), .stall,
+            ]
+        }
+        let session = Session.isolated()
+        let first = try await kind.outcome(server.baseURL, by: session)
+        #expect(first.error == nil && first.text == "abc")
+        isAnswered.open()
+        #expect(isThere.isOpen(within: .seconds(20)))
+        // With this the loop has looked at all connections since.
+        let other = try ScriptedServer.start(.request, .respond(body: "x"))
+        #expect(try await kind.outcome(other.baseURL, by: session).text == "x")
+        for _ in 0..<2 {
+            let next = try await kind.outcome(
+                server.baseURL, by: session, body: isPost ? Data([1]) : nil)
+            #expect(next.error == nil && next.text == "good")
+        }
+        #expect(server.requests.count == 3)
+    }
+
     @Test(arguments: RequestKind.allCases)
     func `chunks without a size, or with one too large, are refused`(
         kind: RequestKind

@@ -1,0 +1,70 @@
+import FoundationEssentials
+import Glibc
+import OutletSession
+import OutletTLS
+import OutletTestSupport
+import Testing
+
+@testable import OutletCurl
+
+@Suite struct `Revocation lists` {
+    private let verifier = OpenSSLVerifier(.success(TrustStore()))
+    private let directory: TemporaryDirectory
+    private let bytes: Data
+
+    init() async throws {
+        directory = try TemporaryDirectory()
+        let path = try await TrustServer.shared().revocation.listPath
+        bytes = try Data(contentsOf: URL(filePath: path))
+    }
+
+    private func list(_ name: String = "list") throws -> RevocationList {
+        try bytes.write(to: URL(filePath: directory.path(name)))
+        return try RevocationList(path: directory.path(name))
+    }
+
+    private func isSame(_ a: RevocationLists?, _ b: RevocationLists?) -> Bool {
+        a != nil && a === b
+    }
+
+    @Test func `are read once for each content`() throws {
+        let (file, memory) = (try list(), RevocationList(bytes: bytes))
+        for lists in [[file], [memory], [file, memory], []] {
+            let read = verifier.read(lists)
+            #expect(read?.isEmpty == lists.isEmpty)
+            #expect(isSame(verifier.read(lists), read))
+        }
+        #expect(!isSame(verifier.read([file]), verifier.read([memory])))
+        #expect(!isSame(verifier.read([file, memory]), verifier.read([memory, file])))
+    }
+
+    @Test func `are read again when the file is another one`() throws {
+        let file = try list()
+        let read = verifier.read([file])
+        try bytes.write(to: URL(filePath: directory.path("next")))
+        #expect(rename(directory.path("next"), directory.path("list")) == 0)
+        let again = verifier.read([file])
+        #expect(again != nil && !isSame(again, read))
+        #expect(isSame(verifier.read([file]), again))
+        // The same one, written to in its place.
+        #expect(file.bytes == bytes)
+        try (bytes + bytes).write(to: URL(filePath: directory.path("list")))
+        #expect(file.bytes == bytes + bytes)
+        #expect(!isSame(verifier.read([file]), again))
+    }
+
+    @Test func `are forgotten when many others were used since`() throws {
+        let file = try list()
+        weak var first: RevocationLists?
+        first = verifier.read([file])
+        #expect(first != nil)
+        for _ in 0..<16 { _ = verifier.read([RevocationList(bytes: bytes)]) }
+        #expect(first == nil)
+    }
+
+    @Test func `that are none are an error each time`() throws {
+        let list = RevocationList(bytes: Data("no list".utf8))
+        #expect(verifier.read([list]) == nil)
+        #expect(verifier.read([list]) == nil)
+    }
+}
