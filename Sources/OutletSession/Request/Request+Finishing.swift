@@ -171,33 +171,44 @@ extension Request: TransferHandler {
         guard let session = core.session,
             case let retriers = core.retriers(for: question.interceptor), !retriers.isEmpty
         else { return finish(at: place) }
-        if case .transport = place, !core.deliversInline {
-            // A retrier is the user's code: not on the transport's thread.
-            onFinishingQueue { self.retryOrFinish(attempt: attempt, at: $0) }
-            return
-        }
-        ask(
-            retriers[...], of: session, about: question.error, attempt: attempt, in: .evaluating
-        ) {
-            switch $0 {
-            case .retry(let delay): self.retry(attempt: attempt, after: delay)
-            case .leave: self.onFinishingQueue { self.finish(at: $0) }
-            case .fail(let failed):
-                self.mutable.withLock { mutable in
-                    if mutable.machine.isCurrent(attempt, in: .evaluating) {
-                        mutable.error = failed
+        consult {
+            self.ask(
+                retriers[...], of: session, about: question.error, attempt: attempt, in: .evaluating
+            ) {
+                switch $0 {
+                case .retry(let delay): self.retry(attempt: attempt, after: delay)
+                case .leave: self.onFinishingQueue { self.finish(at: $0) }
+                case .fail(let failed):
+                    self.mutable.withLock { mutable in
+                        if mutable.machine.isCurrent(attempt, in: .evaluating) {
+                            mutable.error = failed
+                        }
                     }
+                    self.onFinishingQueue { self.finish(at: $0) }
                 }
-                self.onFinishingQueue { self.finish(at: $0) }
             }
         }
+    }
+
+    /// Runs what asks the retriers on the root queue, one after the other.
+    ///
+    /// The next attempt is made there too, so that a retrier which notes its answer after giving it
+    /// has noted it before its own adapter is asked.
+    private func consult(_ question: @escaping @Sendable () -> Void) {
+        if core.deliversInline { question() } else { core.rootQueue.async(execute: question) }
     }
 
     /// Forgets the attempt and begins the next, after so many seconds.
     private func retry(attempt: Int, after delay: Double) {
         let pause = Wait<Void>(core.deadlines) {
             self.core.rootQueue.async {
-                self.perform(self.mutable.withLock { $0.machine.retryNow(attempt: attempt) })
+                let monitors = self.monitors
+                let action = self.mutable.withLock { mutable in
+                    let action = mutable.machine.retryNow(attempt: attempt)
+                    if action != .nothing { monitors?.requestIsRetrying(self) }
+                    return action
+                }
+                self.perform(action)
             }
         }
         let isMine = mutable.withLock { mutable in
@@ -207,7 +218,6 @@ extension Request: TransferHandler {
             return true
         }
         guard isMine else { return }
-        monitors?.requestIsRetrying(self)
         if delay > 0 {
             pause.begin(for: delay) {}
         } else {
@@ -256,10 +266,11 @@ extension Request: TransferHandler {
                     mutable.machine.beginConsulting()
                     return mutable.machine.attempt
                 }
-                return ask(
-                    retriers[...], of: session, about: failure, attempt: attempt, in: .finishing
-                ) {
-                    self.conclude(handler, serialized, $0, attempt: attempt)
+                return consult {
+                    self.ask(
+                        retriers[...], of: session, about: failure, attempt: attempt,
+                        in: .finishing
+                    ) { self.conclude(handler, serialized, $0, attempt: attempt) }
                 }
             }
             mutable.withLock { mutable in

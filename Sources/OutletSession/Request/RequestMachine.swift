@@ -87,9 +87,10 @@ struct RequestMachine: Sendable {
         return beginFinishing() ? .finish : .nothing
     }
 
-    /// Sets up before anybody asks for a run; no effect once somebody did.
+    /// Sets up before anybody asks for a run, whether or not it is to wait; no effect once somebody
+    /// did, or after a cancel.
     mutating func setUpAhead() -> Action {
-        phase == .idle && state == .initialized ? setUpAgain() : .nothing
+        phase == .idle && state != .cancelled ? setUpAgain() : .nothing
     }
 
     // MARK: What the pipeline reports
@@ -118,7 +119,6 @@ struct RequestMachine: Sendable {
             state != .cancelled
         else { return false }
         phase = .waitingToRetry
-        retryCount += 1
         return true
     }
 
@@ -138,6 +138,7 @@ struct RequestMachine: Sendable {
     /// The time for the next attempt has come.
     mutating func retryNow(attempt: Int) -> Action {
         guard isCurrent(attempt, in: .waitingToRetry) else { return .nothing }
+        retryCount += 1
         return setUpAgain()
     }
 

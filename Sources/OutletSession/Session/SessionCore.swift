@@ -218,7 +218,7 @@ struct SessionQueues {
     ) {
         let label = root.label
         self.root = DispatchQueue(label: label, target: root)
-        self.request = request ?? DispatchQueue(label: "\(label).requestQueue", target: root)
+        self.request = request ?? DispatchQueue(label: "\(label).requestQueue", target: self.root)
         self.explicitSerialization = serialization
         self.serialization =
             serialization ?? DispatchQueue(label: "\(label).serializationQueue")

@@ -116,11 +116,14 @@ import Testing
     }
 
     @Test func `during a retry's delay`() async throws {
-        let request = session(.status(500))
-            .request(
-                address, interceptor: Retrier { _, _, _, done in done(.retryWithDelay(3600)) }
-            ).validate().response { ended.append($0.error) }
-        while request.retryCount == 0 { await Task.yield() }
+        let delayed = Events<Int>()
+        let retrier = Retrier { request, _, _, done in
+            done(.retryWithDelay(3600))
+            delayed.append(request.retryCount)
+        }
+        let request = session(.status(500)).request(address, interceptor: retrier).validate()
+            .response { ended.append($0.error) }
+        #expect(try await delayed.wait(for: 1) == [0])
         #expect(try await end(request) == ["didCancel", "didFinish", "didParseResponse"])
     }
 

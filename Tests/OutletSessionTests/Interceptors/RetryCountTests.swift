@@ -1,4 +1,6 @@
+import Dispatch
 import FoundationEssentials
+import Glibc
 import OutletHTTP
 import OutletSession
 import OutletTesting
@@ -51,6 +53,41 @@ import Testing
         let request = session.request(address, interceptor: interceptor).validate()
         _ = await request.serializingDecodable(Int.self).response
         #expect(interceptor.calls == [2, 3] && request.retryCount == 1)
+    }
+
+    @Test func `retriers and adapters are asked one after the other, on the root queue`() async {
+        let key = DispatchSpecificKey<Bool>()
+        let root = DispatchQueue(label: "root", attributes: .concurrent)
+        root.setSpecific(key: key, value: true)
+        let isOverlapping = Atomic(false)
+        let places = Events<Bool>()
+        let active = Atomic(0)
+        let interceptor = Interceptor { request, _, completion in
+            if active.add(1, ordering: .relaxed).newValue != 1 {
+                isOverlapping.store(true, ordering: .relaxed)
+            }
+            places.append(DispatchQueue.getSpecific(key: key) == true)
+            active.subtract(1, ordering: .relaxed)
+            completion(.success(request))
+        } retryHandler: { request, _, _, completion in
+            active.add(1, ordering: .relaxed)
+            places.append(DispatchQueue.getSpecific(key: key) == true)
+            completion(request.retryCount == 0 ? .retry : .doNotRetry)
+            // What is noted now is still before the next attempt's adapter.
+            for _ in 0..<1000 { sched_yield() }
+            active.subtract(1, ordering: .relaxed)
+        }
+        let session = Session(
+            transport: StubTransport { _ in .text("no JSON") }, rootQueue: root,
+            interceptor: interceptor)
+        let validated = session.request(address).validate(statusCode: [404])
+        _ = await validated.serializingUnserialized().response
+        #expect(validated.retryCount == 1 && !isOverlapping.load(ordering: .relaxed))
+        // Of a transfer two adapters and two retriers, of a serializer the same.
+        let serialized = session.request(address)
+        _ = await serialized.serializingDecodable(Int.self).response
+        #expect(serialized.retryCount == 1 && !isOverlapping.load(ordering: .relaxed))
+        #expect(places.values == Array(repeating: true, count: 8))
     }
 
     @Test func `a serializer's failure starts all serializers over, of data and of downloads`()

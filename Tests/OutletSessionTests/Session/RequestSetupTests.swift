@@ -101,6 +101,38 @@ import Testing
             ])
     }
 
+    @Test func `an eager request that was suspended first is made all the same, and waits`()
+        async throws
+    {
+        let root = DispatchQueue(label: "root")
+        let session = Session(
+            transport: transport, rootQueue: root, requestSetup: .eager, eventMonitors: [recorder])
+        root.suspend()
+        let request = session.request(address).suspend()
+        root.resume()
+        let events = try await recorder.ofRequests.wait(for: 5)
+        #expect(
+            events == [
+                "didSuspend", "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask",
+                "didSuspendTask",
+            ])
+        #expect(request.isSuspended && request.task?.state == .suspended)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func `an eager request that was cancelled first is never made`() async throws {
+        let root = DispatchQueue(label: "root")
+        let session = Session(
+            transport: transport, rootQueue: root, requestSetup: .eager, eventMonitors: [recorder])
+        root.suspend()
+        let request = session.request(address).cancel()
+        root.resume()
+        #expect(try await recorder.requestEvents() == ["didCancel", "didFinish"])
+        session.rootQueue.sync {}
+        session.requestQueue.sync {}
+        #expect(request.isCancelled && request.task == nil && request.request == nil)
+    }
+
     @Test func `eager requests are suspended and cancelled by the lot, each measured once`()
         async throws
     {
