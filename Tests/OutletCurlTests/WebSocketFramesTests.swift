@@ -45,6 +45,40 @@ import Testing
         #expect(frames.fault == .messageTooBig)
     }
 
+    @Test func `however the bytes are parted, they bring the same`() throws {
+        let conversation: [WebSocketFrame] = [
+            .text("€"), WebSocketFrame(opcode: .binary, payload: Array(repeating: 7, count: 300)),
+            WebSocketFrame(opcode: .text, payload: [0xE2], isFinal: false),
+            WebSocketFrame(opcode: .pong, payload: Array(1...8)),
+            WebSocketFrame(opcode: .continuation, payload: [0x82, 0xAC]),
+            .close(1001, "größer – später"),
+        ]
+        let all = conversation.flatMap(\.bytes)
+        let whole = receive(try frames(), all)
+        #expect(whole.count == 5)
+        #expect(
+            whole.last == .close(.goingAway, reason: Data("größer – später".utf8)))
+        for cut in 1..<all.count {
+            let parted = try frames()
+            var events = receive(parted, Array(all[..<cut]))
+            events += receive(parted, Array(all[cut...]))
+            #expect(events == whole)
+        }
+        let trickled = try frames()
+        #expect(all.flatMap { receive(trickled, [$0]) } == whole)
+    }
+
+    @Test func `a close frame where wslay's buffer ends is whole`() throws {
+        for size in 4_060..<4_100 {
+            let bytes =
+                WebSocketFrame(opcode: .binary, payload: Array(repeating: 1, count: size)).bytes
+                + WebSocketFrame.close(1000, "später").bytes
+            #expect(
+                receive(try frames(), bytes).last
+                    == .close(.normalClosure, reason: Data("später".utf8)))
+        }
+    }
+
     @Test func `empty fragments without end cost nothing`() throws {
         let frames = try frames()
         let begin = WebSocketFrame(opcode: .text, isFinal: false).bytes
@@ -145,7 +179,7 @@ import Testing
                 [
                     "Host": "other.org", "Connection": "close", "Sec-WebSocket-Version": "8",
                     "Content-Length": "5", "X-Own": "yes", "Authorization": "Bearer t",
-                ], credential: Credential(user: "u", password: "p")
+                ], credential: Credential(user: "u", password: "p", scheme: .basic)
             ).head, as: UTF8.self)
         #expect(
             head == """
@@ -160,6 +194,20 @@ import Testing
                 \r
 
                 """)
+    }
+
+    @Test func `a credential is sent as its scheme wants it, or not at all`() throws {
+        func field(_ credential: Credential) throws -> Substring? {
+            let head = String(decoding: try handshake(credential: credential).head, as: UTF8.self)
+            return head.split(separator: "\r\n").first { $0.hasPrefix("Authorization: ") }
+        }
+        #expect(
+            try field(Credential(user: "u", password: "p", scheme: .basic))
+                == "Authorization: Basic dTpw")
+        #expect(try field(Credential(bearerToken: "t")) == "Authorization: Bearer t")
+        #expect(try field(Credential(bearerToken: "t\r\nX: y")) == nil)
+        #expect(try field(Credential(user: "u", password: "p", scheme: .digest)) == nil)
+        #expect(try field(Credential(user: "u", password: "p", scheme: .ntlm)) == nil)
     }
 
     @Test func `what cannot be sent is a named error`() {

@@ -49,11 +49,14 @@ import Testing
         #expect(completion?.error == nil)
     }
 
-    @Test(arguments: ["/nowhere/file", "/proc", "/dev/zero"])
-    func `what is no file is a named error`(path: String) async {
+    @Test(arguments: [
+        ("/nowhere/file", TransferError.Code.fileDoesNotExist), ("/proc", .fileIsDirectory),
+        ("/dev/zero", .cannotOpenFile),
+    ])
+    func `what is no file is a named error`(path: String, code: TransferError.Code) async {
         let session = Session()
         let response = await session.request(URL(filePath: path)).serializingData().response
-        #expect(response.error?.transferError?.code == .cannotOpenFile)
+        #expect(response.error?.transferError?.code == code)
         #expect("\(response.error.map { "\($0)" } ?? "")".contains(path))
     }
 

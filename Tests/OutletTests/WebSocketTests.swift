@@ -55,14 +55,6 @@ import OutletSession
         #expect(metrics.remoteAddress == "127.0.0.1:\(server.port)")
     }
 
-    @Test func `a credential goes with the handshake`() async throws {
-        let server = try ScriptedServer.start(.upgrade(), .send(.close(1000)), .frame)
-        _ = try await session().webSocketRequest(to: server.webSocketURL)
-            .authenticate(username: "me", password: "secret").names()
-        let head = try await server.requests.values(1)[0].head
-        #expect(head.contains("\r\nAuthorization: Basic bWU6c2VjcmV0\r\n"))
-    }
-
     @Test(arguments: [0, 1, 125, 126, 65_535, 65_536, 1_000_000])
     func `messages of all sizes come back as they went`(size: Int) async throws {
         let server = try ScriptedServer.start(.upgrade(), .echo)
@@ -245,15 +237,6 @@ import OutletSession
         #expect(try await request.names() == ["completed badServerResponse"])
         #expect(request.response?.statusCode == 403)
         #expect(request.transferError?.reason.contains("403") == true)
-    }
-
-    @Test func `a redirect is followed`() async throws {
-        let server = try ScriptedServer.start(.upgrade(), .send(.close(1000)), .frame)
-        let first = try ScriptedServer.start(
-            .request, .respond("302 Found", headers: ["Location: \(server.baseURL)/there"]))
-        let events = try await session().webSocketRequest(to: first.webSocketURL).names()
-        #expect(events == ["connected", "disconnected 1000", "completed"])
-        #expect(try await server.requests.values(1)[0].head.hasPrefix("GET /there "))
     }
 
     @Test func `a server that is silent after the handshake times out`() async throws {

@@ -133,7 +133,7 @@ extension EventLoop {
     ) throws(TransferError) -> WebSocketHandshake {
         try WebSocketHandshake(
             job.request, target: address.target, host: address.host,
-            credential: job.credential ?? address.credential)
+            credential: job.credential ?? address.credential, challenge: job.challenge)
     }
 
     private func checkOptions(

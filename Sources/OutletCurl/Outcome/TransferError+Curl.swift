@@ -143,7 +143,7 @@ private struct Meaning {
                 "check the certificate, its key and the key's password")
         case CURLE_SSL_CLIENTCERT:
             self = Meaning(
-                .clientCertificateRejected, "the server wants a client certificate: \(fact)",
+                .clientCertificateRequired, "the server wants a client certificate: \(fact)",
                 "set clientCertificate")
         case CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED,
             CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED:
@@ -239,9 +239,12 @@ private struct Meaning {
                 .secureConnectionFailed, "the port does not speak TLS: \(fact)",
                 "try http:// or another port")
         }
-        if fact.contains("certificate required") || fact.contains("bad certificate")
-            || fact.contains("unknown ca")
-        {
+        if fact.contains("certificate required") {
+            return Meaning(
+                .clientCertificateRequired, "the server wants a client certificate: \(fact)",
+                "set clientCertificate")
+        }
+        if fact.contains("bad certificate") || fact.contains("unknown ca") {
             return Meaning(
                 .clientCertificateRejected, "the server refuses the client's certificate: \(fact)",
                 "set clientCertificate to one that the server trusts")
@@ -259,7 +262,7 @@ private struct Meaning {
                 "tell the server's owner, or check this machine's clock")
         case .notYetValid:
             return Meaning(
-                .serverCertificateHasBadDate, "\(whose) is not valid yet: \(refusal)",
+                .serverCertificateNotYetValid, "\(whose) is not valid yet: \(refusal)",
                 "check this machine's clock")
         case .untrusted:
             return Meaning(

@@ -24,6 +24,10 @@ final class WebSocketFrames {
     private var events: [Event] = []
     /// What wslay may read now.
     private var input = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// How much of the frame that wslay is reading is still to come.
+    private var frameRest: UInt64 = 0
+    /// The beginning of a header or of a control frame, whose end has not come yet.
+    private var held: [UInt8] = []
     private var output: [UInt8] = []
     /// wslay has stopped inside a frame because ``output`` is full.
     private var isInsideFrame = false
@@ -67,7 +71,14 @@ final class WebSocketFrames {
     /// - Returns: What they bring; nothing after a close frame or a ``fault``.
     func receive(_ bytes: UnsafeRawBufferPointer) -> [Event] {
         guard let context, !isFaulty, !isCloseReceived else { return [] }
-        input = bytes
+        guard held.isEmpty else {
+            let bytes = held + bytes
+            held = []
+            return bytes.withUnsafeBytes { receive($0) }
+        }
+        let end = wholeFrames(in: bytes)
+        held = Array(bytes[end...])
+        input = UnsafeRawBufferPointer(rebasing: bytes[..<end])
         let code = wslay_event_recv(context)
         input = UnsafeRawBufferPointer(start: nil, count: 0)
         if code != 0 {
@@ -77,6 +88,22 @@ final class WebSocketFrames {
         }
         defer { events = [] }
         return events
+    }
+
+    /// Up to where the bytes may be read: not into a control frame that is not all there.
+    ///
+    /// wslay 1.1.1 checks the reason of a close frame piece by piece, and skips two bytes of each
+    /// for the code that only the first one has.
+    private func wholeFrames(in bytes: UnsafeRawBufferPointer) -> Int {
+        guard frameRest < UInt64(bytes.count) else { return bytes.count }
+        var end = Int(frameRest)
+        while end < bytes.count {
+            guard let header = WebSocketFrameHeader(bytes[end...]) else { return end }
+            let isWhole = header.frameLength <= UInt64(bytes.count - end)
+            if header.isControl, !isWhole { return end }
+            end = isWhole ? end + Int(header.frameLength) : bytes.count
+        }
+        return end
     }
 
     /// Answers a frame that wslay cannot read at all: it would close without saying why.
@@ -166,10 +193,13 @@ final class WebSocketFrames {
     // MARK: Callbacks
 
     fileprivate func takeInput(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        let piece = UnsafeRawBufferPointer(rebasing: input.prefix(buffer.count))
-        buffer.copyMemory(from: piece)
-        input = UnsafeRawBufferPointer(rebasing: input.dropFirst(piece.count))
-        return piece.count
+        if frameRest == 0 { frameRest = WebSocketFrameHeader(input[...])?.frameLength ?? 0 }
+        // One frame at a time: where wslay's buffer ends, a control frame would be parted as well.
+        let count = min(buffer.count, input.count, Int(clamping: frameRest))
+        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: input.prefix(count)))
+        input = UnsafeRawBufferPointer(rebasing: input.dropFirst(count))
+        frameRest -= UInt64(count)
+        return count
     }
 
     fileprivate func putOutput(_ bytes: UnsafeRawBufferPointer) -> Int {

@@ -21,10 +21,11 @@ struct WebSocketHandshake {
     ///   - target: Path and query of the address.
     ///   - host: For the field `Host`, unless the request has one.
     ///   - credential: For the field `Authorization`, unless the request has one.
+    ///   - challenge: What the credential answers; `nil` when nobody has asked.
     ///   - key: Sixteen random bytes in Base64.
     init(
         _ request: HTTPRequest, target: String, host: String, credential: Credential?,
-        key: String = randomKey()
+        challenge: AuthenticationChallenge? = nil, key: String = randomKey()
     ) throws(TransferError) {
         guard request.method == .get, request.body.isNone else {
             throw TransferError(
@@ -42,10 +43,10 @@ struct WebSocketHandshake {
             "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: \(key)",
             "Sec-WebSocket-Version: 13",
         ]
-        if let credential, request.headers["Authorization"] == nil {
-            let field = HTTPHeader.authorization(
-                username: credential.user, password: credential.password)
-            lines.append("\(field.name): \(field.value)")
+        if let credential, request.headers["Authorization"] == nil,
+            let value = Self.authorization(credential, challenge, target: target)
+        {
+            lines.append("Authorization: \(value)")
         }
         for field in request.headers where !Self.ownFields.contains(field.name.lowercased()) {
             lines.append("\(field.name): \(field.value)")
@@ -54,6 +55,28 @@ struct WebSocketHandshake {
         offered = request.headers.values(for: "Sec-WebSocket-Protocol").flatMap(Self.tokens)
         self.key = key
         self.host = host
+    }
+
+    private static func authorization(
+        _ credential: Credential, _ challenge: AuthenticationChallenge?, target: String
+    ) -> String? {
+        switch credential.scheme {
+        case nil, .basic:
+            HTTPHeader.authorization(username: credential.user, password: credential.password).value
+        case .bearer:
+            isToken68(credential.password)
+                ? HTTPHeader.authorization(bearerToken: credential.password).value : nil
+        case .digest:
+            challenge.flatMap {
+                DigestAnswer(to: $0, credential: credential, method: "GET", target: target)?.field
+            }
+        case .negotiate, .ntlm: nil
+        }
+    }
+
+    /// Whether a token can be written as one (RFC 9110 §11.2); anything else might end the line.
+    private static func isToken68(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 
     /// Refuses a `101 Switching Protocols` that is not the answer to this handshake.
@@ -87,7 +110,7 @@ struct WebSocketHandshake {
 
     /// What a server makes of a key (RFC 6455 §4.2.2).
     static func accept(_ key: String) -> String {
-        sha1(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").base64EncodedString()
+        MessageDigest.sha1.hash(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").base64EncodedString()
     }
 
     private static func randomKey() -> String {

@@ -12,6 +12,8 @@ final class AuthenticationRound: Sendable {
     let challenges: Int
     /// Whether it is the request's own, and to be stored when it was let in.
     let isOwn: Bool
+    /// What it answers; `nil` when nobody has asked yet.
+    let challenge: AuthenticationChallenge?
 
     /// Challenges of one attempt that are answered; servers that change realms for ever end there.
     static let limit = 4
@@ -21,21 +23,25 @@ final class AuthenticationRound: Sendable {
     ///
     /// - Parameters:
     ///   - response: The response, or its head.
-    ///   - storage: The credentials.
+    ///   - schemes: Those that can be answered.
     ///   - former: What the request that got this response was sent with.
+    ///   - find: Finds the credential for a space; it is the request's own if `isOwn`.
     convenience init?(
-        answering response: HTTPResponse, from storage: CredentialStorage,
-        after former: AuthenticationRound?
+        answering response: HTTPResponse, among schemes: [AuthenticationScheme],
+        after former: AuthenticationRound?, isOwn: Bool = false,
+        find: (ProtectionSpace) -> Credential?
     ) {
         let challenges = (former?.challenges ?? 0) + 1
         guard response.statusCode == 401, challenges < Self.limit else { return nil }
-        for (space, scheme) in Self.offers(of: response) {
-            guard var credential = storage.answer(to: space), credential.fits(scheme) else {
-                continue
-            }
+        for (challenge, scheme) in Self.offers(of: response, among: schemes) {
+            let space = challenge.protectionSpace
+            guard var credential = find(space), credential.fits(scheme) else { continue }
             credential.scheme = scheme
-            guard space != former?.space || credential != former?.credential else { return nil }
-            self.init(space: space, credential: credential, challenges: challenges)
+            let isRefused = space == former?.space && credential == former?.credential
+            guard !isRefused || challenge.isStale else { return nil }
+            self.init(
+                space: space, credential: credential, challenges: challenges,
+                isOwn: isOwn && credential.persistence == .forSession, challenge: challenge)
             return
         }
         return nil
@@ -55,29 +61,38 @@ final class AuthenticationRound: Sendable {
 
     /// What a transport has answered a challenge with; `nil` when it offers nothing that fits.
     convenience init?(answering challenge: HTTPResponse, with credential: Credential) {
-        let offer = Self.offers(of: challenge).first { credential.fits($0.1) }
-        guard let offer else { return nil }
-        self.init(space: offer.0, credential: credential, challenges: 0, isOwn: true)
+        let offers = Self.offers(of: challenge, among: AuthenticationScheme.allCases)
+        guard let offer = offers.first(where: { credential.fits($0.1) }) else { return nil }
+        self.init(
+            space: offer.0.protectionSpace, credential: credential, challenges: 0, isOwn: true)
     }
 
     /// What a server offers, the safest first, as libcurl orders it.
     private static func offers(
-        of response: HTTPResponse
-    ) -> [(ProtectionSpace, AuthenticationScheme)] {
-        let spaces = AuthenticationChallenge.challenges(in: response).map(\.protectionSpace)
-        return AuthenticationScheme.allCases.compactMap { scheme in
-            spaces.first { $0.authenticationMethod == scheme.rawValue }.map { ($0, scheme) }
+        of response: HTTPResponse, among schemes: [AuthenticationScheme]
+    ) -> [(AuthenticationChallenge, AuthenticationScheme)] {
+        let challenges = AuthenticationChallenge.challenges(in: response)
+        return schemes.compactMap { scheme in
+            challenges.first { $0.protectionSpace.authenticationMethod == scheme.rawValue }
+                .map { ($0, scheme) }
         }
     }
 
     private init(
-        space: ProtectionSpace, credential: Credential, challenges: Int, isOwn: Bool = false
+        space: ProtectionSpace, credential: Credential, challenges: Int, isOwn: Bool = false,
+        challenge: AuthenticationChallenge? = nil
     ) {
         self.space = space
         self.credential = credential
         self.challenges = challenges
         self.isOwn = isOwn
+        self.challenge = challenge
     }
+}
+
+extension AuthenticationChallenge {
+    /// Whether only the nonce was too old, not the credential wrong (RFC 7616 §3.3).
+    fileprivate var isStale: Bool { parameters["stale"]?.lowercased() == "true" }
 }
 
 extension Credential {

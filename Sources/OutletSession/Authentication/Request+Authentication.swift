@@ -4,7 +4,8 @@ public import OutletHTTP
 
 /// Answering servers that ask for credentials, from the session's storage.
 ///
-/// A request's own credential is answered with by the transport; this begins where there is none.
+/// A request's own credential is answered with by the transport, which does not know how in a
+/// WebSocket's handshake; this begins where it ends.
 extension Request {
     /// Where stored credentials are, unless the request does without.
     private var storage: CredentialStorage? {
@@ -18,24 +19,61 @@ extension Request {
     ///
     /// Thread: any, not under the request's lock.
     func authenticationRound() -> AuthenticationRound? {
-        guard let storage else { return nil }
+        let storage = storage
+        guard storage != nil || opensWebSocket else { return nil }
         let (round, request, own) = mutable.withLock {
             ($0.authentication, $0.prepared, $0.credential)
         }
-        guard own == nil, let request, request.headers["Authorization"] == nil else { return nil }
+        guard own == nil || opensWebSocket, let request,
+            request.headers["Authorization"] == nil
+        else { return nil }
         if let round, round.space.covers(request.url) { return round }
+        guard own == nil, let storage else { return nil }
         let paths = core.protectedPaths.withLock { $0 }
-        return AuthenticationRound(for: request.url, in: paths, from: storage)
+        let unasked = AuthenticationRound(for: request.url, in: paths, from: storage)
+        return unasked.flatMap { maySendUnasked($0.credential) ? $0 : nil }
     }
 
     /// What answers a head, if anything does.
     func answer(to head: HTTPResponse) -> AuthenticationRound? {
-        guard head.statusCode == 401, let storage else { return nil }
-        let (former, request, own) = mutable.withLock {
-            ($0.authentication, $0.performedRequests.last, $0.credential)
+        guard head.statusCode == 401 else { return nil }
+        let storage = storage
+        guard storage != nil || opensWebSocket else { return nil }
+        let (former, request, own, mayUseOwn) = mutable.withLock { mutable in
+            let request = mutable.performedRequests.last
+            return (
+                mutable.authentication, request, mutable.credential,
+                keepsCredential(for: request, mutable)
+            )
         }
-        guard own == nil, request?.headers["Authorization"] == nil else { return nil }
-        return AuthenticationRound(answering: head, from: storage, after: former)
+        guard request?.headers["Authorization"] == nil else { return nil }
+        if let own {
+            // One that went along unasked was refused.
+            guard opensWebSocket, mayUseOwn, !maySendUnasked(own) else { return nil }
+            return AuthenticationRound(
+                answering: head, among: schemes, after: former, isOwn: true
+            ) { _ in own }
+        }
+        guard let storage else { return nil }
+        return AuthenticationRound(answering: head, among: schemes, after: former) {
+            storage.answer(to: $0)
+        }
+    }
+
+    /// The schemes of challenges that can be answered, the safest first.
+    private var schemes: [AuthenticationScheme] {
+        opensWebSocket ? [.bearer, .digest, .basic] : AuthenticationScheme.allCases
+    }
+
+    /// Whether a credential can go along before anybody has asked for it.
+    func maySendUnasked(_ credential: Credential) -> Bool {
+        !opensWebSocket || credential.scheme == .basic || credential.scheme == .bearer
+    }
+
+    /// Whether a request's own credential goes along: not to another origin that a redirect leads to.
+    func keepsCredential(for request: HTTPRequest?, _ mutable: Mutable) -> Bool {
+        mutable.redirects == 0
+            || RedirectRules.isSameOrigin(core.wireURL(of: mutable.requests.last), request?.url)
     }
 
     /// Sends the request again with a stored credential.

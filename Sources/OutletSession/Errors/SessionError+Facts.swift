@@ -93,10 +93,18 @@ extension SessionError {
         return url
     }
 
-    /// The URL a multipart error is about.
+    /// The file or address that the error is about, if it or the error inside it names one.
+    ///
+    /// An address that is none is ``urlConvertible``.
     public var url: URL? {
-        guard case .multipartEncodingFailed(let reason) = self else { return nil }
-        return reason.url
+        switch self {
+        case .multipartEncodingFailed(let reason): reason.url
+        case .responseValidationFailed(.dataFileReadFailed(let url)): url
+        case .responseSerializationFailed(.inputFileReadFailed(let url)): url
+        case .requestRetryFailed(let retryError, let originalError):
+            originalError.asSessionError?.url ?? retryError.asSessionError?.url
+        default: underlyingError?.asSessionError?.url
+        }
     }
 
     /// The error inside this one.

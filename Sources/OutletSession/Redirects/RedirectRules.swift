@@ -9,14 +9,16 @@ enum RedirectRules {
     /// - A dropped body takes its `Content-*` fields with it.
     /// - Another origin gets no `Authorization`, `Cookie` or `Proxy-Authorization`.
     /// - A fragment is kept unless the location brings one (§10.2.2).
+    /// - A WebSocket's handshake may lead to `ws:` and `wss:` as well.
     static func next(
-        after request: HTTPRequest, response: HTTPResponse
+        after request: HTTPRequest, response: HTTPResponse, opensWebSocket: Bool = false
     ) -> Result<HTTPRequest, TransferError> {
         guard let location = response.headers.values(for: "Location").first,
-            let base = request.url, let target = resolve(location, against: base)
+            let base = request.url, var target = resolve(location, against: base)
         else {
             return .failure(invalid(response, "its Location is not an address"))
         }
+        if opensWebSocket { target = target.handshakeAddress }
         guard let scheme = target.scheme?.lowercased(), ["http", "https"].contains(scheme),
             target.host()?.isEmpty == false
         else {
@@ -74,7 +76,7 @@ enum RedirectRules {
 
     private static func invalid(_ response: HTTPResponse, _ reason: String) -> TransferError {
         TransferError(
-            code: .redirectToInvalidLocation, stage: .receiving, host: response.url?.host(),
+            code: .redirectToNonExistentLocation, stage: .receiving, host: response.url?.host(),
             reason: "redirect (\(response.statusCode)) cannot be followed: \(reason)")
     }
 }

@@ -26,7 +26,9 @@ extension Request {
         }
         let hop = Hop(task: task, response: response, result: result, attempt: attempt)
         let next: HTTPRequest
-        switch RedirectRules.next(after: sent, response: response) {
+        switch RedirectRules.next(
+            after: sent, response: response, opensWebSocket: opensWebSocket)
+        {
         case .success(let request): next = request
         case .failure(let error):
             end(hop, with: .sessionTaskFailed(error: error))

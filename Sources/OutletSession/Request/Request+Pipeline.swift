@@ -178,12 +178,7 @@ extension Request {
                 job.reportsProgress = true
             }
             job.asksForTrust = asksForTrust
-            // A redirect to another origin does not take the credential along.
-            if mutable.redirects == 0
-                || RedirectRules.isSameOrigin(core.wireURL(of: mutable.requests.last), request.url)
-            {
-                job.credential = mutable.credential
-            }
+            if keepsCredential(for: request, mutable) { job.credential = mutable.credential }
             // One that nobody has asked for in this attempt counts like an answer.
             if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }
             mutable.authentication = round

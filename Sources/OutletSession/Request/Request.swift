@@ -291,6 +291,9 @@ public class Request: @unchecked Sendable {
         core.begin(job, for: self, handler: self)
     }
 
+    /// Whether the request is a WebSocket's handshake, of which the transport leaves more to others.
+    var opensWebSocket: Bool { false }
+
     /// Whether adapters see the request.
     var usesAdapters: Bool { true }
 

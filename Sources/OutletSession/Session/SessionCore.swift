@@ -177,7 +177,8 @@ final class SessionCore: Sendable {
 
     /// Where a request goes, hosts that want it encrypted considered.
     func wireURL(of request: HTTPRequest?) -> URL? {
-        guard let request else { return nil }
+        guard var request else { return nil }
+        request.url = request.url?.handshakeAddress
         return (policies?.upgraded(request) ?? request).url
     }
 

@@ -156,7 +156,7 @@ extension DataStreamRequest {
         if !isLastDelivered { done() }
     }
 
-    private func tellMonitors<Value: Sendable, Failure>(of result: Result<Value, Failure>) {
+    func tellMonitors<Value: Sendable, Failure>(of result: Result<Value, Failure>) {
         guard let monitors = core.monitors else { return }
         let parsed = result.mapError { (error: Failure) -> SessionError in
             error.asSessionError {

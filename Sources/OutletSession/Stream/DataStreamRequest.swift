@@ -38,10 +38,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         var validators = InlineFirst<Validator>()
         /// Whether the body under way is the response's; a redirect's is not.
         var isContent = false
-        /// Bytes that lie before handlers, counted once for each.
-        var pending = 0
-        /// The attempt that the pending bytes belong to.
-        var attempt = 0
+        var backlog = HandlerBacklog()
         /// A redirect's body that turned out to be the response's.
         var collected: Data?
         /// Handlers that have not seen the end.
@@ -88,19 +85,12 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         let attempt = mutable.withLock { $0.machine.attempt }
         let pipes = stream.withLock { state -> [Pipe] in
             guard state.isContent else { return [] }
-            state.attempt = attempt
-            state.pending += chunk.count * state.pipes.count
+            state.backlog.add(chunk.count, handlers: state.pipes.count, attempt: attempt)
             return state.pipes
         }
         guard !pipes.isEmpty else { return .proceed }
         offer(Data(chunk), to: pipes, from: task, attempt: attempt)
-        let limit = core.configuration.streamBufferSize
-        let isFull = mutable.withLock { mutable in
-            guard stream.withLock({ $0.pending > limit }) else { return false }
-            mutable.holds.insert(.backPressure)
-            return true
-        }
-        return isFull ? .pause : .proceed
+        return makePeerWait { stream.withLock { $0.backlog.isFull(core.configuration) } }
     }
 
     private func offer(
@@ -113,17 +103,14 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// A handler is done with so many bytes: the transfer goes on once few are left.
+    /// A handler is done with so many bytes.
     private func consumed(_ count: Int, of task: any TransferTask, attempt: Int) {
-        let limit = core.configuration.streamBufferSize / 4
-        let goesOn = mutable.withLock { mutable in
+        letPeerGoOn(on: task, attempt: attempt) {
             stream.withLock { state in
-                guard state.attempt == attempt else { return false }
-                state.pending -= count
-                return state.pending <= limit && mutable.holds.contains(.backPressure)
+                state.backlog.remove(count, attempt: attempt)
+                    && state.backlog.isLow(core.configuration)
             }
         }
-        if goesOn { release(.backPressure, of: task, attempt: attempt) }
     }
 
     override func take(_ result: TransferResult, _ mutable: inout Mutable) {
@@ -141,8 +128,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     override func reset(_ mutable: inout Mutable) {
         super.reset(&mutable)
         stream.withLock { state in
-            state.pending = 0
-            state.attempt = -1
+            state.backlog.forget()
             state.collected = nil
         }
     }

@@ -172,10 +172,13 @@ private final class OpenFile {
         descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         var status = stat()
         guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
-            throw Self.error(.cannotOpenFile, path, "cannot be opened", errno)
+            throw Self.error(Self.code(of: errno), path, "cannot be opened", errno)
         }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw TransferError(code: .cannotOpenFile, reason: "\(path): is no regular file")
+            let isDirectory = status.st_mode & S_IFMT == S_IFDIR
+            throw TransferError(
+                code: isDirectory ? .fileIsDirectory : .cannotOpenFile,
+                reason: "\(path): is \(isDirectory ? "a directory" : "no regular file")")
         }
         size = Int64(status.st_size)
     }
@@ -216,6 +219,14 @@ private final class OpenFile {
                 throw Self.error(.cannotWriteToFile, path, "cannot be written", errno)
             }
             rest = rest.dropFirst(count)
+        }
+    }
+
+    private static func code(of number: Int32) -> TransferError.Code {
+        switch number {
+        case ENOENT, ENOTDIR: .fileDoesNotExist
+        case EACCES, EPERM: .noPermissionsToReadFile
+        default: .cannotOpenFile
         }
     }
 

@@ -4,69 +4,76 @@ extension TransferError.Code {
     /// Codes of this library alone have the number of what is nearest.
     public var urlErrorCode: Int {
         switch self {
-        case .unknown: -1
-        case .cancelled: -999
-        case .badURL, .badRequest: -1000
-        case .timedOut: -1001
-        case .unsupportedURL: -1002
-        case .cannotFindHost: -1003
-        case .cannotConnectToHost, .proxyConnectionFailed, .tooManyOpenFiles: -1004
-        case .networkConnectionLost: -1005
-        case .dnsLookupFailed: -1006
-        case .httpTooManyRedirects: -1007
-        case .resourceUnavailable: -1008
-        case .notConnectedToInternet: -1009
-        case .redirectToInvalidLocation: -1010
-        case .badServerResponse: -1011
-        case .cannotDecodeContentData: -1016
-        case .requestBodyStreamExhausted: -1021
-        case .dataLengthExceedsMaximum, .decompressionLimitExceeded, .headerFieldsExceedMaximum:
-            -1103
-        case .secureConnectionFailed: -1200
-        case .serverCertificateHasBadDate: -1201
-        case .serverCertificateUntrusted: -1202
-        case .clientCertificateRejected: -1205
-        case .cannotCreateFile: -3000
-        case .cannotOpenFile: -3001
-        case .cannotWriteToFile: -3003
-        case .transportClosed: -999
+        case .badRequest: Self.badURL.urlErrorCode
+        case .proxyConnectionFailed, .tooManyOpenFiles: Self.cannotConnectToHost.urlErrorCode
+        case .decompressionLimitExceeded, .headerFieldsExceedMaximum:
+            Self.dataLengthExceedsMaximum.urlErrorCode
+        case .transportClosed: Self.cancelled.urlErrorCode
+        default: Self.numbers[self] ?? Self.unknownNumber
         }
     }
 
     /// The code for a number of URL loading elsewhere (`NSURLErrorDomain`).
     ///
-    /// - Returns: `nil` where nothing here corresponds, such as background sessions.
+    /// - Returns: `nil` for a number that is none of its codes.
     public init?(urlErrorCode: Int) {
-        switch urlErrorCode {
-        case -1: self = .unknown
-        case -999: self = .cancelled
-        case -1000: self = .badURL
-        case -1001: self = .timedOut
-        case -1002: self = .unsupportedURL
-        case -1003: self = .cannotFindHost
-        case -1004: self = .cannotConnectToHost
-        case -1005: self = .networkConnectionLost
-        case -1006: self = .dnsLookupFailed
-        case -1007: self = .httpTooManyRedirects
-        case -1008: self = .resourceUnavailable
-        // Roaming off, a call active, data not allowed, nothing but a cache: no network to use.
-        case -1009, -1018, -1019, -1020, -2000: self = .notConnectedToInternet
-        case -1010: self = .redirectToInvalidLocation
-        case -1011, -1017: self = .badServerResponse
-        // Raw data, content, a download's decoding in mid-stream or at its end.
-        case -1015, -1016, -3006, -3007: self = .cannotDecodeContentData
-        case -1021: self = .requestBodyStreamExhausted
-        case -1103: self = .dataLengthExceedsMaximum
-        case -1200: self = .secureConnectionFailed
-        // Passed, and not yet come.
-        case -1201, -1204: self = .serverCertificateHasBadDate
-        // Untrusted root, unknown root.
-        case -1202, -1203: self = .serverCertificateUntrusted
-        case -1205, -1206: self = .clientCertificateRejected
-        case -1100, -1101, -1102, -3001: self = .cannotOpenFile
-        case -3000: self = .cannotCreateFile
-        case -3002, -3003: self = .cannotWriteToFile
-        default: return nil
-        }
+        guard let code = Self.codes[urlErrorCode] else { return nil }
+        self = code
     }
+
+    private static let unknownNumber = -1
+
+    /// From `NSURLError.h`.
+    private static let numbers: [Self: Int] = [
+        .unknown: unknownNumber,
+        .backgroundSessionRequiresSharedContainer: -995,
+        .backgroundSessionInUseByAnotherProcess: -996,
+        .backgroundSessionWasDisconnected: -997,
+        .cancelled: -999,
+        .badURL: -1000,
+        .timedOut: -1001,
+        .unsupportedURL: -1002,
+        .cannotFindHost: -1003,
+        .cannotConnectToHost: -1004,
+        .networkConnectionLost: -1005,
+        .dnsLookupFailed: -1006,
+        .httpTooManyRedirects: -1007,
+        .resourceUnavailable: -1008,
+        .notConnectedToInternet: -1009,
+        .redirectToNonExistentLocation: -1010,
+        .badServerResponse: -1011,
+        .userCancelledAuthentication: -1012,
+        .userAuthenticationRequired: -1013,
+        .zeroByteResource: -1014,
+        .cannotDecodeRawData: -1015,
+        .cannotDecodeContentData: -1016,
+        .cannotParseResponse: -1017,
+        .internationalRoamingOff: -1018,
+        .callIsActive: -1019,
+        .dataNotAllowed: -1020,
+        .requestBodyStreamExhausted: -1021,
+        .appTransportSecurityRequiresSecureConnection: -1022,
+        .fileDoesNotExist: -1100,
+        .fileIsDirectory: -1101,
+        .noPermissionsToReadFile: -1102,
+        .dataLengthExceedsMaximum: -1103,
+        .secureConnectionFailed: -1200,
+        .serverCertificateHasBadDate: -1201,
+        .serverCertificateUntrusted: -1202,
+        .serverCertificateHasUnknownRoot: -1203,
+        .serverCertificateNotYetValid: -1204,
+        .clientCertificateRejected: -1205,
+        .clientCertificateRequired: -1206,
+        .cannotLoadFromNetwork: -2000,
+        .cannotCreateFile: -3000,
+        .cannotOpenFile: -3001,
+        .cannotCloseFile: -3002,
+        .cannotWriteToFile: -3003,
+        .cannotRemoveFile: -3004,
+        .cannotMoveFile: -3005,
+        .downloadDecodingFailedMidStream: -3006,
+        .downloadDecodingFailedToComplete: -3007,
+    ]
+
+    private static let codes = [Int: Self](uniqueKeysWithValues: numbers.map { ($1, $0) })
 }

@@ -54,8 +54,11 @@ public struct WebSocketJob: Sendable {
     public var request: HTTPRequest
     /// The largest message that is taken, in bytes; a larger one closes the connection (1009).
     public var maximumMessageSize: Int
-    /// Sent with the handshake (Basic, RFC 7617), unless the request has an `Authorization` field.
+    /// Sent with the handshake, unless the request has an `Authorization` field: at once with the
+    /// scheme basic or bearer, and with digest where there is a ``challenge`` to answer.
     public var credential: Credential?
+    /// What the server asked when it refused the handshake before; ``credential`` answers it.
+    public var challenge: AuthenticationChallenge?
     /// Whether the handler is asked about the server before the handshake is sent.
     public var asksForTrust = false
 
@@ -64,6 +67,7 @@ public struct WebSocketJob: Sendable {
         self.request = request
         self.maximumMessageSize = maximumMessageSize
         self.credential = nil
+        self.challenge = nil
     }
 }
 

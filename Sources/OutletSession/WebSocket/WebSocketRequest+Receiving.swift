@@ -12,8 +12,7 @@ extension WebSocketRequest: WebSocketHandler {
         guard isWanted else { return .proceed }
         let size = message.size
         let pipes = socket.withLock { socket -> [Pipe] in
-            socket.attempt = attempt
-            socket.pending += size * socket.pipes.count
+            socket.backlog.add(size, handlers: socket.pipes.count, attempt: attempt)
             return socket.pipes
         }
         for pipe in pipes {
@@ -21,26 +20,17 @@ extension WebSocketRequest: WebSocketHandler {
                 self.consumed(size, of: connection, attempt: attempt)
             }
         }
-        let limit = core.configuration.streamBufferSize
-        let isFull = mutable.withLock { mutable in
-            guard socket.withLock({ $0.pending > limit }) else { return false }
-            mutable.holds.insert(.backPressure)
-            return true
-        }
-        return isFull ? .pause : .proceed
+        return makePeerWait { socket.withLock { $0.backlog.isFull(core.configuration) } }
     }
 
-    /// A handler is done with so many bytes: reading goes on once few are left.
+    /// A handler is done with so many bytes.
     private func consumed(_ size: Int, of connection: any WebSocketConnection, attempt: Int) {
-        let limit = core.configuration.streamBufferSize / 4
-        let goesOn = mutable.withLock { mutable in
+        letPeerGoOn(on: connection, attempt: attempt) {
             socket.withLock { socket in
-                guard socket.attempt == attempt else { return false }
-                socket.pending -= size
-                return socket.pending <= limit && mutable.holds.contains(.backPressure)
+                socket.backlog.remove(size, attempt: attempt)
+                    && socket.backlog.isLow(core.configuration)
             }
         }
-        if goesOn { release(.backPressure, of: connection, attempt: attempt) }
     }
 
     /// Takes the news that both ends have closed the connection.

@@ -46,10 +46,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         /// Nothing is sent any more.
         var isOver = false
         var pingToken: Deadlines.Token?
-        /// Bytes that lie before handlers, counted once for each.
-        var pending = 0
-        /// The attempt that the pending bytes belong to.
-        var attempt = 0
+        var backlog = HandlerBacklog()
     }
 
     /// The settings.
@@ -71,25 +68,22 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
     override func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
         var wire = try super.prepare(request)
-        wire.url = wire.url.map(Self.httpAddress)
+        wire.url = wire.url?.handshakeAddress
         if let name = configuration.protocol { wire.headers.update(.websocketProtocol(name)) }
         return wire
     }
 
-    /// The address that the handshake goes to (RFC 6455 §3).
-    private static func httpAddress(_ url: URL) -> URL {
-        let schemes = ["ws": "http", "wss": "https"]
-        guard let scheme = url.scheme.flatMap({ schemes[$0.lowercased()] }),
-            var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
-        else { return url }
-        components.scheme = scheme
-        return components.url ?? url
-    }
+    override var opensWebSocket: Bool { true }
 
     override func begin(_ job: TransferJob) -> any TransferTask {
         var socketJob = WebSocketJob(
             request: job.request, maximumMessageSize: configuration.maximumMessageSize)
-        socketJob.credential = job.credential
+        socketJob.challenge = mutable.withLock { $0.authentication?.challenge }
+        if let credential = job.credential,
+            socketJob.challenge != nil || maySendUnasked(credential)
+        {
+            socketJob.credential = credential
+        }
         socketJob.asksForTrust = job.asksForTrust
         let connection = core.transport.connect(socketJob, handler: self)
         socket.withLock { $0.connection = connection }
@@ -149,8 +143,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
             socket.connection = nil
             socket.isValidated = false
             socket.isConnected = false
-            socket.pending = 0
-            socket.attempt = -1
+            socket.backlog.forget()
         }
     }
 
@@ -206,6 +199,18 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         for validator in validators where error == nil {
             refuse(validator(request, response))
         }
+    }
+}
+
+extension URL {
+    /// The address that a WebSocket's handshake goes to (RFC 6455 §3); any other is its own.
+    var handshakeAddress: URL {
+        let schemes = ["ws": "http", "wss": "https"]
+        guard let scheme = scheme.flatMap({ schemes[$0.lowercased()] }),
+            var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        else { return self }
+        components.scheme = scheme
+        return components.url ?? self
     }
 }
 

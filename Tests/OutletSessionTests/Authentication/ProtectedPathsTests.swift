@@ -63,9 +63,18 @@ import Testing
         let head = HTTPResponse(
             url: try url("https://a.test/"), statusCode: 401,
             headers: ["WWW-Authenticate": #"Bearer, Basic realm="x", Digest realm="x", nonce="n""#])
-        let round = AuthenticationRound(answering: head, from: storage, after: nil)
+        func answer(
+            after former: AuthenticationRound?, among schemes: [AuthenticationScheme]
+        ) -> AuthenticationRound? {
+            AuthenticationRound(answering: head, among: schemes, after: former) {
+                storage.answer(to: $0)
+            }
+        }
+        let round = answer(after: nil, among: AuthenticationScheme.allCases)
         #expect(round?.credential.scheme == .digest)
-        #expect(AuthenticationRound(answering: head, from: storage, after: round) == nil)
+        #expect(round?.challenge?.parameters["nonce"] == "n")
+        #expect(answer(after: round, among: AuthenticationScheme.allCases) == nil)
+        #expect(answer(after: nil, among: [.bearer, .basic])?.credential.scheme == .basic)
     }
 
     @Test func `a password is in no description`() {

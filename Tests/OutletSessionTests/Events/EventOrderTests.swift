@@ -138,7 +138,7 @@ private final class InstantTransport: Transport {
     @Test func `a redirect that cannot be followed completes the task`() async throws {
         let response = await session(.redirect(to: "ftp://elsewhere/")).request(address)
             .serializingUnserialized().response
-        #expect(response.error?.transferError?.code == .redirectToInvalidLocation)
+        #expect(response.error?.transferError?.code == .redirectToNonExistentLocation)
         #expect(
             try await recorder.requestEvents().suffix(4) == [
                 "didGatherMetrics", "didCompleteTask", "didFinish", "didParseResponse",

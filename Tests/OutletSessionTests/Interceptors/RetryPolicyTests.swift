@@ -74,7 +74,8 @@ private struct Fixed: RandomNumberGenerator {
     @Test(arguments: [
         (TransferError.Code.timedOut, true), (.networkConnectionLost, true),
         (.cannotFindHost, true), (.serverCertificateUntrusted, false), (.badURL, false),
-        (.cancelled, false),
+        (.cancelled, false), (.serverCertificateNotYetValid, true), (.callIsActive, true),
+        (.downloadDecodingFailedMidStream, true), (.cannotDecodeRawData, false),
     ])
     func `the transfer's error decides`(code: TransferError.Code, isRetried: Bool) async {
         let answer = StubAnswer.failure(TransferError(code: code, reason: "told to"))
@@ -169,7 +170,16 @@ private struct Fixed: RandomNumberGenerator {
             #expect(TransferError.Code(urlErrorCode: code.urlErrorCode) != nil)
         }
         #expect(TransferError.Code(urlErrorCode: -1001) == .timedOut)
-        #expect(TransferError.Code(urlErrorCode: -1204) == .serverCertificateHasBadDate)
-        #expect(TransferError.Code(urlErrorCode: -996) == nil)
+        #expect(TransferError.Code(urlErrorCode: -1204) == .serverCertificateNotYetValid)
+        #expect(TransferError.Code(urlErrorCode: -998) == nil)
+        // What is known there leads to itself; what is known here alone, to its nearest.
+        let own = TransferError.Code.allCases.filter { code in
+            TransferError.Code(urlErrorCode: code.urlErrorCode) != code
+        }
+        #expect(
+            Set(own) == [
+                .badRequest, .proxyConnectionFailed, .tooManyOpenFiles, .transportClosed,
+                .decompressionLimitExceeded, .headerFieldsExceedMaximum,
+            ])
     }
 }

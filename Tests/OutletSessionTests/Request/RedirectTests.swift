@@ -67,7 +67,7 @@ import Testing
     func `a redirect to another scheme is refused`(location: String) async {
         let (session, transport) = session(["http://a.test/1": .redirect(to: location)])
         let response = await session.request("http://a.test/1").serializingData().response
-        #expect(response.error?.transferError?.code == .redirectToInvalidLocation)
+        #expect(response.error?.transferError?.code == .redirectToNonExistentLocation)
         #expect(transport.requests.count == 1)
     }
 

@@ -23,9 +23,13 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
     public static let defaultRetryableHTTPStatusCodes: Set<Int> = [408, 500, 502, 503, 504]
     /// Failures that the next attempt may not meet.
     public static let defaultRetryableURLErrorCodes: Set<TransferError.Code> = [
-        .badServerResponse, .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed,
-        .networkConnectionLost, .notConnectedToInternet, .secureConnectionFailed,
-        .serverCertificateHasBadDate, .timedOut,
+        .backgroundSessionInUseByAnotherProcess, .backgroundSessionWasDisconnected,
+        .badServerResponse, .callIsActive, .cannotConnectToHost, .cannotFindHost,
+        .cannotLoadFromNetwork, .dataNotAllowed, .dnsLookupFailed,
+        .downloadDecodingFailedMidStream, .downloadDecodingFailedToComplete,
+        .internationalRoamingOff, .networkConnectionLost, .notConnectedToInternet,
+        .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateNotYetValid,
+        .timedOut,
     ]
 
     /// How many retries a request gets.

@@ -1,0 +1,85 @@
+import FoundationEssentials
+import OutletSession
+import OutletTLS
+
+/// The answer to a Digest challenge (RFC 7616 §3.4), as a value.
+struct DigestAnswer {
+    /// The value of `Authorization`.
+    let field: String
+
+    /// What a challenge may ask for, by its name in lower case.
+    private static let algorithms: [String: MessageDigest] = [
+        "md5": .md5, "sha-256": .sha256, "sha-512-256": .sha512t256,
+    ]
+
+    /// `nil` when the challenge wants what is not known here, or the name cannot be written.
+    ///
+    /// - Parameters:
+    ///   - challenge: What the server asks.
+    ///   - credential: Name and password.
+    ///   - method: The request's method.
+    ///   - target: Path and query of its address, as sent.
+    ///   - clientNonce: What nobody can foresee.
+    init?(
+        to challenge: AuthenticationChallenge, credential: Credential, method: String,
+        target: String, clientNonce: String = randomNonce()
+    ) {
+        let parameters = challenge.parameters
+        let name = parameters["algorithm"] ?? "MD5"
+        let isSession = name.lowercased().hasSuffix("-sess")
+        guard let nonce = parameters["nonce"],
+            let digest = Self.algorithms[String(name.lowercased().dropLast(isSession ? 5 : 0))],
+            !credential.user.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
+        else { return nil }
+        let offered = (parameters["qop"] ?? "").lowercased().split { $0 == "," || $0 == " " }
+        // With a hash of the body alone, which has none, there would be nothing to gain.
+        guard offered.isEmpty || offered.contains("auth") else { return nil }
+        func hash(_ parts: String...) -> String { digest.hash(parts.joined(separator: ":")).hex }
+
+        let realm = challenge.protectionSpace.realm ?? ""
+        var secret = hash(credential.user, realm, credential.password)
+        if isSession { secret = hash(secret, nonce, clientNonce) }
+        let request = hash(method, target)
+        let count = "00000001"
+        let response =
+            offered.isEmpty
+            ? hash(secret, nonce, request)
+            : hash(secret, nonce, count, clientNonce, "auth", request)
+        var items = [
+            "username=\(Self.quoted(credential.user))", "realm=\(Self.quoted(realm))",
+            "nonce=\(Self.quoted(nonce))", "uri=\(Self.quoted(target))",
+            "response=\"\(response)\"",
+        ]
+        if parameters["algorithm"] != nil { items.append("algorithm=\(name)") }
+        if let opaque = parameters["opaque"] { items.append("opaque=\(Self.quoted(opaque))") }
+        if !offered.isEmpty { items += ["qop=auth", "nc=\(count)"] }
+        if !offered.isEmpty || isSession { items.append("cnonce=\(Self.quoted(clientNonce))") }
+        field = "Digest " + items.joined(separator: ", ")
+    }
+
+    private static func randomNonce() -> String {
+        Data((0..<16).map { _ in UInt8.random(in: 0 ... .max) }).hex
+    }
+
+    /// A quoted string (RFC 9110 §5.6.4).
+    private static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for character in text {
+            if character == "\"" || character == "\\" { quoted.append("\\") }
+            quoted.append(character)
+        }
+        return quoted + "\""
+    }
+}
+
+extension Data {
+    /// Two digits for each byte, in lower case.
+    fileprivate var hex: String {
+        var text = ""
+        for byte in self {
+            if byte < 16 { text += "0" }
+            text += String(byte, radix: 16)
+        }
+        return text
+    }
+}

@@ -1,0 +1,38 @@
+import COpenSSL
+package import FoundationEssentials
+
+/// Hashes that protocols fix: the WebSocket handshake, Digest authentication.
+package enum MessageDigest: Sendable {
+    /// MD5 (RFC 1321); broken, for what knows nothing better.
+    case md5
+    /// SHA-1 (FIPS 180-4); broken where others choose what is hashed.
+    case sha1
+    /// SHA-256 (FIPS 180-4).
+    case sha256
+    /// SHA-512/256 (FIPS 180-4).
+    case sha512t256
+
+    private var algorithm: OpaquePointer? {
+        switch self {
+        case .md5: EVP_md5()
+        case .sha1: EVP_sha1()
+        case .sha256: EVP_sha256()
+        case .sha512t256: EVP_sha512_256()
+        }
+    }
+
+    /// The hash of a text's UTF-8 bytes; empty when OpenSSL was built without the algorithm.
+    package func hash(_ text: String) -> Data {
+        var digest = Data(count: Int(EVP_MAX_MD_SIZE))
+        var count: UInt32 = 0
+        var text = text
+        let isMade = digest.withUnsafeMutableBytes { digest in
+            text.withUTF8 {
+                EVP_Digest(
+                    $0.baseAddress, $0.count,
+                    digest.baseAddress?.assumingMemoryBound(to: UInt8.self), &count, algorithm, nil)
+            } == 1
+        }
+        return isMade ? digest.prefix(Int(count)) : Data()
+    }
+}

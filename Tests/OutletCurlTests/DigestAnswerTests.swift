@@ -1,0 +1,55 @@
+import FoundationEssentials
+import OutletSession
+import Testing
+
+@testable import OutletCurl
+
+/// Answers to Digest challenges; the numbers are those of RFC 7616 §3.9.1, or made of them.
+@Suite struct DigestAnswerTests {
+    private let nonce = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
+
+    private func answer(
+        _ parameters: [String: String], user: String = "Mufasa", target: String = "/dir/index.html"
+    ) -> String? {
+        let space = ProtectionSpace(
+            host: "www.example.org", port: 80, protocol: "http", realm: "http-auth@example.org",
+            authenticationMethod: "digest")
+        return DigestAnswer(
+            to: AuthenticationChallenge(
+                protectionSpace: space,
+                parameters: ["nonce": nonce].merging(parameters) { _, new in new }),
+            credential: Credential(user: user, password: "Circle of Life"), method: "GET",
+            target: target, clientNonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
+        )?.field
+    }
+
+    @Test(arguments: [
+        ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
+        ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+        ("MD5-sess", "e783283f46242139c486a698fec7211d"),
+    ])
+    func `an answer is the RFC's`(algorithm: String, response: String) throws {
+        let field = try #require(
+            answer(["qop": "auth, auth-int", "opaque": "FQhe", "algorithm": algorithm]))
+        #expect(
+            field == """
+                Digest username="Mufasa", realm="http-auth@example.org", nonce="\(nonce)", \
+                uri="/dir/index.html", response="\(response)", algorithm=\(algorithm), \
+                opaque="FQhe", qop=auth, nc=00000001, \
+                cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
+                """)
+    }
+
+    @Test func `a challenge of the old kind gets an answer of the old kind`() throws {
+        let field = try #require(answer([:]))
+        #expect(field.contains(#"response="7b2cc3b30e75b4777ea31027084363fd""#))
+        #expect(!field.contains("qop") && !field.contains("algorithm"))
+    }
+
+    @Test func `what is not known, or cannot be written, is not answered`() {
+        #expect(answer(["algorithm": "SHA-3"]) == nil)
+        #expect(answer(["qop": "auth-int"]) == nil)
+        #expect(answer([:], user: "a\r\nX: y") == nil)
+        #expect(answer(["qop": "auth"], user: #"a"b\c"#)?.contains(#"username="a\"b\\c""#) == true)
+    }
+}

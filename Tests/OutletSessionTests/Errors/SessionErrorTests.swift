@@ -1,0 +1,107 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import Testing
+
+private struct Numbered: Error, Equatable { var number: Int }
+private struct AlsoNumbered: Error, Equatable { var number: Int }
+private struct Said: Error { var text: String }
+private final class Object: Error {}
+
+/// When two errors are the same one.
+@Suite struct SessionErrorTests {
+    private let url = URL(filePath: "/a")
+    private let other = URL(filePath: "/b")
+
+    /// One error for each shape there is, each different from all others.
+    private var all: [SessionError] {
+        let one = Numbered(number: 1)
+        return [
+            .createUploadableFailed(error: one),
+            .createUploadableFailed(error: Numbered(number: 2)),
+            .createUploadableFailed(error: AlsoNumbered(number: 1)),
+            .createURLRequestFailed(error: one),
+            .downloadedFileMoveFailed(error: one, source: url, destination: url),
+            .downloadedFileMoveFailed(error: one, source: url, destination: other),
+            .explicitlyCancelled, .invalidURL(url: "file:///a"), .invalidURL(url: url),
+            .multipartEncodingFailed(reason: .boundaryInvalid("a")),
+            .multipartEncodingFailed(reason: .bodyPartHeaderInvalid(error: .invalidMethod("a"))),
+            .multipartEncodingFailed(reason: .bodyPartURLInvalid(url: url)),
+            .multipartEncodingFailed(reason: .bodyPartURLInvalid(url: other)),
+            .multipartEncodingFailed(reason: .bodyPartFilenameInvalid(in: url)),
+            .multipartEncodingFailed(
+                reason: .bodyPartFileNotReachableWithError(atURL: url, error: one)),
+            .multipartEncodingFailed(reason: .inputStreamReadFailed(error: one)),
+            .parameterEncodingFailed(reason: .missingURL),
+            .parameterEncodingFailed(reason: .jsonEncodingFailed(error: one)),
+            .parameterEncodingFailed(reason: .customEncodingFailed(error: one)),
+            .parameterEncoderFailed(reason: .missingRequiredComponent(.url)),
+            .parameterEncoderFailed(
+                reason: .missingRequiredComponent(.httpMethod(rawValue: "GET"))),
+            .parameterEncoderFailed(reason: .encoderFailed(error: one)),
+            .requestAdaptationFailed(error: one),
+            .requestRetryFailed(retryError: one, originalError: one),
+            .requestRetryFailed(retryError: one, originalError: AlsoNumbered(number: 1)),
+            .responseValidationFailed(reason: .dataFileNil),
+            .responseValidationFailed(reason: .dataFileReadFailed(at: url)),
+            .responseValidationFailed(reason: .missingContentType(acceptableContentTypes: ["a"])),
+            .responseValidationFailed(
+                reason: .unacceptableContentType(
+                    acceptableContentTypes: ["a"], responseContentType: "b")),
+            .responseValidationFailed(reason: .unacceptableStatusCode(code: 404)),
+            .responseValidationFailed(reason: .customValidationFailed(error: one)),
+            .responseSerializationFailed(reason: .inputDataNilOrZeroLength),
+            .responseSerializationFailed(reason: .inputFileNil),
+            .responseSerializationFailed(reason: .inputFileReadFailed(at: url)),
+            .responseSerializationFailed(reason: .stringSerializationFailed(encoding: .utf8)),
+            .responseSerializationFailed(reason: .decodingFailed(error: one)),
+            .responseSerializationFailed(reason: .jsonSerializationFailed(error: one)),
+            .responseSerializationFailed(reason: .invalidEmptyResponse(type: "Int")),
+            .serverTrustEvaluationFailed(reason: .noRequiredEvaluator(host: "a")),
+            .serverTrustEvaluationFailed(reason: .noCertificatesFound),
+            .serverTrustEvaluationFailed(reason: .trustEvaluationFailed(error: nil)),
+            .serverTrustEvaluationFailed(reason: .trustEvaluationFailed(error: one)),
+            .serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: one)),
+            .sessionDeinitialized, .sessionInvalidated(error: nil),
+            .sessionInvalidated(error: one),
+            .sessionTaskFailed(error: TransferError(code: .timedOut, reason: "late")),
+            .sessionTaskFailed(error: TransferError(code: .badURL, reason: "late")),
+            .urlRequestValidationFailed(reason: .bodyDataInGETRequest(Data([1]))),
+        ]
+    }
+
+    @Test func `an error equals itself alone`() {
+        // Made twice: nothing is equal for being the same value in memory.
+        for (index, error) in all.enumerated() {
+            #expect(all.firstIndex(of: error) == index && all.lastIndex(of: error) == index)
+        }
+    }
+
+    @Test func `what cannot be compared is equal to nothing, but an object to itself`() {
+        #expect(
+            SessionError.sessionTaskFailed(error: Said(text: "a"))
+                != .sessionTaskFailed(error: Said(text: "a")))
+        let object = Object()
+        #expect(
+            SessionError.sessionTaskFailed(error: object) == .sessionTaskFailed(error: object))
+        #expect(
+            SessionError.sessionTaskFailed(error: object) != .sessionTaskFailed(error: Object()))
+    }
+
+    @Test func `errors about a file say which, also from inside another`() {
+        let inner = SessionError.multipartEncodingFailed(reason: .bodyPartURLInvalid(url: url))
+        #expect(inner.url == url)
+        #expect(SessionError.createUploadableFailed(error: inner).url == url)
+        #expect(
+            SessionError.requestRetryFailed(retryError: Said(text: ""), originalError: inner).url
+                == url)
+        #expect(
+            SessionError.responseSerializationFailed(reason: .inputFileReadFailed(at: other)).url
+                == other)
+        #expect(
+            SessionError.responseValidationFailed(reason: .dataFileReadFailed(at: other)).url
+                == other)
+        #expect(SessionError.invalidURL(url: "a").url == nil)
+        #expect(SessionError.explicitlyCancelled.url == nil)
+    }
+}

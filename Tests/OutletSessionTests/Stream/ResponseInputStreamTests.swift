@@ -1,0 +1,219 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+/// A body that is read like a file, on a thread that may wait.
+@Suite(.timeLimit(.minutes(1))) struct ResponseInputStreamTests {
+    private let address = "http://example.test/body"
+    private let sessions = KeptSessions()
+
+    private func session(_ answers: StubAnswer...) -> Session {
+        sessions.make(StubTransport(answers: answers))
+    }
+
+    /// Reads to the end, so many bytes at a time, on a thread of its own.
+    private func read(
+        _ stream: ResponseInputStream, by size: Int = 3
+    ) async throws -> (bytes: [UInt8], last: Int) {
+        let result = Once<(bytes: [UInt8], last: Int)>()
+        try onOwnThread {
+            var bytes: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: size)
+            stream.open()
+            while true {
+                let count = buffer.withUnsafeMutableBufferPointer { buffer in
+                    buffer.baseAddress.map { stream.read($0, maxLength: size) } ?? -1
+                }
+                guard count > 0 else {
+                    result.set((bytes, count))
+                    return
+                }
+                bytes += buffer.prefix(count)
+            }
+        }
+        return try await result.value()
+    }
+
+    @Test func `all bytes are read in order, and then there is an end`() async throws {
+        let body = Data((0..<100).map { UInt8($0) })
+        let session = session(StubAnswer(body: body, chunkSize: 7))
+        let stream = try #require(session.streamRequest(address).asInputStream())
+        #expect(stream.streamStatus == .notOpen && !stream.hasBytesAvailable)
+        let (bytes, last) = try await read(stream)
+        #expect(Data(bytes) == body && last == 0)
+        #expect(stream.streamStatus == .atEnd && stream.streamError == nil)
+        #expect(!stream.hasBytesAvailable)
+    }
+
+    @Test func `what is not open, or closed, cannot be read`() throws {
+        let session = session(StubAnswer(body: Data("x".utf8)))
+        let stream = try #require(session.streamRequest(address).asInputStream())
+        var byte: UInt8 = 0
+        #expect(stream.read(&byte, maxLength: 1) == -1)
+        stream.open()
+        #expect(stream.read(&byte, maxLength: 1) == 1 && byte == UInt8(ascii: "x"))
+        stream.close()
+        #expect(stream.read(&byte, maxLength: 1) == -1)
+        #expect(stream.streamStatus == .closed && stream.streamError == nil)
+        stream.open()
+        #expect(stream.streamStatus == .closed)
+    }
+
+    @Test func `a failure comes behind the bytes that came before it`() async throws {
+        var broken = StubAnswer(body: Data("0123456789".utf8), chunkSize: 2)
+        broken.error = TransferErrors.lost
+        broken.failureOffset = 6
+        let stream = try #require(session(broken).streamRequest(address).asInputStream())
+        let (bytes, last) = try await read(stream, by: 4)
+        #expect(String(decoding: bytes, as: UTF8.self) == "012345" && last == -1)
+        let error = stream.streamError as? SessionError
+        #expect(error?.transferError?.code == .networkConnectionLost)
+        #expect(stream.streamStatus == .error)
+    }
+
+    @Test func `a refused response is an error`() async throws {
+        let session = session(.status(404))
+        let stream = try #require(session.streamRequest(address).validate().asInputStream())
+        #expect(try await read(stream).last == -1)
+        #expect((stream.streamError as? SessionError)?.responseCode == 404)
+    }
+
+    @Test func `a cancel ends a read that waits`() async throws {
+        let asked = Events<Bool>()
+        let session = sessions.make(
+            StubTransport { _ in
+                asked.append(true)
+                return StubAnswer(delay: nil)
+            })
+        let request = session.streamRequest(address)
+        let stream = try #require(request.asInputStream())
+        async let outcome = read(stream)
+        try await asked.wait(for: 1)
+        request.cancel()
+        #expect(try await outcome.last == -1)
+        #expect(stream.streamError as? SessionError == .explicitlyCancelled)
+    }
+
+    @Test func `closing ends a read that waits`() async throws {
+        let session = session(StubAnswer(delay: nil))
+        let stream = try #require(session.streamRequest(address).asInputStream())
+        async let outcome = read(stream)
+        stream.close()
+        #expect(try await outcome.last == -1)
+        #expect(stream.streamStatus == .closed)
+    }
+
+    @Test func `a read waits no longer than it may`() async throws {
+        let session = session(StubAnswer(delay: nil))
+        let stream = try #require(
+            session.streamRequest(address).asInputStream(readTimeout: 0.01))
+        #expect(try await read(stream).last == -1)
+        #expect((stream.streamError as? TransferError)?.code == .timedOut)
+    }
+
+    @Test func `what is not read makes the peer wait`() async throws {
+        var configuration = SessionConfiguration()
+        configuration.streamBufferSize = 16
+        let session = Session(
+            transport: StubTransport(
+                answers: [StubAnswer(body: Data(count: 400), chunkSize: 4)]),
+            configuration: configuration)
+        let passed = Events<Int64>()
+        let request = session.streamRequest(address, shouldAutomaticallyResume: false)
+        request.downloadProgress(queue: DispatchQueue(label: "progress")) {
+            passed.append($0.completedUnitCount)
+        }
+        let stream = try #require(request.asInputStream(bufferSize: 20))
+        // Twenty bytes that count as read, sixteen that do not, and the piece that is too much.
+        try await passed.wait(for: 10)
+        #expect((passed.values.last ?? 0) <= 20 + 16 + 4)
+        #expect(try await read(stream).bytes.count == 400)
+    }
+
+    @Test func `a stream that is let go of does not hold the request up`() async throws {
+        var configuration = SessionConfiguration()
+        configuration.streamBufferSize = 16
+        let session = Session(
+            transport: StubTransport(
+                answers: [StubAnswer(body: Data(count: 400), chunkSize: 4)]),
+            configuration: configuration)
+        let ended = Events<SessionError?>()
+        let counts = Events<Int>()
+        let request = session.streamRequest(address).responseStream { stream in
+            if let value = stream.value { counts.append(value.count) }
+            if let completion = stream.completion { ended.append(completion.error) }
+        }
+        #expect(request.asInputStream() != nil)
+        #expect(try await ended.wait(for: 1) == [nil])
+        #expect(counts.values.reduce(0, +) == 400)
+    }
+
+    @Test func `a request that is made again before a byte was read gives its last body`()
+        async throws
+    {
+        var broken = StubAnswer(body: Data("01234567".utf8), chunkSize: 2)
+        broken.error = TransferErrors.lost
+        broken.failureOffset = 6
+        let session = Session(
+            transport: StubTransport(
+                answers: [broken, StubAnswer(body: Data("abcdef".utf8), chunkSize: 2)]),
+            interceptor: Retrier { _, _, _, completion in completion(.retry) })
+        let request = session.streamRequest(address, shouldAutomaticallyResume: false)
+        let ended = Events<Bool>()
+        request.responseStream { if $0.completion != nil { ended.append(true) } }
+        let stream = try #require(request.asInputStream())
+        try await ended.wait(for: 1)
+        #expect(String(decoding: try await read(stream).bytes, as: UTF8.self) == "abcdef")
+        #expect(request.asInputStream() == nil)
+    }
+
+    @Test func `a body whose beginning was read is not gone on with from another`() async throws {
+        var broken = StubAnswer(body: Data("01234567".utf8), chunkSize: 2)
+        broken.error = TransferErrors.lost
+        broken.failureOffset = 6
+        let read = Events<Bool>()
+        let session = Session(
+            transport: StubTransport(
+                answers: [broken, StubAnswer(body: Data("abcdef".utf8), chunkSize: 2)]),
+            interceptor: Retrier { _, _, _, completion in
+                Task {
+                    _ = try? await read.wait(for: 1)
+                    completion(.retry)
+                }
+            })
+        let stream = try #require(session.streamRequest(address).asInputStream())
+        stream.open()
+        var byte: UInt8 = 0
+        #expect(stream.read(&byte, maxLength: 1) == 1)
+        read.append(true)
+        let (bytes, last) = try await self.read(stream)
+        #expect(String(decoding: bytes, as: UTF8.self).allSatisfy(\.isNumber) && last == -1)
+        #expect("\(String(describing: stream.streamError))".contains("made again"))
+    }
+
+    @Test func `monitors see its bytes as any stream's`() async throws {
+        final class Monitor: EventMonitor {
+            let counts = Events<Int>()
+            let queue = DispatchQueue(label: "monitor")
+            func request<Value: Sendable>(
+                _ request: DataStreamRequest, didParseStream result: Result<Value, SessionError>
+            ) {
+                if case .success(let value) = result, let data = value as? Data {
+                    counts.append(data.count)
+                }
+            }
+        }
+        let monitor = Monitor()
+        let session = Session(
+            transport: StubTransport(
+                answers: [StubAnswer(body: Data(count: 6), chunkSize: 3)]),
+            eventMonitors: [monitor])
+        let stream = try #require(session.streamRequest(address).asInputStream())
+        _ = try await read(stream)
+        #expect(try await monitor.counts.wait(for: 2) == [3, 3])
+    }
+}
