@@ -115,7 +115,7 @@ public struct RevocationList: Sendable, Equatable {
     ///
     /// - Throws: The file system's error when it cannot be read.
     public init(path: String) throws {
-        self.init(bytes: try Data(contentsOf: URL(filePath: path)))
+        self.init(bytes: try Data(contentOf: URL(filePath: path)))
     }
 }
 
