@@ -151,9 +151,9 @@ import Testing
         let program = try RunningProgram(
             Products.path("outlet"),
             [
-                // The third request is tried again, which leaves time enough.
+                // The third request is tried again, in an hour.
                 "demo", "--plugins", directory.path, "--plugin-config",
-                #"\#(try await identifier(of: pacer))={"baseDelayMs":9000}"#,
+                #"\#(try await identifier(of: pacer))={"baseDelayMs":3600000,"maxDelayMs":3600000}"#,
             ])
         try await program.output(containing: "/post")
         program.signal(2)

@@ -9,3 +9,21 @@ import Testing
         #expect(storm.exitCode == 0, "\(storm.output)\(storm.errorOutput)")
     }
 }
+
+@Suite struct `A program that ends in the middle of connections over TLS` {
+    /// OpenSSL's own clearing up at exit would take locks from under the transport's thread.
+    @Test func `ends with its own code`() async throws {
+        let nginx = try await Nginx.shared()
+        // What its threads are at work on is no leak.
+        let sanitizer = (Program.environment["ASAN_OPTIONS"] ?? "") + ":detect_leaks=0"
+        for _ in 0..<20 {
+            let program = try await Program.run(
+                Products.path("OutletStorm"),
+                ["leave", nginx.baseURL(.tls) + "/info", nginx.authority.certificatePath],
+                environment: ["ASAN_OPTIONS": sanitizer])
+            #expect(
+                program.exitCode == 7 && program.output == "",
+                "signal \(program.signal ?? 0) \(program.output)\(program.errorOutput)")
+        }
+    }
+}

@@ -16,7 +16,7 @@ import Testing
         place = { _, _ in (url, .removePreviousFile) }
     }
 
-    private var file: Data? { try? Data(contentsOf: URL(filePath: directory.path("file"))) }
+    private var file: Data? { try? Data(contentOf: URL(filePath: directory.path("file"))) }
     private var text: String? { file.map { String(decoding: $0, as: UTF8.self) } }
 
     private func expectLargeFile(of nginx: Nginx) throws {

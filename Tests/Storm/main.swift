@@ -2,6 +2,9 @@
 // threads at once, half of them cancelled at random times, against peers that misbehave.
 //
 //   OutletStorm COUNT
+//   OutletStorm leave ADDRESS AUTHORITY
+//
+// The second exits with 7 in the middle of connections over TLS to that server.
 //
 // Exits with 1, and says what is wrong, when a completion is missing or comes twice, when a request
 // fails that has no reason to, or when descriptors, threads or memory are left behind.
@@ -20,8 +23,11 @@ func storm(_ count: Int) -> [String] {
     }
 }
 
+if CommandLine.arguments.count == 4, CommandLine.arguments[1] == "leave" {
+    Departure.run(CommandLine.arguments[2], authority: CommandLine.arguments[3])
+}
 guard CommandLine.arguments.count == 2, let count = Int(CommandLine.arguments[1]), count > 0 else {
-    print("usage: OutletStorm COUNT")
+    print("usage: OutletStorm COUNT | OutletStorm leave ADDRESS AUTHORITY")
     exit(64)
 }
 // The first one fills what libcurl, OpenSSL and Dispatch make once and keep.

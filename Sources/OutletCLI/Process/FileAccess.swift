@@ -1,12 +1,13 @@
 import FoundationEssentials
 import Glibc
+import Outlet
 
 /// Reads a file that the command line names.
 ///
 /// - Throws: A usage error: the line names something that cannot be read.
 func readFile(_ path: String) throws(CommandError) -> [UInt8] {
     do {
-        return Array(try Data(contentsOf: URL(filePath: path)))
+        return Array(try Data(contentOf: URL(filePath: path)))
     } catch {
         throw .usage("\(path): cannot be read: \(fileReason(error))", advice: "")
     }

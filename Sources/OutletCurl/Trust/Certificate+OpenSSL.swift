@@ -60,7 +60,7 @@ extension OutletSession.Certificate {
     ) throws(LoadingError) -> [OutletSession.Certificate] {
         let bytes: Data
         do {
-            bytes = try Data(contentsOf: URL(filePath: path))
+            bytes = try Data(contentOf: URL(filePath: path))
         } catch {
             throw LoadingError(path: path, reason: "cannot be read: \(error)")
         }

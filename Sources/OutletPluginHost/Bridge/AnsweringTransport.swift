@@ -155,7 +155,7 @@ private final class AnsweredTask: TransferTask {
             var content = Data()
             // Only a part is added to what is there.
             if answer.status == 206, offset > 0 {
-                content = try Data(contentsOf: URL(filePath: path)).prefix(Int(clamping: offset))
+                content = try Data(contentOf: URL(filePath: path)).prefix(Int(clamping: offset))
             }
             try (content + answer.body).write(to: URL(filePath: path))
             return nil

@@ -100,7 +100,7 @@ public final class CookieStorage: Sendable {
     ///
     /// Lines that are no cookies are passed over. Blocks while it reads.
     public func load(contentsOf url: URL) throws {
-        let text = String(decoding: try Data(contentsOf: url), as: UTF8.self)
+        let text = String(decoding: try Data(contentOf: url), as: UTF8.self)
         let cookies = CookieFile.decode(text)
         let now = Date()
         state.withLock { state in

@@ -45,7 +45,7 @@ public final class HSTSStorage: Sendable {
 
     private init(file: URL? = nil) {
         self.file = file
-        let text = file.flatMap { try? Data(contentsOf: $0) }.map {
+        let text = file.flatMap { try? Data(contentOf: $0) }.map {
             String(decoding: $0, as: UTF8.self)
         }
         let policies = HSTSFile.decode(text ?? "")

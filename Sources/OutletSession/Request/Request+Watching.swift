@@ -108,30 +108,34 @@ extension Request {
         }
         for stream in streams { stream.yield(head) }
         guard let judge else { return .proceed }
-        ask(judge, head) { self.release(.judgement, of: task, attempt: attempt) }
+        ask(judge, head) { $0.release(.judgement, of: task, attempt: attempt) }
         return .pause
     }
 
     /// Asks about a head whose body has come already: a redirect that nobody wants to follow.
-    func judgeLate(_ head: HTTPResponse, then goOn: @escaping @Sendable () -> Void) {
+    func judgeLate(_ head: HTTPResponse, then goOn: @escaping @Sendable (Request) -> Void) {
         let (judge, streams) = mutable.withLock { mutable in
             (mutable.observers?.response, mutable.observers?.responseStreams ?? [])
         }
         for stream in streams { stream.yield(head) }
-        guard let judge else { return goOn() }
+        guard let judge else { return goOn(self) }
         ask(judge, head, goOn)
     }
 
+    /// Asks for an answer that does not hold the request.
+    ///
+    /// Whoever is asked is held by the request, and may keep the answer; the session holds the
+    /// request until it is there.
     private func ask(
         _ judge: RequestObservers.Judge, _ head: HTTPResponse,
-        _ goOn: @escaping @Sendable () -> Void
+        _ goOn: @escaping @Sendable (Request) -> Void
     ) {
         let answered = AnswerOnce()
         core.call(on: judge.queue) {
-            judge.body(head) { disposition in
-                guard answered.claim() else { return }
-                if disposition == .cancel { self.cancel() }
-                goOn()
+            judge.body(head) { [weak self] disposition in
+                guard answered.claim(), let self else { return }
+                if disposition == .cancel { cancel() }
+                goOn(self)
             }
         }
     }

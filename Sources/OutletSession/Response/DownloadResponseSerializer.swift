@@ -33,7 +33,7 @@ extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerP
         }
         let data: Data
         do {
-            data = try Data(contentsOf: fileURL)
+            data = try Data(contentOf: fileURL)
         } catch {
             throw SessionError.responseSerializationFailed(
                 reason: .inputFileReadFailed(at: fileURL))

@@ -133,6 +133,14 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         }
     }
 
+    override func cleanUp() {
+        // What handlers hold, often the request itself, is let go of outside the lock.
+        _ = stream.withLock { state in
+            defer { state.pipes = [] }
+            return state.pipes
+        }
+    }
+
     // MARK: Validation
 
     override func validation(_ mutable: inout Mutable) -> ValidationEffort {

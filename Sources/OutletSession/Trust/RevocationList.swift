@@ -48,7 +48,7 @@ public struct RevocationList: Sendable, Equatable {
         fileprivate convenience init(path: String) throws {
             // Looked at before it is read: a change in between is seen the next time.
             let file = FileIdentity(path: path)
-            self.init(bytes: try Data(contentsOf: URL(filePath: path)), file: file)
+            self.init(bytes: try Data(contentOf: URL(filePath: path)), file: file)
         }
     }
 

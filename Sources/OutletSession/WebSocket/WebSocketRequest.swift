@@ -148,14 +148,16 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
 
     override func cleanUp() {
-        let (waiting, token) = socket.withLock { socket in
+        // What handlers hold, often the request itself, is let go of outside the lock.
+        let (waiting, token, _) = socket.withLock { socket in
             defer {
                 socket.waiting = []
                 socket.pingToken = nil
+                socket.pipes = []
             }
             socket.isOver = true
             socket.isConnected = false
-            return (socket.waiting, socket.pingToken)
+            return (socket.waiting, socket.pingToken, socket.pipes)
         }
         if let token { core.deadlines.remove(token) }
         for order in waiting { order.answer(.failure(.webSocketIsOver)) }

@@ -255,7 +255,7 @@ final class StubTask: TransferTask, @unchecked Sendable {
         do {
             let url = URL(filePath: path)
             let kept =
-                offset > 0 ? try Data(contentsOf: url).prefix(Int(clamping: offset)) : Data()
+                offset > 0 ? try Data(contentOf: url).prefix(Int(clamping: offset)) : Data()
             try (kept + body).write(to: url)
             return nil
         } catch {
@@ -271,7 +271,7 @@ extension HTTPBody {
         switch self {
         case .none: return Data()
         case .data(let data): return data
-        case .file(let path): return try Data(contentsOf: URL(filePath: path))
+        case .file(let path): return try Data(contentOf: URL(filePath: path))
         case .stream(let stream):
             var data = Data()
             var piece = Data(count: 16_384)

@@ -46,7 +46,7 @@ private struct DownloadMonitor: EventMonitor {
     }
 
     private func content(of url: URL?) -> String? {
-        url.flatMap { try? Data(contentsOf: $0) }.map { String(decoding: $0, as: UTF8.self) }
+        url.flatMap { try? Data(contentOf: $0) }.map { String(decoding: $0, as: UTF8.self) }
     }
 
     @Test func `the body lies in the file when the completion is called`() async throws {

@@ -1,22 +1,82 @@
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
 @Suite struct `What a request's handlers hold` {
+    private let address = "http://example.test/"
+
+    /// Where a closure puts what it was given, and keeps it.
+    private typealias Kept = Events<@Sendable (Request.ResponseDisposition) -> Void>
+
     @Test func `is let go of when they have run, also if it is the request`() async throws {
         weak var former: DataRequest?
         let session = Session(transport: StubTransport { _ in .text("x") })
         let seen = Events<Int>()
         do {
-            let request = session.request("http://example.test/")
+            let request = session.request(address)
             request.response { _ in seen.append(request.retryCount) }
             try await seen.wait(for: 1)
             former = request
         }
-        // The threads that finish it are on their way out.
-        let deadline = ContinuousClock.now + .seconds(20)
-        while former != nil, ContinuousClock.now < deadline { await Task.yield() }
-        #expect(former == nil)
+        await expectGone { former == nil }
+    }
+
+    @Test func `is let go of after the last piece of a stream`() async throws {
+        weak var former: DataStreamRequest?
+        let session = Session(transport: StubTransport { _ in .text("x") })
+        let ends = Events<Int>()
+        do {
+            let request = session.streamRequest(address)
+            request.responseStream { stream in
+                if stream.completion != nil { ends.append(request.retryCount) }
+            }
+            try await ends.wait(for: 1)
+            former = request
+        }
+        await expectGone { former == nil }
+    }
+
+    @Test func `is let go of after the end of a WebSocket`() async throws {
+        weak var former: WebSocketRequest?
+        let session = Session(
+            transport: StubTransport { _ in .webSocket([.close(.normalClosure)]) })
+        let ends = Events<Int>()
+        do {
+            let request = session.webSocketRequest(to: "ws://example.test/")
+            request.streamMessageEvents { event in
+                if case .completed = event.kind { ends.append(request.retryCount) }
+            }
+            try await ends.wait(for: 1)
+            former = request
+        }
+        await expectGone { former == nil }
+    }
+
+    @Test(arguments: [Request.ResponseDisposition.allow, .cancel, nil])
+    func `does not hold the request by the answer about a head`(
+        answer: Request.ResponseDisposition?
+    ) async throws {
+        weak var former: DataRequest?
+        let session = Session(transport: StubTransport { _ in .text("x") })
+        do {
+            let kept = Kept()
+            let request = session.request(address)
+                .onHTTPResponse { (_, completionHandler) in kept.append(completionHandler) }
+            let task = request.serializingData()
+            let completionHandler = try await kept.wait(for: 1)[0]
+            if let answer { completionHandler(answer) } else { request.cancel() }
+            _ = await task.response
+            former = request
+        }
+        await expectGone { former == nil }
+    }
+
+    /// The threads that finish a request are on their way out.
+    private func expectGone(_ isGone: () -> Bool) async {
+        let deadline = ContinuousClock.now + .seconds(20) * patience
+        while !isGone(), ContinuousClock.now < deadline { await Task.yield() }
+        #expect(isGone())
     }
 }

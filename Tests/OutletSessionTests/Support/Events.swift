@@ -1,6 +1,7 @@
 import Dispatch
-import Testing
 import OutletSession
+import OutletTestSupport
+import Testing
 
 /// Collects values from any thread, and lets a test wait until there are enough of them.
 final class Events<Value: Sendable>: Sendable {
@@ -26,7 +27,7 @@ final class Events<Value: Sendable>: Sendable {
         for waiter in ready { waiter.continuation.resume() }
     }
 
-    /// Waits for so many values in all, half a minute at most.
+    /// Waits for so many values in all, half a minute at most on a machine of usual speed.
     @discardableResult
     func wait(for count: Int) async throws -> [Value] {
         try await withCheckedThrowingContinuation { continuation in
@@ -39,7 +40,10 @@ final class Events<Value: Sendable>: Sendable {
                 continuation.resume()
                 return
             }
-            DispatchQueue.global().asyncAfter(deadline: .now() + 30) { self.expire(count) }
+            // Weakly, so that the values are not kept until a deadline that nobody waits for.
+            DispatchQueue.global().asyncAfter(deadline: .now() + 30 * patience) { [weak self] in
+                self?.expire(count)
+            }
         }
         return values
     }

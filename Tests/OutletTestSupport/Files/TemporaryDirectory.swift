@@ -63,7 +63,7 @@ public final class TemporaryDirectory: Sendable {
 
     /// The bytes of a file in it.
     public func read(_ name: String) throws -> [UInt8] {
-        guard let data = FileManager.default.contents(atPath: path(name)) else {
+        guard let data = try? Data(contentOf: URL(filePath: path(name))) else {
             throw TestSupportError("temporary directory: no such file: \(path(name))")
         }
         return Array(data)

@@ -27,7 +27,7 @@ public final class SlowNameService: Sendable {
     /// Makes a name whose look-up takes `limit`, unless it is let go before.
     ///
     /// - Throws: ``TestSupportError`` if there are no descriptors left.
-    public init(taking limit: Duration = .seconds(10)) throws {
+    public init(taking limit: Duration = .seconds(60)) throws {
         gate = try Gate()
         self.limit = limit
         let label = "name\(UInt64.random(in: 0 ... .max))"

@@ -79,7 +79,7 @@ public struct ProcessResources: Sendable, CustomStringConvertible {
         to before: ProcessResources, pools: Set<String> = [], heap: Int = .max,
         within deadline: Duration = .seconds(10)
     ) async -> [String] {
-        let limit = ContinuousClock.now + deadline
+        let limit = ContinuousClock.now + deadline * patience
         while true {
             let excess = now().excess(over: before, pools: pools, heap: heap)
             if excess.isEmpty || ContinuousClock.now > limit { return excess }

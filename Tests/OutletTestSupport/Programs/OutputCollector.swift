@@ -34,10 +34,10 @@ final class OutputCollector: Sendable {
 
     /// What has come when it contains `text`.
     func text(containing text: String, within deadline: Duration) async throws -> String {
-        let limit = ContinuousClock.now + deadline
+        let limit = ContinuousClock.now + deadline * patience
         var count = 0
         while true {
-            let values = try await pieces.values(count + 1, within: limit - .now)
+            let values = try await pieces.values(count + 1, within: (limit - .now) / patience)
             count = values.count
             let seen = String(decoding: values.joined(), as: UTF8.self)
             if seen.contains(text) { return seen }

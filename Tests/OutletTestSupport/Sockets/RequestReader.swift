@@ -44,10 +44,27 @@ struct RequestReader {
         }
         let isMasked = start[1] & 0x80 != 0
         guard let mask = take(isMasked ? 4 : 0), var payload = take(length) else { return nil }
-        if isMasked { for index in payload.indices { payload[index] ^= mask[index % 4] } }
+        if isMasked { Self.unmask(&payload, mask) }
         return WebSocketFrame(
             opcode: .init(rawValue: start[0] & 0x0F), payload: payload,
             isFinal: start[0] & 0x80 != 0, isMasked: isMasked)
+    }
+
+    /// Takes the mask away, eight bytes at a time: tests send many MiB.
+    private static func unmask(_ payload: inout [UInt8], _ mask: [UInt8]) {
+        let word = (mask + mask).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
+        payload.withUnsafeMutableBytes { bytes in
+            var index = 0
+            while index + 8 <= bytes.count {
+                let masked = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                bytes.storeBytes(of: masked ^ word, toByteOffset: index, as: UInt64.self)
+                index += 8
+            }
+            while index < bytes.count {
+                bytes[index] ^= mask[index % 4]
+                index += 1
+            }
+        }
     }
 
     /// Says that nothing more comes, and reads to the client's end: closing before would be a reset.
@@ -101,7 +118,7 @@ struct RequestReader {
             guard fill() else { return nil }
         }
         defer { buffer.removeFirst(count) }
-        return buffer.prefix(count).map { $0 }
+        return Array(buffer.prefix(count))
     }
 
     private mutating func fill() -> Bool {

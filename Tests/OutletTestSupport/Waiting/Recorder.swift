@@ -40,7 +40,7 @@ public final class Recorder<Value: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - count: How many to wait for.
-    ///   - deadline: How long to wait at most.
+    ///   - deadline: How long to wait at most, times ``patience``.
     /// - Returns: All values recorded by then.
     /// - Throws: ``TestSupportError`` when the deadline passes.
     @discardableResult
@@ -59,14 +59,15 @@ public final class Recorder<Value: Sendable>: Sendable {
                 return
             }
             // Weakly, so that what was recorded is not kept until a deadline that nobody waits for.
-            DispatchQueue.global().asyncAfter(deadline: .now() + deadline.seconds) { [weak self] in
+            let seconds = deadline.seconds * patience
+            DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { [weak self] in
                 guard let self else { return }
                 let (waiter, seen) = state.withLock {
                     ($0.waiters.removeValue(forKey: waiting), $0.values.count)
                 }
                 waiter?.continuation.resume(
                     throwing: TestSupportError(
-                        "recorder: \(seen) of \(count) values after \(deadline)"))
+                        "recorder: \(seen) of \(count) values after \(seconds) s"))
             }
         }
     }

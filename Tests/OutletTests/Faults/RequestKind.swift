@@ -61,7 +61,7 @@ enum RequestKind: String, CaseIterable, Sendable {
             }
         case let request as DownloadRequest:
             request.response {
-                let data = $0.fileURL.flatMap { try? Data(contentsOf: $0) }
+                let data = $0.fileURL.flatMap { try? Data(contentOf: $0) }
                 if let url = $0.fileURL { try? FileManager.default.removeItem(at: url) }
                 completion(
                     Outcome(

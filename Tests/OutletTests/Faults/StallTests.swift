@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct StallTests {
     private let names: SlowNameService
 
-    init() throws { names = try SlowNameService(taking: .seconds(60)) }
+    init() throws { names = try SlowNameService() }
 
     private func expectTimeout(
         _ outcome: RequestKind.Outcome, _ stage: TransferError.Stage, _ what: Comment

@@ -101,7 +101,7 @@ extension HAR {
         let path = url.path(percentEncoded: false)
         let data: Data
         do {
-            data = try Data(contentsOf: url)
+            data = try Data(contentOf: url)
         } catch {
             throw .unreadable(path: path, reason: "\(error)")
         }

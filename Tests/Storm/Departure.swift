@@ -1,0 +1,56 @@
+import Dispatch
+import FoundationEssentials
+import Glibc
+import OutletCurl
+import OutletHTTP
+import OutletSession
+
+/// Ends the program while connections over TLS are made and closed on another thread.
+struct Departure {
+    /// What the program exits with.
+    static let code: Int32 = 7
+
+    /// Asks a server again and again, on a connection of its own each time.
+    private final class Caller: TransferHandler {
+        private let transport: CurlTransport
+        private let request: HTTPRequest
+        private let answered: DispatchSemaphore
+
+        init(_ transport: CurlTransport, _ request: HTTPRequest, _ answered: DispatchSemaphore) {
+            self.transport = transport
+            self.request = request
+            self.answered = answered
+        }
+
+        func call() { _ = transport.start(TransferJob(request: request), handler: self) }
+
+        func transferDidFinish(
+            _ task: any TransferTask, result: TransferResult, turn: TransportTurn
+        ) {
+            if let error = result.error {
+                print("fault: \(error)")
+                exit(1)
+            }
+            answered.signal()
+            call()
+        }
+    }
+
+    /// - Parameters:
+    ///   - address: Of a server over TLS.
+    ///   - authority: The file with the authority's certificate.
+    static func run(_ address: String, authority: String) -> Never {
+        var configuration = SessionConfiguration()
+        configuration.proxy = .none
+        configuration.httpVersion = .http1
+        configuration.certificateAuthorities = .file(path: authority)
+        let transport = CurlTransport(configuration: configuration)
+        var request = HTTPRequest(url: URL(string: address))
+        request.headers.add(name: "Connection", value: "close")
+        let answered = DispatchSemaphore(value: 0)
+        for _ in 0..<8 { Caller(transport, request, answered).call() }
+        for _ in 0..<16 { answered.wait() }
+        usleep(.random(in: 0..<5000))
+        exit(code)
+    }
+}
