@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,6 +57,9 @@ void ccurl_prepare_thread(const char *name) {
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     pthread_setname_np(pthread_self(), name);
+    // It serves everybody, but may have been started by a thread with a lower priority than the
+    // program's: libdispatch has such. Without the right to raise it, it stays.
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, (id_t)getpid()));
 }
 
 static _Thread_local const ccurl_poller *current;
@@ -77,7 +81,8 @@ ccurl_poller *ccurl_poller_create(int *error) {
     poller->timer_us = -1;
     poller->epoll = epoll_create1(EPOLL_CLOEXEC);
     poller->event = poller->epoll < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    struct epoll_event wake = {.events = EPOLLIN, .data.fd = -1};
+    // Every write is an edge, so that nobody has to read the counter down.
+    struct epoll_event wake = {.events = EPOLLIN | EPOLLET, .data.fd = -1};
     if (poller->event < 0 || epoll_ctl(poller->epoll, EPOLL_CTL_ADD, poller->event, &wake) < 0) {
         *error = errno;
         ccurl_poller_destroy(poller);
@@ -296,11 +301,7 @@ int ccurl_poller_wait(ccurl_poller *poller, int timeout_ms) {
     poller->ready = 0;
     for (int index = 0; index < count; index++) {
         int fd = poller->events[index].data.fd;
-        if (fd < 0) {
-            uint64_t drained;
-            if (read(poller->event, &drained, sizeof drained) < 0) continue;
-            continue;
-        }
+        if (fd < 0) continue;
         struct slot *slot = &poller->slots[fd];
         if (!slot->wanted) {
             // An idle connection that the server closed, or data nobody asked for; or a paused

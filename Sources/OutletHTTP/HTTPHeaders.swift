@@ -66,6 +66,16 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
+    /// Whether both are copies of one, of which none was changed; false for fields from a peer.
+    package func isSame(as other: HTTPHeaders) -> Bool {
+        guard case .fields(let own) = storage, case .fields(let others) = other.storage,
+            own.count == others.count
+        else { return false }
+        return own.withUnsafeBufferPointer { own in
+            others.withUnsafeBufferPointer { $0.baseAddress == own.baseAddress }
+        }
+    }
+
     private mutating func mutate(_ body: (inout [HTTPHeader]) -> Void) {
         var fields = self.fields
         storage = .fields([])

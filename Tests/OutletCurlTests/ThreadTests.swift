@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import Glibc
 import OutletCurl
@@ -107,5 +108,28 @@ import Testing
             return 42
         }
         #expect(value == 42)
+    }
+}
+
+@Suite struct `The transport's thread` {
+    private static let process = __priority_which_t(PRIO_PROCESS.rawValue)
+
+    @Test(.enabled(if: geteuid() == 0, "raising a priority takes the right to"))
+    func `has the program's priority, whoever starts it`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let seen = Once<Int32>()
+        let probe = Probe(onHead: { _ in
+            seen.set(getpriority(Self.process, 0))
+            return .proceed
+        })
+        let job = TransferJob(request: HTTPRequest(url: URL(string: "\(server.baseURL)/get")))
+        DispatchQueue(label: "a thread of low priority").async {
+            let own = getpriority(Self.process, 0)
+            setpriority(Self.process, 0, 15)
+            _ = transport.start(job, handler: probe)
+            setpriority(Self.process, 0, own)
+        }
+        #expect(try await seen.value() == getpriority(Self.process, id_t(getpid())))
     }
 }

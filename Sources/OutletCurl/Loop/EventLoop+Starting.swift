@@ -180,7 +180,7 @@ extension EventLoop {
 
 extension HTTPRequest {
     /// Whether the request is anything but the plainest kind.
-    fileprivate var mayHaveBody: Bool { method != .get || !body.isNone }
+    var mayHaveBody: Bool { method != .get || !body.isNone }
 }
 
 extension TransferJob {

@@ -26,7 +26,7 @@ final class EventLoop: @unchecked Sendable {
     let shared: SharedState
 
     @exclusivity(unchecked) private var messages: [LoopMessage] = []
-    /// Whether the last turn had messages of other threads: then more of them are likely.
+    /// Whether the last turn had several messages of other threads: then more of them are likely.
     @exclusivity(unchecked) private var isBusy = false
     @exclusivity(unchecked) var pool: HandlePool
     @exclusivity(unchecked) var addresses = AddressCache()
@@ -171,6 +171,7 @@ final class EventLoop: @unchecked Sendable {
         addresses = AddressCache()
         curl_multi_cleanup(multi)
         isCleanedUp = true
+        executor.belongs(to: nil)
     }
 
     /// Leaves the loop to itself when it has nothing to do, else to a thread of its own.
@@ -188,6 +189,7 @@ final class EventLoop: @unchecked Sendable {
                 case .start(let transfer): fail(transfer, error)
                 case .run(let job): LoopExecutor.runElsewhere(job)
                 case .order(let order): take(order)
+                case .drain, .shutDown: executor.belongs(to: nil)
                 default: break
                 }
             }
@@ -221,7 +223,8 @@ final class EventLoop: @unchecked Sendable {
         for _ in 0..<8 {
             // Messages before completions: who is suspended or cancelled must not get the place
             // that a completion sets free.
-            if mailbox.take(into: &messages) { isBusy = true }
+            // One alone may well be the only one for a while: a task that awaits each answer.
+            if mailbox.take(into: &messages), messages.count > 1 { isBusy = true }
             handleMessages()
             let isTimer = ccurl_poller_fire_timer(poller, now)
             let isNews = collect()

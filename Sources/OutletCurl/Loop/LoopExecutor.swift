@@ -4,20 +4,22 @@ import OutletSession
 /// Runs Swift tasks on a loop's thread, so that a task that awaits one transfer after another
 /// changes threads no more.
 final class LoopExecutor: TaskExecutor {
-    private struct Reference {
-        weak var loop: EventLoop?
-    }
+    private let loop = Lock<EventLoop?>(nil)
 
-    private let reference = Lock(Reference())
-
-    /// Names the loop, which owns the executor.
-    func belongs(to loop: EventLoop) {
-        reference.withLock { $0.loop = loop }
+    /// Names the loop, which owns the executor, and is owned by it until it has ended.
+    ///
+    /// Not weakly: each count of a loop would cost more from then on, on every request's way.
+    func belongs(to loop: EventLoop?) {
+        let former = self.loop.withLock { own in
+            defer { own = loop }
+            return own
+        }
+        withExtendedLifetime(former) {}
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        let loop = reference.withLock { $0.loop }
+        let loop = loop.withLock { $0 }
         if let loop, loop.post(.run(job)) { return }
         Self.runElsewhere(job)
     }

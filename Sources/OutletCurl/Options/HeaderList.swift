@@ -12,6 +12,8 @@ struct HeaderList: ~Copyable {
     /// Bytes of `texts` and elements of `nodes` in use.
     private var used = 0
     private var count = 0
+    /// What is laid out now, kept so that nobody changes it in its place.
+    private var laidOut: (headers: HTTPHeaders, hasBody: Bool, facts: Facts)?
 
     deinit {
         free(texts)
@@ -44,6 +46,11 @@ struct HeaderList: ~Copyable {
     mutating func build(
         _ headers: HTTPHeaders, hasBody: Bool
     ) -> (UnsafeMutablePointer<curl_slist>, Facts)? {
+        // Most requests of a session have the same fields as the one before.
+        if let laidOut, laidOut.hasBody == hasBody, laidOut.headers.isSame(as: headers), let nodes {
+            return (nodes, laidOut.facts)
+        }
+        laidOut = nil
         var facts = Facts()
         used = 0
         count = 0
@@ -63,7 +70,9 @@ struct HeaderList: ~Copyable {
             if !facts.has.contains(.expect), !addLine("Expect:") { return nil }
             if !facts.has.contains(.contentType), !addLine("Content-Type:") { return nil }
         }
-        return link().map { ($0, facts) }
+        guard let first = link() else { return nil }
+        laidOut = (headers, hasBody, facts)
+        return (first, facts)
     }
 
     /// Notes what a field says about things that libcurl does itself.

@@ -1,4 +1,5 @@
 import CCurl
+import OutletHTTP
 import OutletSession
 
 extension TransferMetrics {
@@ -8,18 +9,22 @@ extension TransferMetrics {
     ) {
         self.init()
         let raw = easy.raw
-        nameLookup = ccurl_get_offset(raw, CURLINFO_NAMELOOKUP_TIME_T)
-        connect = ccurl_get_offset(raw, CURLINFO_CONNECT_TIME_T)
-        secureConnect = ccurl_get_offset(raw, CURLINFO_APPCONNECT_TIME_T)
+        isReusedConnection = transfer.sends > 0 && ccurl_get_long(raw, CURLINFO_NUM_CONNECTS) == 0
+        if !isReusedConnection {
+            nameLookup = ccurl_get_offset(raw, CURLINFO_NAMELOOKUP_TIME_T)
+            connect = ccurl_get_offset(raw, CURLINFO_CONNECT_TIME_T)
+            secureConnect = ccurl_get_offset(raw, CURLINFO_APPCONNECT_TIME_T)
+        }
         preTransfer = ccurl_get_offset(raw, CURLINFO_PRETRANSFER_TIME_T)
         firstByte = ccurl_get_offset(raw, CURLINFO_STARTTRANSFER_TIME_T)
         total = ccurl_get_offset(raw, CURLINFO_TOTAL_TIME_T)
         queued = transfer.admitted - transfer.arrived
         requestHeaderBytes = Int64(ccurl_get_long(raw, CURLINFO_REQUEST_SIZE))
-        requestBodyBytes = ccurl_get_offset(raw, CURLINFO_SIZE_UPLOAD_T)
+        if transfer.job.request.mayHaveBody {
+            requestBodyBytes = ccurl_get_offset(raw, CURLINFO_SIZE_UPLOAD_T)
+        }
         responseHeaderBytes = Int64(ccurl_get_long(raw, CURLINFO_HEADER_SIZE))
         responseBodyBytes = ccurl_get_offset(raw, CURLINFO_SIZE_DOWNLOAD_T)
-        isReusedConnection = transfer.sends > 0 && ccurl_get_long(raw, CURLINFO_NUM_CONNECTS) == 0
         connection = connections.texts(transfer, raw)
         if let link = transfer.link { count(link, transfer) }
     }

@@ -143,7 +143,8 @@ import Testing
             configuration: configuration)
         let ended = Events<SessionError?>()
         let counts = Events<Int>()
-        let request = session.streamRequest(address).responseStream { stream in
+        let made = session.streamRequest(address, shouldAutomaticallyResume: false)
+        let request = made.responseStream { stream in
             if let value = stream.value { counts.append(value.count) }
             if let completion = stream.completion { ended.append(completion.error) }
         }
