@@ -132,4 +132,18 @@ import Testing
         #expect(read["a"] == value["a"])
         #expect(read["n"] == value["n"])
     }
+
+    @Test func `a value in the standard library's types can be cast, and taken back`() throws {
+        let value = try JSONValue(
+            parsing: #"{"args":{"a":"b"},"l":[1,2],"d":1.5,"big":1e40,"b":true,"n":null,"l":[3]}"#)
+        let members = try #require(value.anyValue as? [String: Any])
+        #expect(members["args"] as? [String: String] == ["a": "b"])
+        // Of two members of one name the last counts.
+        #expect(members["l"] as? [Int] == [3] && members["d"] as? Double == 1.5)
+        #expect(members["big"] as? Double == 1e40 && members["b"] as? Bool == true)
+        #expect(members["n"] as? JSONValue == .null)
+        let back = try JSONValue(converting: members)
+        #expect(back["args"] == value["args"] && back["l"] == [3] && back["n"] == .null)
+        #expect(JSONValue.string("x").anyValue as? String == "x")
+    }
 }

@@ -33,6 +33,23 @@ extension JSONValue {
         self = try JSONValue.converted(value, path: "$")
     }
 
+    /// The value in the standard library's types, for casts such as `as? [String: String]`.
+    ///
+    /// `Bool`, `String`, `Int` where it fits, else `Double`, arrays, and dictionaries in which the last
+    /// of several members of one name counts; `null` stays ``JSONValue/null``.
+    public var anyValue: any Sendable {
+        switch self {
+        case .null: JSONValue.null
+        case .bool(let value): value
+        case .string(let value): value
+        case .number(let number): number.anyValue
+        case .array(let elements): elements.map(\.anyValue)
+        case .object(let object):
+            Dictionary(
+                object.members.map { ($0.name, $0.value.anyValue) }, uniquingKeysWith: { $1 })
+        }
+    }
+
     private static func converted(
         _ value: Any, path: String
     ) throws(JSONConversionError) -> JSONValue {
@@ -95,4 +112,12 @@ package protocol AnyOptional {
 
 extension Optional: AnyOptional {
     package var wrapped: Any? { self }
+}
+
+extension JSONNumber {
+    /// As an `Int` where it fits.
+    fileprivate var anyValue: any Sendable {
+        if let value = intValue.flatMap({ Int(exactly: $0) }) { return value }
+        return doubleValue
+    }
 }

@@ -201,6 +201,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         if plan == .complete, mutable.error == nil { mutable.response?.statusCode = 200 }
     }
 
+    override func placesFile(of result: TransferResult) -> Bool { result.error == nil }
+
     override func didTransfer(_ task: any TransferTask) {
         guard error == nil else {
             keepForLater()

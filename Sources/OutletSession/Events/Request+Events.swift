@@ -72,12 +72,18 @@ extension Request {
 
 /// What a transport tells, passed on to the session's monitors.
 extension Request {
-    /// The head of a response has come.
+    /// The head of a response has come; one that only leads somewhere else is not told.
     func tellHead(_ head: HTTPResponse, of task: any TransferTask) {
         guard let monitors = core.monitors else { return }
         announce(task)
         tellChallenges(of: head, to: task)
+        guard case .response = redirectFate(of: head) else { return }
         monitors.urlSession(core.transport, dataTask: task, didReceive: head)
+    }
+
+    /// A head that might have led somewhere else is the response after all.
+    func tellLateHead(_ head: HTTPResponse, of task: any TransferTask) {
+        core.monitors?.urlSession(core.transport, dataTask: task, didReceive: head)
     }
 
     /// A server or a proxy asks for credentials.
@@ -99,8 +105,22 @@ extension Request {
         core.monitors?.urlSession(core.transport, dataTask: task, didReceive: chunk)
     }
 
-    /// An attempt's last transfer is over.
+    /// An attempt's last transfer is over; it is told now, or once its file is in place.
     func tellEnd(_ result: TransferResult, of task: any TransferTask) {
+        guard placesFile(of: result) else { return tell(result, of: task) }
+        mutable.withLock { $0.watched().untoldEnd = result }
+    }
+
+    /// Tells what had to wait for the file.
+    func tellUntoldEnd(of task: any TransferTask) {
+        let result = mutable.withLock { mutable in
+            defer { mutable.observers?.untoldEnd = nil }
+            return mutable.observers?.untoldEnd
+        }
+        if let result { tell(result, of: task) }
+    }
+
+    private func tell(_ result: TransferResult, of task: any TransferTask) {
         guard let metrics = lastMetrics else { return }
         if let transfers = core.monitors {
             if let body = result.body {

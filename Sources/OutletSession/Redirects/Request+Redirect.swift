@@ -54,7 +54,9 @@ extension Request {
         let wait = Wait<Verdict>(core.deadlines, calledOff: Verdict.fail) { verdict in
             switch verdict {
             case .follow(let request): self.follow(request, after: hop)
-            case .take: self.judgeLate(response) { $0.conclude(task, result, turn: nil) }
+            case .take:
+                self.tellLateHead(response, of: task)
+                self.judgeLate(response) { $0.conclude(task, result, turn: nil) }
             case .fail(let error): self.end(hop, with: error)
             }
         }

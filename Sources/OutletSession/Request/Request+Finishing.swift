@@ -146,6 +146,8 @@ extension Request: TransferHandler {
         _ task: any TransferTask, _ evaluation: Evaluation, at place: FinishingPlace
     ) {
         didTransfer(task)
+        let monitors = monitors
+        if monitors != nil { tellUntoldEnd(of: task) }
         if evaluation.validates { runValidators() }
         if let monitors { monitors.request(self, didCompleteTask: task, with: error) }
         retryOrFinish(attempt: evaluation.attempt, at: place)

@@ -41,6 +41,11 @@ extension Request {
             // A session that is dropped meanwhile still sees the request made.
             let session = core.session
             core.requestQueue.async {
+                // Whoever was cancelled meanwhile is not made any more.
+                let isWanted = self.mutable.withLock {
+                    $0.machine.isCurrent(attempt, in: .settingUp)
+                }
+                guard isWanted else { return }
                 withExtendedLifetime(session) { self.make(attempt: attempt, adapters: adapters) }
             }
         }

@@ -306,6 +306,9 @@ public class Request: @unchecked Sendable {
     /// Another request that has to be sent before the result counts.
     func nextHop(after result: TransferResult) -> HTTPRequest? { nil }
 
+    /// Whether ``didTransfer(_:)`` gives what came its place.
+    func placesFile(of result: TransferResult) -> Bool { false }
+
     /// Does what has to be done with the attempt's result before it is judged.
     ///
     /// Thread: where the request is being finished.

@@ -43,6 +43,8 @@ final class RequestObservers: @unchecked Sendable {
     var informationalResponses: [HTTPResponse] = []
     /// What came behind the body.
     var trailers: HTTPHeaders?
+    /// The end of a transfer whose file has still to find its place; told afterwards.
+    var untoldEnd: TransferResult?
     var response: Judge?
     var responseStreams: [StreamBuffer<HTTPResponse>] = []
 

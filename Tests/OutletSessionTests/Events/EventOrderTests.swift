@@ -190,11 +190,68 @@ private final class InstantTransport: Transport {
         session.invalidate()
         session.invalidate()
         #expect(
-            try await recorder.ofTransfers.wait(for: 8) == [
-                "taskDidSendBodyData", "taskDidReceiveResponse", "taskDidReceiveChallenge",
-                "taskDidReceiveChallenge", "taskDidReceiveChallenge", "taskDidReceiveResponse",
-                "taskDidComplete", "sessionDidBecomeInvalid",
+            try await recorder.ofTransfers.wait(for: 7) == [
+                "taskDidSendBodyData", "taskDidReceiveChallenge", "taskDidReceiveChallenge",
+                "taskDidReceiveChallenge", "taskDidReceiveResponse", "taskDidComplete",
+                "sessionDidBecomeInvalid",
             ])
+    }
+
+    @Test(arguments: [true, false])
+    func `a redirect's head is told where it is the response, once`(isAsked: Bool) async throws {
+        let session = session(.redirect(to: "/next"), .text("x"))
+        let handler: Redirector = isAsked ? .modify { _, _, _ in nil } : .doNotFollow
+        _ = await session.request(address).redirect(using: handler)
+            .serializingUnserialized().response
+        _ = try await recorder.requestEvents()
+        #expect(
+            recorder.ofTransfers.values.count(where: { $0 == "taskDidReceiveResponse" }) == 1)
+    }
+
+    @Test func `a download's end is told once its file is in its place`() async throws {
+        let order = Events<String>()
+        let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "order"))
+        monitor.downloadTaskDidFinishDownloadingToURL = { _, _, _ in order.append("finished to") }
+        monitor.requestDidCreateDestinationURL = { _, _ in order.append("destination") }
+        monitor.requestDidFinishDownloadingUsingTaskWithResult = { _, _, _ in
+            order.append("in place")
+        }
+        monitor.taskDidFinishCollectingMetrics = { _, _, _ in order.append("collected") }
+        monitor.requestDidGatherMetrics = { _, _ in order.append("metrics") }
+        monitor.taskDidComplete = { _, _, _ in order.append("complete") }
+        monitor.requestDidValidateRequestResponseFileURLWithResult = { _, _, _, _, _ in
+            order.append("validated")
+        }
+        monitor.requestDidCompleteTaskWithError = { _, _, _ in order.append("completed") }
+        let session = Session(
+            transport: StubTransport(answers: [.text("x"), .failure(TransferError(.timedOut))]),
+            eventMonitors: [monitor])
+        _ = await session.download(address).validate(statusCode: [200]).serializingData().response
+        #expect(
+            try await order.wait(for: 8) == [
+                "finished to", "destination", "in place", "collected", "metrics", "complete",
+                "validated", "completed",
+            ])
+        // What brings no file has nothing to wait for.
+        _ = await session.download(address).serializingData().response
+        #expect(
+            try await order.wait(for: 12).suffix(4) == [
+                "collected", "metrics", "complete", "completed",
+            ])
+    }
+
+    @Test func `what is cancelled before it is made is not made any more`() async throws {
+        let root = DispatchQueue(label: "root")
+        let session = Session(
+            transport: StubTransport { _ in .text("x") }, rootQueue: root,
+            interceptor: Adapter { request, _, done in done(.success(request)) },
+            eventMonitors: [recorder])
+        root.suspend()
+        let request = session.request(address).resume().cancel()
+        root.resume()
+        session.requestQueue.sync {}
+        #expect(try await recorder.requestEvents() == ["didResume", "didCancel", "didFinish"])
+        #expect(request.requests.isEmpty && request.error?.isExplicitlyCancelledError == true)
     }
 
     @Test func `a request's own monitor is told after the session's, of this request alone`()

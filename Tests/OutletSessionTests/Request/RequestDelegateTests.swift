@@ -1,0 +1,65 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+@Suite struct RequestDelegateTests {
+    let address = "http://example.test/get"
+
+    private struct Refused: Error {}
+
+    @Test func `a request knows its session's settings as long as it lives`() async {
+        var configuration = SessionConfiguration.default
+        configuration.maximumRedirects = 3
+        var session: Session? = Session(
+            transport: StubTransport { _ in .text("x") }, configuration: configuration,
+            startRequestsImmediately: false)
+        let request = session?.request(address)
+        #expect(request?.delegate?.sessionConfiguration.maximumRedirects == 3)
+        #expect(request?.delegate?.startImmediately == false && request?.delegate === session)
+        session = nil
+        #expect(request?.delegate == nil)
+    }
+
+    @Test func `the retriers can be asked what they would make of an error`() async throws {
+        let first = Counting(until: 0)
+        let session = Session(
+            transport: StubTransport { _ in .text("x") }, interceptor: first)
+        let request = session.request(
+            address,
+            interceptor: Retrier { _, _, _, completion in
+                completion(.retryWithDelay(7))
+            })
+        let results = Events<Double?>()
+        request.delegate?.retryResult(
+            for: request, dueTo: .createURLRequestFailed(error: Refused())
+        ) { results.append($0.delay) }
+        #expect(try await results.wait(for: 1) == [7])
+        #expect(first.calls == [0, 1] && request.isInitialized && request.retryCount == 0)
+        let plain = Session(transport: StubTransport { _ in .text("x") })
+        let refusals = Events<Bool>()
+        plain.retryResult(for: plain.request(address), dueTo: .explicitlyCancelled) {
+            refusals.append($0.retryRequired)
+        }
+        #expect(try await refusals.wait(for: 1) == [false])
+    }
+
+    @Test func `a request is made ready ahead, by its own session only`() async throws {
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(transport: transport)
+        let other = Session(transport: StubTransport { _ in .text("y") })
+        let request = session.request(address)
+        other.readyToPerform(request: request)
+        other.rootQueue.sync {}
+        #expect(request.request == nil)
+        session.readyToPerform(request: request)
+        session.rootQueue.sync {}
+        session.requestQueue.sync {}
+        #expect(request.request?.url?.absoluteString == address && request.isInitialized)
+        #expect(request.task?.state == .suspended && transport.requests.isEmpty)
+        #expect(await request.serializingString().response.value == "x")
+        #expect(request.tasks.count == 1 && transport.requests.count == 1)
+    }
+}
