@@ -111,6 +111,34 @@ import Testing
         #expect(request.body == Array("onetwo".utf8))
     }
 
+    @Test func `a stream of unknown length is sent under the length that its request declares`()
+        async throws
+    {
+        let request = try await seen {
+            HTTPRequest(
+                url: URL(string: $0), method: .post, headers: ["Content-Length": "6"],
+                body: .stream(Pieces(["one", "two", "more"], length: nil)))
+        }
+        #expect(request.head.contains("\r\nContent-Length: 6\r\n"))
+        #expect(!request.head.lowercased().contains("transfer-encoding"))
+        #expect(request.body == Array("onetwo".utf8))
+    }
+
+    @Test(arguments: [("7", "says 7, but the body ended after 6 bytes"), ("x", "not a length: x")])
+    func `a declared length that the stream does not keep is refused`(
+        length: String, reason: String
+    ) async throws {
+        let server = try ScriptedServer.start(.requestHead, .stall)
+        let result = try await CurlTransport.test().perform(
+            HTTPRequest(
+                url: URL(string: server.baseURL), method: .post,
+                headers: ["Content-Length": length],
+                body: .stream(Pieces(["one", "two"], length: nil))))
+        #expect(result.error?.code == .badRequest)
+        #expect(
+            result.error?.reason.contains(reason) == true, "\(String(describing: result.error))")
+    }
+
     @Test func `a header that would split the request is refused`() async throws {
         let server = try ScriptedServer.start(.request, .respond())
         let result = try await CurlTransport.test().get(

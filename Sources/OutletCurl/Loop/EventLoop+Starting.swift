@@ -121,6 +121,9 @@ extension EventLoop {
         else { throw malformed(transfer.job.request, address) }
         if transfer.job.request.mayHaveBody || facts.contentLength != nil {
             try check(transfer.job.request, transfer.body, facts, address)
+            if let length = facts.contentLength.flatMap({ Int64($0) }) {
+                transfer.body = transfer.body.declared(length)
+            }
         }
         easy.applyBody(transfer.job.request.method, transfer.body)
         easy.applyBuffers(isBulk: transfer.job.isBulk)
@@ -168,7 +171,15 @@ extension EventLoop {
                 code: .badRequest, host: address.host,
                 reason: "\(request.method): a request of this method cannot carry a body")
         }
-        guard let written = facts.contentLength, let length = body.length else { return }
+        guard let written = facts.contentLength else { return }
+        guard let length = body.length else {
+            guard let declared = Int64(written), declared >= 0 else {
+                throw TransferError(
+                    code: .badRequest, host: address.host,
+                    reason: "header Content-Length: not a length: \(written)")
+            }
+            return
+        }
         guard Int64(written) == length else {
             throw TransferError(
                 code: .badRequest, host: address.host,

@@ -29,6 +29,12 @@ enum RequestBody {
         case .reader(let reader): reader.length
         }
     }
+
+    /// The same bytes, as many as only the request's own `Content-Length` says.
+    func declared(_ length: Int64) -> RequestBody {
+        guard case .reader(let reader) = self, reader.length == nil else { return self }
+        return .reader(DeclaredReader(reader, length: length))
+    }
 }
 
 /// A body read while it is sent.
@@ -167,6 +173,40 @@ private final class StreamReader: RequestBodyReader {
                     "the request's body has to be sent again, but its stream cannot go back: \(error)"
             )
         }
+        given = 0
+    }
+}
+
+/// A body of unknown length under a length that the request declares; what comes behind it is left.
+private final class DeclaredReader: RequestBodyReader {
+    private let reader: any RequestBodyReader
+    private let declared: Int64
+    private var given: Int64 = 0
+
+    init(_ reader: any RequestBodyReader, length: Int64) {
+        self.reader = reader
+        declared = length
+    }
+
+    var length: Int64? { declared }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int {
+        let room = Int(min(Int64(buffer.count), declared - given))
+        guard room > 0 else { return 0 }
+        let count = try reader.read(
+            into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(room)))
+        guard count > 0 else {
+            throw TransferError(
+                code: .badRequest, stage: .sending,
+                reason: "header Content-Length: says \(declared), but the body ended after "
+                    + "\(given) bytes")
+        }
+        given += Int64(count)
+        return count
+    }
+
+    func rewind() throws(TransferError) {
+        try reader.rewind()
         given = 0
     }
 }
