@@ -43,7 +43,7 @@ extension Request {
             let request = mutable.performedRequests.last
             return (
                 mutable.authentication, request, mutable.credential,
-                keepsCredential(for: request, mutable)
+                keepsCredential(for: request, &mutable)
             )
         }
         guard request?.headers["Authorization"] == nil else { return nil }
@@ -71,7 +71,7 @@ extension Request {
     }
 
     /// Whether a request's own credential goes along: not to another origin that a redirect leads to.
-    func keepsCredential(for request: HTTPRequest?, _ mutable: Mutable) -> Bool {
+    func keepsCredential(for request: HTTPRequest?, _ mutable: inout Mutable) -> Bool {
         mutable.redirects == 0
             || RedirectRules.isSameOrigin(core.wireURL(of: mutable.requests.last), request?.url)
     }

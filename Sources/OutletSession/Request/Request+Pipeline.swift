@@ -183,7 +183,7 @@ extension Request {
                 job.reportsProgress = true
             }
             job.asksForTrust = asksForTrust
-            if keepsCredential(for: request, mutable) { job.credential = mutable.credential }
+            if keepsCredential(for: request, &mutable) { job.credential = mutable.credential }
             // One that nobody has asked for in this attempt counts like an answer.
             if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }
             mutable.authentication = round
