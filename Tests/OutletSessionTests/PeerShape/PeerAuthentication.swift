@@ -3,7 +3,6 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
-import Synchronization
 import Testing
 
 private struct OAuthCredential: AuthenticationCredential {
@@ -21,7 +20,7 @@ private final class OAuthAuthenticator: Authenticator {
         var didFail = 0
         var isAuthenticated = 0
     }
-    private let counts = Mutex(Counts())
+    private let counts = Lock(Counts())
     private let refreshResult: Result<OAuthCredential, any Error>?
 
     /// How often apply, refresh, didRequest and isRequest were called.
@@ -70,9 +69,9 @@ private final class OAuthAuthenticator: Authenticator {
 
 /// The next of some paths at each attempt.
 private final class PathAdapter: RequestAdapter {
-    private let paths: Mutex<[String]>
+    private let paths: Lock<[String]>
 
-    init(paths: [String]) { self.paths = Mutex(paths) }
+    init(paths: [String]) { self.paths = Lock(paths) }
 
     func adapt(
         _ urlRequest: URLRequest, for session: Session,
@@ -177,7 +176,7 @@ private final class PathAdapter: RequestAdapter {
         let interceptor = AuthenticationInterceptor(
             authenticator: gone, credential: OAuthCredential())
         let gate = DispatchSemaphore(value: 0)
-        let credentials = Mutex<[OAuthCredential?]>([nil, OAuthCredential(accessToken: "a1")])
+        let credentials = Lock<[OAuthCredential?]>([nil, OAuthCredential(accessToken: "a1")])
         monitor.requestDidCreateTask = { request, _ in
             guard request.retryCount == 0 else { return }
             interceptor.credential = credentials.withLock { $0.removeFirst() }

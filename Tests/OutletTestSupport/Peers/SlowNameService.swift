@@ -1,12 +1,12 @@
 internal import CFaults
-internal import Synchronization
+internal import OutletSession
 
 /// A name service that answers when a test lets it: for names that end in `.slow.test`.
 ///
 /// Every other name is looked up as ever. Look-ups block a thread of whoever asks, as a name server
 /// that does not answer would.
 public final class SlowNameService: Sendable {
-    private static let services = Mutex<[String: SlowNameService]>([:])
+    private static let services = Lock<[String: SlowNameService]>([:])
     private static let observe: Void = observe_slow_lookups { name in
         guard let name else { return }
         let text = String(cString: name)

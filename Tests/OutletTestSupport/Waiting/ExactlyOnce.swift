@@ -1,10 +1,10 @@
-internal import Synchronization
+internal import OutletSession
 
 /// Counts how often each of many completions is called: once is right, never and twice are not.
 public final class ExactlyOnce<Value: Sendable>: Sendable {
-    private let calls = Mutex<[Int: Int]>([:])
+    private let calls = Lock<[Int: Int]>([:])
     private let recorder = Recorder<(index: Int, value: Value)>()
-    private let expected = Mutex(0)
+    private let expected = Lock(0)
 
     /// Nothing expected yet.
     public init() {}

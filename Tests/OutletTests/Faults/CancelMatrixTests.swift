@@ -2,7 +2,6 @@ import FoundationEssentials
 import Outlet
 import OutletTestServer
 import OutletTestSupport
-import Synchronization
 import Testing
 
 /// Each kind of request cancelled at each moment of its life.
@@ -44,7 +43,7 @@ import Testing
 
     /// Makes a value of whatever comes, and cancels its request meanwhile.
     private final class Canceller: ResponseSerializer, DataStreamSerializer {
-        private let request = Mutex<Request?>(nil)
+        private let request = Lock<Request?>(nil)
 
         func cancels(_ request: Request?) { self.request.withLock { $0 = request } }
 

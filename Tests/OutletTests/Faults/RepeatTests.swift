@@ -1,7 +1,6 @@
 import FoundationEssentials
 import Outlet
 import OutletTestSupport
-import Synchronization
 import Testing
 
 /// Kept connections that close at any time, and answers that come before they are asked for.
@@ -103,11 +102,11 @@ import Testing
 /// A stream of zeros.
 private final class Zeros: BodyStream {
     let length: Int64?
-    private let left: Mutex<Int>
+    private let left: Lock<Int>
 
     init(count: Int) {
         length = Int64(count)
-        left = Mutex(count)
+        left = Lock(count)
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
