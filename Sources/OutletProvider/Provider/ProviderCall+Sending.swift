@@ -38,6 +38,8 @@ extension ProviderCall {
         _ request: DataRequest, _ interceptor: PluginInterceptor?,
         _ last: LastProgress?
     ) {
+        // Before the first handler, which may start the request.
+        interceptor?.attach(request)
         let codes = target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
         request.response(queue: queue) { response in
@@ -48,10 +50,12 @@ extension ProviderCall {
             }
             self.end(received, response.error, last)
         }
-        start(request, interceptor)
+        start(request)
     }
 
     private func run(_ request: DownloadRequest, _ interceptor: PluginInterceptor?) {
+        // Before the first handler, which may start the request.
+        interceptor?.attach(request)
         let codes = target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
         var last: LastProgress?
@@ -67,11 +71,10 @@ extension ProviderCall {
             }
             self.end(received, response.error, last)
         }
-        start(request, interceptor)
+        start(request)
     }
 
-    private func start(_ request: Request, _ interceptor: PluginInterceptor?) {
-        interceptor?.attach(request)
+    private func start(_ request: Request) {
         // Whether or not the session starts requests by itself, a provider's call starts.
         request.resume()
         token.onCancel { request.cancel() }
