@@ -11,6 +11,7 @@ extension Provider {
     ///   - stubClosure: Says whether a target's request goes to the network.
     ///   - callbackQueue: Where completions run; the session's callback queue if `nil`.
     ///   - plugins: Run for each request, in this order.
+    ///   - trackInflights: Whether equal requests at the same time are made once.
     public convenience init(
         endpointClosure: @escaping EndpointClosure = { Provider.defaultEndpointMapping(for: $0) },
         requestClosure: @escaping RequestClosure = {
@@ -18,11 +19,12 @@ extension Provider {
         },
         stubClosure: @escaping StubClosure = { Provider.neverStub($0) },
         callbackQueue: DispatchQueue? = nil,
-        plugins: [any PluginType] = []
+        plugins: [any PluginType] = [],
+        trackInflights: Bool = false
     ) {
         self.init(
             endpointClosure: endpointClosure, requestClosure: requestClosure,
             stubClosure: stubClosure, callbackQueue: callbackQueue, session: .default,
-            plugins: plugins)
+            plugins: plugins, trackInflights: trackInflights)
     }
 }

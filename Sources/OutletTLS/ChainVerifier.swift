@@ -34,6 +34,20 @@ public final class ChainVerifier: @unchecked Sendable {
         ERR_clear_error()
     }
 
+    /// Takes certificates for the only authorities.
+    ///
+    /// - Parameter anchors: DER; what cannot be read is left out.
+    public convenience init(anchors: [[UInt8]]) {
+        self.init(TrustStore())
+        for anchor in anchors {
+            guard let stack = CertificateStack([anchor]), let certificate = stack.certificate(at: 0)
+            else { continue }
+            // The store keeps a reference of its own.
+            X509_STORE_add_cert(store, certificate)
+        }
+        ERR_clear_error()
+    }
+
     deinit {
         X509_STORE_free(store)
     }

@@ -23,7 +23,8 @@ struct TransportSettings: Sendable {
         verifier = OpenSSLVerifier(trust)
     }
 
-    private static func trust(
+    /// Where the certificates of authorities lie, or why there are none.
+    static func trust(
         _ authorities: CertificateAuthorities, _ environment: [String: String]
     ) -> Result<TrustStore, TransferError> {
         switch authorities {

@@ -6,7 +6,7 @@ import OutletTLS
 final class OpenSSLVerifier: TrustVerifier {
     private let trust: Result<TrustStore, TransferError>
     /// Made when first asked for: reading a bundle takes 20 ms.
-    private let made = Lock<ChainVerifier?>(nil)
+    private let made: Lock<ChainVerifier?>
 
     /// Lists that were read lately, each set under what it was made of; the last used one first.
     private let lists = Lock<[(contents: [RevocationList.Content], read: RevocationLists)]>([])
@@ -17,6 +17,13 @@ final class OpenSSLVerifier: TrustVerifier {
 
     init(_ trust: Result<TrustStore, TransferError>) {
         self.trust = trust
+        made = Lock(nil)
+    }
+
+    /// Takes certificates for the only authorities.
+    init(anchors: [OutletSession.Certificate]) {
+        trust = .success(TrustStore())
+        made = Lock(ChainVerifier(anchors: anchors.bytes))
     }
 
     /// Knows the authorities, or why there are none.

@@ -60,4 +60,19 @@ public protocol RequestType: Sendable {
     /// Answers authentication challenges with a credential.
     @discardableResult
     func authenticate(with credential: Credential) -> Self
+
+    /// Calls a closure with the request as a command line for curl, secrets left out.
+    @discardableResult
+    func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self
+}
+
+extension RequestType {
+    /// Calls a closure at once with the command for what was prepared.
+    @discardableResult
+    public func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self {
+        var described = request
+        described?.headers.addMissing(from: HTTPHeaders(sessionHeaders))
+        handler(HTTPRequest.cURLDescription(of: described))
+        return self
+    }
 }

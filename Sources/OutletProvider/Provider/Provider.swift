@@ -11,9 +11,10 @@ public protocol ProviderType: AnyObject, Sendable {
     /// What is asked for.
     associatedtype Target: TargetType
 
-    /// Sends a target's request; see ``Provider/request(_:callbackQueue:completion:)``.
+    /// Sends a target's request; see ``Provider/request(_:callbackQueue:progress:completion:)``.
     func request(
-        _ target: Target, callbackQueue: DispatchQueue?, completion: @escaping Completion
+        _ target: Target, callbackQueue: DispatchQueue?, progress: ProgressBlock?,
+        completion: @escaping Completion
     ) -> any Cancellable
 }
 
@@ -40,7 +41,10 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     public let session: Session
     /// Run for each request, in this order.
     public let plugins: [any PluginType]
+    /// Whether equal requests at the same time are made once, if repeating them changes nothing.
+    public let trackInflights: Bool
     let callbackQueue: DispatchQueue?
+    private let inflights = Inflights()
 
     /// Makes a provider.
     ///
@@ -51,6 +55,8 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     ///   - callbackQueue: Where completions run; the session's callback queue if `nil`.
     ///   - session: Carries the requests.
     ///   - plugins: Run for each request, in this order.
+    ///   - trackInflights: Whether equal requests at the same time are made once: one transfer, whose
+    ///     response each caller processes; methods that are not idempotent excepted.
     public init(
         endpointClosure: @escaping EndpointClosure = { Provider.defaultEndpointMapping(for: $0) },
         requestClosure: @escaping RequestClosure = {
@@ -59,7 +65,8 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         stubClosure: @escaping StubClosure = { Provider.neverStub($0) },
         callbackQueue: DispatchQueue? = nil,
         session: Session,
-        plugins: [any PluginType] = []
+        plugins: [any PluginType] = [],
+        trackInflights: Bool = false
     ) {
         self.endpointClosure = endpointClosure
         self.requestClosure = requestClosure
@@ -67,7 +74,11 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         self.callbackQueue = callbackQueue
         self.session = session
         self.plugins = plugins
+        self.trackInflights = trackInflights
     }
+
+    /// Who waits for which request that others may wait for as well.
+    open var inflightRequests: [Endpoint: [Completion]] { inflights.completions }
 
     /// The endpoint of a target.
     open func endpoint(_ target: Target) -> Endpoint { endpointClosure(target) }
@@ -77,18 +88,47 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     /// - Parameters:
     ///   - target: What to ask for.
     ///   - callbackQueue: Where `completion` runs; the provider's, then the session's if `nil`.
+    ///   - progress: Told there how much of the response has come, and once more when plugins have
+    ///     seen the result; not told of stubs.
     ///   - completion: Called exactly once, also after a cancel.
     /// - Returns: What cancels the request.
     @discardableResult
     open func request(
-        _ target: Target, callbackQueue: DispatchQueue? = nil, completion: @escaping Completion
+        _ target: Target, callbackQueue: DispatchQueue? = nil, progress: ProgressBlock? = nil,
+        completion: @escaping Completion
     ) -> any Cancellable {
         let token = CancellableToken()
-        let call = ProviderCall(
-            target: target, plugins: plugins, session: session,
-            queue: callbackQueue ?? self.callbackQueue, token: token, completion: completion)
+        let queue = callbackQueue ?? self.callbackQueue
         let endpoint = endpoint(target)
         let stub = stubClosure(target)
+        func call(
+            _ token: CancellableToken, processes: Bool = true, _ completion: @escaping Completion
+        ) {
+            let call = ProviderCall(
+                target: target, plugins: plugins, session: session, queue: queue, token: token,
+                progress: progress, processes: processes, completion: completion)
+            start(call, endpoint, stub, token)
+        }
+        guard trackInflights, endpoint.method.isIdempotent, !endpoint.task.isDownload else {
+            call(token, completion)
+            return token
+        }
+        let place = inflights.enter(endpoint, token) { [plugins] result in
+            token.settle()
+            completion(plugins.reduce(result) { $1.process($0, target: target) })
+        }
+        switch place {
+        case .waiting: break
+        case .first(let shared):
+            call(shared, processes: false) { [inflights] in inflights.end(endpoint, with: $0) }
+        case .none: call(token, completion)
+        }
+        return token
+    }
+
+    private func start(
+        _ call: ProviderCall, _ endpoint: Endpoint, _ stub: StubBehavior, _ token: CancellableToken
+    ) {
         let answered = AnswerOnce()
         requestClosure(endpoint) { result in
             guard answered.claim() else { return }
@@ -98,13 +138,12 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
                 call.fail(.underlying(SessionError.explicitlyCancelled, nil))
             case .success(let request):
                 switch stub {
-                case .never: call.send(request)
+                case .never: call.send(request, endpoint.task)
                 case .immediate: call.stub(request, endpoint, delay: nil)
                 case .delayed(let seconds): call.stub(request, endpoint, delay: seconds)
                 }
             }
         }
-        return token
     }
 
     /// Sends a target's request and returns the response; cancelling the task cancels it.
@@ -114,7 +153,7 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         let token = CancellableToken()
         let result = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
-                let request = request(target, callbackQueue: nil) {
+                let request = request(target, callbackQueue: nil, progress: nil) {
                     continuation.resume(returning: $0)
                 }
                 token.onCancel { request.cancel() }

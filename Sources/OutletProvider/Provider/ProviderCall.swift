@@ -7,61 +7,29 @@ import OutletSession
 ///
 /// Holds what the request needs, so that it goes on when the provider is gone.
 final class ProviderCall: Sendable {
-    private let target: any TargetType
-    private let plugins: [any PluginType]
-    private let session: Session
-    private let queue: DispatchQueue?
-    private let token: CancellableToken
+    let target: any TargetType
+    let plugins: [any PluginType]
+    let session: Session
+    let queue: DispatchQueue?
+    let token: CancellableToken
+    let progress: ProgressBlock?
+    /// Whether the plugins process the result here; if not, each of those who wait for it has it done.
+    private let processes: Bool
     private let completion: Completion
 
     init(
         target: any TargetType, plugins: [any PluginType], session: Session, queue: DispatchQueue?,
-        token: CancellableToken, completion: @escaping Completion
+        token: CancellableToken, progress: ProgressBlock?, processes: Bool,
+        completion: @escaping Completion
     ) {
         self.target = target
         self.plugins = plugins
         self.session = session
         self.queue = queue
         self.token = token
+        self.progress = progress
+        self.processes = processes
         self.completion = completion
-    }
-
-    // MARK: To the network
-
-    /// Sends a request through the session; the plugins prepare it before each attempt.
-    func send(_ request: HTTPRequest) {
-        var described = request
-        if !plugins.isEmpty { described.describe(target) }
-        let interceptor = PluginInterceptor(call: self)
-        let dataRequest = session.request(
-            described, interceptor: plugins.isEmpty ? nil : interceptor)
-        interceptor.attach(dataRequest)
-        let codes = target.validationType.statusCodes
-        if !codes.isEmpty { dataRequest.validate(statusCode: codes) }
-        dataRequest.response(queue: queue) { response in
-            self.finish(Self.convert(response))
-        }
-        // Whether or not the session starts requests by itself, a provider's call starts.
-        dataRequest.resume()
-        token.onCancel { dataRequest.cancel() }
-    }
-
-    private static func convert(
-        _ response: DataResponse<Data?, SessionError>
-    ) -> Result<Response, ProviderError> {
-        let received = response.response.map { head in
-            Response(
-                statusCode: head.statusCode, data: response.data ?? Data(),
-                request: response.request, response: head, metrics: response.metrics)
-        }
-        switch (response.result, received) {
-        case (.success, let received?): return .success(received)
-        case (.success, nil):
-            let error = TransferError(
-                code: .unknown, reason: "the request ended with neither a response nor an error")
-            return .failure(.underlying(error, nil))
-        case (.failure(let error), let received): return .failure(.underlying(error, received))
-        }
     }
 
     // MARK: To the sample
@@ -131,15 +99,19 @@ final class ProviderCall: Sendable {
         (queue ?? session.callbackQueue).async { self.finish(.failure(error)) }
     }
 
-    private func finish(_ result: Result<Response, ProviderError>) {
+    func finish(
+        _ result: Result<Response, ProviderError>,
+        between: (Result<Response, ProviderError>) -> Void = { _ in }
+    ) {
         token.settle()
         for plugin in plugins { plugin.didReceive(result, target: target) }
-        completion(plugins.reduce(result) { $1.process($0, target: target) })
+        between(result)
+        completion(processes ? plugins.reduce(result) { $1.process($0, target: target) } : result)
     }
 }
 
 /// Runs `prepare` and `willSend` of all plugins before each attempt of the session's request.
-private final class PluginInterceptor: RequestInterceptor {
+final class PluginInterceptor: RequestInterceptor {
     private let call: ProviderCall
     /// Weak: the request holds this interceptor.
     private struct WeakRequest { weak var request: Request? }
@@ -196,6 +168,11 @@ private struct SentRequest: RequestType {
         sent?.authenticate(with: credential)
         return self
     }
+
+    func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self {
+        sent?.cURLDescription(calling: handler)
+        return self
+    }
 }
 
 /// A stubbed request, as plugins see it: there is nobody to authenticate to.
@@ -214,7 +191,7 @@ private struct StubbedRequest: RequestType {
 
 extension HTTPRequest {
     /// Notes what plugins may read of the target; its values stay out, they may be secrets.
-    fileprivate mutating func describe(_ target: any TargetType) {
+    mutating func describe(_ target: any TargetType) {
         let target = (target as? MultiTarget)?.target ?? target
         attributes["target.name"] = "\(type(of: target)).\(Self.caseName(of: target))"
         attributes["target.base_url"] = target.baseURL.absoluteString

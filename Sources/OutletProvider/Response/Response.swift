@@ -8,7 +8,7 @@ public final class Response: Sendable, Equatable, CustomStringConvertible,
 {
     /// The status code.
     public let statusCode: Int
-    /// The body.
+    /// The body; empty when it went into a file.
     public let data: Data
     /// The request, as prepared.
     public let request: HTTPRequest?
@@ -16,17 +16,20 @@ public final class Response: Sendable, Equatable, CustomStringConvertible,
     public let response: HTTPResponse?
     /// What was measured; `nil` for stubs.
     public let metrics: TransferMetrics?
+    /// The file that the body went into, of downloads.
+    public let fileURL: URL?
 
     /// Makes a response.
     public init(
         statusCode: Int, data: Data, request: HTTPRequest? = nil, response: HTTPResponse? = nil,
-        metrics: TransferMetrics? = nil
+        metrics: TransferMetrics? = nil, fileURL: URL? = nil
     ) {
         self.statusCode = statusCode
         self.data = data
         self.request = request
         self.response = response
         self.metrics = metrics
+        self.fileURL = fileURL
     }
 
     /// Status code and length of the body.
@@ -69,28 +72,5 @@ extension Response {
     /// - Throws: ``ProviderError/statusCode(_:)``.
     public func filterSuccessfulStatusAndRedirectCodes() throws -> Response {
         try filter(statusCodes: 200...399)
-    }
-
-    /// Makes text of the body, which must be UTF-8.
-    ///
-    /// - Throws: ``ProviderError/stringMapping(_:)``.
-    public func mapString() throws -> String {
-        guard let text = String(data: data, encoding: .utf8) else {
-            throw ProviderError.stringMapping(self)
-        }
-        return text
-    }
-
-    /// Decodes the body.
-    ///
-    /// - Throws: ``ProviderError/objectMapping(_:_:)``.
-    public func map<Value: Decodable>(
-        _ type: Value.Type, using decoder: JSONDecoder = JSONDecoder()
-    ) throws -> Value {
-        do {
-            return try decoder.decode(type, from: data)
-        } catch {
-            throw ProviderError.objectMapping(error, self)
-        }
     }
 }

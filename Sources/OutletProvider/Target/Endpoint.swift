@@ -79,7 +79,9 @@ extension Endpoint {
         let fields = (httpHeaderFields ?? [:]).sorted { $0.key < $1.key }
         for (name, value) in fields { request.headers.update(name: name, value: value) }
         switch task {
-        case .requestPlain: break
+        case .requestPlain, .uploadFile, .downloadDestination: break
+        case .downloadParameters(let parameters, let encoding, _):
+            try request.encode(parameters, with: encoding)
         case .requestData(let data): request.body = .data(data)
         case .requestJSONEncodable(let value):
             try request.encode(value, with: JSONEncoder())

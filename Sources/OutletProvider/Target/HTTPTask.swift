@@ -20,4 +20,24 @@ public enum HTTPTask: Sendable {
     /// A `URLEncoding` for the body must have the destination `httpBody`.
     case requestCompositeParameters(
         bodyParameters: Parameters, bodyEncoding: any ParameterEncoding, urlParameters: Parameters)
+    /// A file's bytes.
+    case uploadFile(URL)
+    /// Nothing; what comes goes into a file.
+    case downloadDestination(DownloadDestination)
+    /// Parameters, where and how the encoding says; what comes goes into a file.
+    case downloadParameters(
+        parameters: Parameters, encoding: any ParameterEncoding, destination: DownloadDestination)
+}
+
+/// Says where a downloaded file goes, once its response is there.
+public typealias DownloadDestination = DownloadRequest.Destination
+
+extension HTTPTask {
+    /// Whether what comes goes into a file, which others who ask for the same do not get.
+    var isDownload: Bool {
+        switch self {
+        case .downloadDestination, .downloadParameters: true
+        default: false
+        }
+    }
 }

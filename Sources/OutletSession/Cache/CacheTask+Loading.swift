@@ -39,13 +39,30 @@ extension CacheTask: TransferHandler {
         guard let handler else { return .deliver(.chunks) }
         let decision = handler.transfer(self, didReceive: head, turn: turn)
         if case .deliver = decision { course.withLock { $0.isDiverted = true } }
+        if head.isFinal, job.delivery == .chunks, mayStorePieces(of: head, now) {
+            course.withLock { $0.passed = Data() }
+        }
         return decision
+    }
+
+    /// Whether a body that passes piece by piece is worth keeping: one that ends, and is not too large.
+    private func mayStorePieces(of head: HTTPResponse, _ now: Date) -> Bool {
+        head.expectedContentLength <= Int64(caching.cache.bodyLimit)
+            && head.mimeType != "text/event-stream"
+            && caching.cache.rules.entry(
+                for: head, data: Data(), to: request, requestTime: start, responseTime: now) != nil
     }
 
     func transfer(
         _ inner: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
-        let handler = course.withLock { $0.isWithheld ? nil : $0.handler }
+        let handler = course.withLock { state in
+            if let passed = state.passed {
+                let fits = passed.count + chunk.count <= caching.cache.bodyLimit
+                if fits { state.passed?.append(contentsOf: chunk) } else { state.passed = nil }
+            }
+            return state.isWithheld ? nil : state.handler
+        }
         return handler?.transfer(self, didReceive: chunk, turn: turn) ?? .proceed
     }
 
@@ -60,10 +77,10 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
         let now = Date()
-        let (stored, isWithheld, isDiverted) = course.withLock { state in
+        let (stored, isWithheld, isDiverted, passed) = course.withLock { state in
             state.inner = nil
             state.isLoading = false
-            return (state.stored, state.isWithheld, state.isDiverted)
+            return (state.stored, state.isWithheld, state.isDiverted, state.passed)
         }
         if let stored, let response = result.response, isWithheld, response.statusCode == 304,
             result.error == nil
@@ -84,11 +101,11 @@ extension CacheTask: TransferHandler {
         for key in caching.cache.rules.invalidated(by: response, to: job.request) {
             caching.cache.remove(key)
         }
-        guard job.delivery == .collect, !isDiverted || response.isRedirect,
-            (result.body?.count ?? 0) <= caching.cache.bodyLimit,
+        let data = job.delivery == .collect ? result.body ?? Data() : passed
+        guard let data, !isDiverted || response.isRedirect,
+            data.count <= caching.cache.bodyLimit,
             let entry = caching.cache.rules.entry(
-                for: response, data: result.body ?? Data(), to: request, requestTime: start,
-                responseTime: now)
+                for: response, data: data, to: request, requestTime: start, responseTime: now)
         else {
             finish(result, turn: turn)
             return

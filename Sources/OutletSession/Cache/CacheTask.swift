@@ -40,6 +40,9 @@ final class CacheTask: TransferTask {
         var isDiverted = false
         /// The transfer's head and body are kept from the handler.
         var isWithheld = false
+        /// What has passed of a body that goes to the handler piece by piece; `nil` when it is not
+        /// to be stored, or too large.
+        var passed: Data?
     }
 
     /// A stored response on its way to the handler.
@@ -199,6 +202,7 @@ final class CacheTask: TransferTask {
             state.loads += 1
             state.inner = nil
             state.isWithheld = false
+            state.passed = nil
             state.stored = stored
             state.isValidating = isValidating
             return state.loads
@@ -289,6 +293,7 @@ final class CacheTask: TransferTask {
                 state.inner = nil
                 state.playing = nil
                 state.stored = nil
+                state.passed = nil
             }
             return state.handler
         }

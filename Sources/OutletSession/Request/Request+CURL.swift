@@ -1,6 +1,6 @@
 public import Dispatch
 import FoundationEssentials
-import OutletHTTP
+package import OutletHTTP
 
 extension Request {
     /// The request as a command line for curl, safe to paste into a shell.
@@ -84,5 +84,13 @@ extension Request {
             return mutable.observers?.curl
         }
         if let observer { core.tell(observer, self) }
+    }
+}
+
+extension HTTPRequest {
+    /// A request as a command line for curl, without its secrets.
+    package static func cURLDescription(of request: HTTPRequest?) -> String {
+        guard let request else { return CURLCommand.failure }
+        return CURLCommand(request: request, credentials: [], redaction: .standard).text
     }
 }

@@ -172,6 +172,13 @@ public final class ResponseInputStream: Sendable {
 }
 
 extension SessionError {
+    fileprivate static var bodyIsGone: SessionError {
+        .sessionTaskFailed(
+            error: TransferError(
+                code: .resourceUnavailable, stage: .receiving,
+                reason: "the request was over before its body was asked for as a stream"))
+    }
+
     fileprivate static var madeAgain: SessionError {
         .sessionTaskFailed(
             error: TransferError(
@@ -185,15 +192,19 @@ extension DataStreamRequest {
     /// Gives the body to code that reads bytes when it wants them, such as a parser; starts the
     /// request.
     ///
+    /// To be asked for before the request has begun, or as soon as it has: bytes that have passed are
+    /// gone.
+    ///
     /// - Parameters:
     ///   - bufferSize: How many unread bytes do not make the peer wait, besides
     ///     ``SessionConfiguration/streamBufferSize``.
     ///   - readTimeout: How long a read waits for bytes, in seconds.
-    /// - Returns: A stream to be opened and read; `nil` when the request is over.
+    /// - Returns: A stream to be opened and read, never `nil`; it fails at once when the request is
+    ///   over.
     public func asInputStream(
         bufferSize: Int = 1024, readTimeout: TimeInterval = 60
     ) -> ResponseInputStream? {
-        guard !isFinished, !isCancelled else { return nil }
+        let isLate = isFinished
         let stream = ResponseInputStream(bufferSize: bufferSize, readTimeout: readTimeout)
         add(
             Pipe(on: nil) { [weak stream] request, item, done in
@@ -203,7 +214,8 @@ extension DataStreamRequest {
                     guard let stream, !request.isEnded else { return done() }
                     stream.take(data, attempt: attempt, done: done)
                 case .completion:
-                    stream?.finish(request.complete().error)
+                    let error = request.complete().error
+                    stream?.finish(error ?? (isLate ? .bodyIsGone : nil))
                     done()
                 }
             })

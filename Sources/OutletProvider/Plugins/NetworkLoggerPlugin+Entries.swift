@@ -1,0 +1,64 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+
+extension NetworkLoggerPlugin.Configuration {
+    /// What a line is about, and what there is to say.
+    typealias Entry = (identifier: String, message: String)
+
+    func write(_ entries: [Entry], _ target: any TargetType) {
+        output(target, entries.map { formatter.entry($0.identifier, $0.message, target) })
+    }
+
+    func entries(of sent: any RequestType) -> [Entry] {
+        guard let request = sent.request else { return [("Request", "(invalid request)")] }
+        let address = request.url.map { redaction.url($0) } ?? "without an address"
+        var entries: [Entry] = [("Request", address)]
+        if logOptions.contains(.requestHeaders) {
+            var headers = request.headers
+            headers.addMissing(from: HTTPHeaders(sent.sessionHeaders))
+            entries.append(("Request Headers", text(of: headers)))
+        }
+        if logOptions.contains(.requestBody) {
+            switch request.body {
+            case .none: break
+            case .data(let data): entries.append(("Request Body", formatter.requestData(data)))
+            case .file(let path): entries.append(("Request Body Stream", "the file \(path)"))
+            case .stream(let stream):
+                let length = stream.length.map { "\($0) bytes" } ?? "of unknown length"
+                entries.append(("Request Body Stream", length))
+            }
+        }
+        if logOptions.contains(.requestMethod) {
+            entries.append(("HTTP Request Method", request.method.rawValue))
+        }
+        return entries
+    }
+
+    func entries(of received: Response, _ target: any TargetType, isError: Bool) -> [Entry] {
+        var entries: [Entry] = []
+        if let head = received.response {
+            let address = head.url.map { redaction.url($0) } ?? "no address"
+            entries.append(
+                (
+                    "Response",
+                    "{ URL: \(address) } { Status Code: \(head.statusCode), "
+                        + "Headers: \(text(of: head.headers)) }"
+                ))
+        } else {
+            entries.append(("Response", "Received empty network response for \(target)."))
+        }
+        if logOptions.contains(isError ? .errorResponseBody : .successResponseBody) {
+            entries.append(("Response Body", formatter.responseData(received.data)))
+        }
+        return entries
+    }
+
+    /// Names and values, by name, so that two lines can be compared.
+    private func text(of headers: HTTPHeaders) -> String {
+        let fields = redaction.headers(headers).sorted().map { field in
+            "\(String(reflecting: field.name)): \(String(reflecting: field.value))"
+        }
+        return "[\(fields.isEmpty ? ":" : fields.joined(separator: ", "))]"
+    }
+}

@@ -1,0 +1,96 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+
+/// To the network.
+extension ProviderCall {
+    /// How far a request has come when it is over; only where somebody wants to know.
+    private typealias LastProgress = @Sendable () -> TransferProgress
+
+    /// Sends a request through the session; the plugins prepare it before each attempt.
+    func send(_ request: HTTPRequest, _ task: HTTPTask) {
+        var described = request
+        if !plugins.isEmpty { described.describe(target) }
+        let interceptor = plugins.isEmpty ? nil : PluginInterceptor(call: self)
+        switch task {
+        case .uploadFile(let file):
+            let request = session.upload(file, with: described, interceptor: interceptor)
+            var last: LastProgress?
+            if let progress {
+                request.uploadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
+                last = { request.uploadProgress }
+            }
+            run(request, interceptor, last)
+        case .downloadDestination(let destination), .downloadParameters(_, _, let destination):
+            run(session.download(described, interceptor: interceptor, to: destination), interceptor)
+        default:
+            let request = session.request(described, interceptor: interceptor)
+            var last: LastProgress?
+            if let progress {
+                request.downloadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
+                last = { request.downloadProgress }
+            }
+            run(request, interceptor, last)
+        }
+    }
+
+    private func run(
+        _ request: DataRequest, _ interceptor: PluginInterceptor?,
+        _ last: LastProgress?
+    ) {
+        let codes = target.validationType.statusCodes
+        if !codes.isEmpty { request.validate(statusCode: codes) }
+        request.response(queue: queue) { response in
+            let received = response.response.map { head in
+                Response(
+                    statusCode: head.statusCode, data: response.data ?? Data(),
+                    request: response.request, response: head, metrics: response.metrics)
+            }
+            self.end(received, response.error, last)
+        }
+        start(request, interceptor)
+    }
+
+    private func run(_ request: DownloadRequest, _ interceptor: PluginInterceptor?) {
+        let codes = target.validationType.statusCodes
+        if !codes.isEmpty { request.validate(statusCode: codes) }
+        var last: LastProgress?
+        if let progress {
+            request.downloadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
+            last = { request.downloadProgress }
+        }
+        request.response(queue: queue) { [last] response in
+            let received = response.response.map { head in
+                Response(
+                    statusCode: head.statusCode, data: Data(), request: response.request,
+                    response: head, metrics: response.metrics, fileURL: response.fileURL)
+            }
+            self.end(received, response.error, last)
+        }
+        start(request, interceptor)
+    }
+
+    private func start(_ request: Request, _ interceptor: PluginInterceptor?) {
+        interceptor?.attach(request)
+        // Whether or not the session starts requests by itself, a provider's call starts.
+        request.resume()
+        token.onCancel { request.cancel() }
+    }
+
+    private func end(
+        _ received: Response?, _ error: SessionError?, _ last: LastProgress?
+    ) {
+        let result: Result<Response, ProviderError>
+        switch (received, error) {
+        case (let received, let error?): result = .failure(.underlying(error, received))
+        case (let received?, nil): result = .success(received)
+        case (nil, nil):
+            let error = TransferError(
+                code: .unknown, reason: "the request ended with neither a response nor an error")
+            result = .failure(.underlying(error, nil))
+        }
+        finish(result) { result in
+            progress?(ProgressResponse(progress: last?(), response: try? result.get()))
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletProvider
+import OutletSession
+import OutletTesting
+import Testing
+
+private struct SentRequest: RequestType {
+    var request: HTTPRequest?
+    var sessionHeaders = ["Content-Type": "text/other", "Accept-Language": "en-US"]
+
+    func authenticate(
+        username: String, password: String, persistence: Credential.Persistence
+    ) -> Self { self }
+
+    func authenticate(with credential: Credential) -> Self { self }
+}
+
+/// The plugins that come along.
+@Suite final class PluginTests: Sendable {
+    private let lines = Lock<[String]>([])
+    private let head = HTTPResponse(
+        url: URL(string: "http://zoo.test/zen?token=abc"), statusCode: 200,
+        headers: ["X-A": "1", "Set-Cookie": "session=1"])
+
+    private func logger(
+        _ options: NetworkLoggerPlugin.LogOptions
+    ) -> NetworkLoggerPlugin {
+        let plugin = NetworkLoggerPlugin()
+        plugin.configuration.output = { [self] _, items in lines.withLock { $0 += items } }
+        plugin.configuration.logOptions = options
+        plugin.configuration.formatter.entry = { identifier, message, _ in
+            "\(identifier): \(message)"
+        }
+        return plugin
+    }
+
+    private var log: [String] { lines.withLock { $0 } }
+
+    private var request: HTTPRequest {
+        HTTPRequest(
+            url: URL(string: "http://zoo.test/zen"), method: .post,
+            headers: ["Content-Type": "application/json", "Authorization": "Bearer secret"],
+            body: .data(Data("cool body".utf8)))
+    }
+
+    // MARK: Logger
+
+    @Test func `a request is written down in order, its secrets left out`() {
+        logger(.verbose).willSend(SentRequest(request: request), target: Zoo.closed)
+        #expect(
+            log == [
+                "Request: http://zoo.test/zen",
+                #"Request Headers: ["Accept-Language": "en-US", "Authorization": "Bearer •••", "#
+                    + #""Content-Type": "application/json"]"#,
+                "Request Body: cool body", "HTTP Request Method: POST",
+            ])
+    }
+
+    @Test func `a body that is a stream is not read for the log`() {
+        var streamed = request
+        streamed.body = .file(path: "/tmp/x")
+        logger(.requestBody).willSend(SentRequest(request: streamed), target: Zoo.closed)
+        logger([]).willSend(SentRequest(request: nil), target: Zoo.closed)
+        #expect(
+            log == [
+                "Request: http://zoo.test/zen", "Request Body Stream: the file /tmp/x",
+                "Request: (invalid request)",
+            ])
+    }
+
+    @Test func `a response is written down, of a refused one the body if so wished`() {
+        let accepted = Response(statusCode: 200, data: Data("yes".utf8), response: head)
+        let refused = ProviderError.underlying(
+            SessionError.explicitlyCancelled,
+            Response(statusCode: 500, data: Data("no".utf8), response: head))
+        let shown =
+            "Response: { URL: http://zoo.test/zen?token=••• } { Status Code: 200, Headers: "
+            + #"["Set-Cookie": "session=•••", "X-A": "1"] }"#
+        logger(.successResponseBody).didReceive(.success(accepted), target: Zoo.closed)
+        #expect(log == [shown, "Response Body: yes"])
+        logger(.errorResponseBody).didReceive(.failure(refused), target: Zoo.closed)
+        #expect(log.suffix(2) == [shown, "Response Body: no"])
+        logger(.successResponseBody).didReceive(.failure(refused), target: Zoo.closed)
+        #expect(log.last == shown)
+        let empty = Response(statusCode: 204, data: Data())
+        logger(.default).didReceive(.success(empty), target: Zoo.closed)
+        #expect(log.last == "Response: Received empty network response for closed.")
+        logger(.default).didReceive(
+            .failure(.underlying(SessionError.explicitlyCancelled, nil)), target: Zoo.closed)
+        #expect(log.last == "Error: Error calling closed : Request explicitly cancelled.")
+    }
+
+    @Test func `a command line for curl takes the place of the rest`() {
+        logger([.formatRequestAscURL, .requestMethod])
+            .willSend(SentRequest(request: request), target: Zoo.closed)
+        #expect(log.count == 1 && log[0].hasPrefix("Request: $ curl -v"))
+        #expect(log[0].contains(#"-H "Content-Type: application/json""#))
+        #expect(log[0].contains("cool body") && !log[0].contains("secret"))
+    }
+
+    @Test func `formatters of one's own make the texts`() {
+        let plugin = logger(.verbose)
+        plugin.configuration.formatter.requestData = { _ in "in" }
+        plugin.configuration.formatter.responseData = { _ in "out" }
+        plugin.willSend(SentRequest(request: request), target: Zoo.closed)
+        plugin.didReceive(
+            .success(Response(statusCode: 200, data: Data([1]))), target: Zoo.closed)
+        #expect(log.contains("Request Body: in") && log.last == "Response Body: out")
+        let line = NetworkLoggerPlugin.Formatter.defaultEntry(
+            identifier: "Request", message: "x", target: Zoo.closed)
+        #expect(line.hasPrefix("Outlet: [") && line.hasSuffix("] Request: x"))
+        #expect(NetworkLoggerPlugin.verbose.configuration.logOptions == .verbose)
+        #expect(NetworkLoggerPlugin.default.configuration.logOptions == .default)
+    }
+
+    // MARK: Activity
+
+    @Test func `a request begins and ends once, however often it is sent`() async throws {
+        let changes = Lock<[NetworkActivityChangeType]>([])
+        let plugin = NetworkActivityPlugin { change, target in
+            #expect(target is Zoo)
+            changes.withLock { $0.append(change) }
+        }
+        let session = Session(
+            transport: StubTransport(answers: [.status(500), .status(500), .text("x")]),
+            interceptor: Retrier { _, _, _, completion in completion(.retry) })
+        _ = try await Provider<Zoo>(session: session, plugins: [plugin]).request(.closed)
+        #expect(changes.withLock { $0 } == [.began, .ended])
+        let stubbed = Provider<Zoo>(
+            stubClosure: { _ in .immediate }, session: session, plugins: [plugin])
+        stubbed.request(.closed) { _ in }
+        #expect(changes.withLock { $0 } == [.began, .ended, .began, .ended])
+    }
+
+    // MARK: Credentials
+
+    @Test func `the credential for a target is the request's`() async throws {
+        let jobs = Lock<[Credential?]>([])
+        let transport = StubTransport { job in
+            jobs.withLock { $0.append(job.credential) }
+            return .text("x")
+        }
+        let plugin = CredentialsPlugin { target in
+            guard case .closed? = target as? Zoo else { return nil }
+            return Credential(user: "user", password: "passwd", persistence: .none)
+        }
+        let provider = Provider<Zoo>(session: Session(transport: transport), plugins: [plugin])
+        _ = try await provider.request(.closed)
+        _ = try await provider.request(.animal(name: "cat"))
+        #expect(jobs.withLock { $0.map(\.?.user) } == ["user", nil])
+    }
+
+    // MARK: Progress
+
+    @Test func `progress goes before the completion, and ends with the response`() async throws {
+        let diary = Diary("a")
+        let body = Data(count: 4000)
+        let provider = Provider<Zoo>(
+            session: Session(
+                transport: StubTransport { _ in
+                    StubAnswer(
+                        headers: ["Content-Length": "4000"], body: body, chunkSize: 1000)
+                }), plugins: [diary])
+        let seen = Lock<[ProgressResponse]>([])
+        let result = await withUnsafeContinuation { continuation in
+            provider.request(
+                .closed, callbackQueue: DispatchQueue(label: "own"),
+                progress: { progress in
+                    seen.withLock { $0.append(progress) }
+                    diary.pages.withLock { $0.append("progress") }
+                }, completion: { continuation.resume(returning: $0) })
+        }
+        let progress = seen.withLock { $0 }
+        #expect(try result.get().data.count == 4000)
+        #expect(progress.last?.progress == 1 && progress.last?.response?.data.count == 4000)
+        #expect(progress.map(\.progress) == progress.map(\.progress).sorted())
+        #expect(progress.dropLast().allSatisfy { !$0.completed })
+        #expect(progress.allSatisfy { $0.progressObject != nil })
+        #expect(diary.entries.suffix(3) == ["a.didReceive", "progress", "a.process"])
+        #expect(ProgressResponse().progress == 0)
+        #expect(ProgressResponse(response: Response(statusCode: 200, data: Data())).progress == 1)
+    }
+}
