@@ -372,24 +372,4 @@ import Testing
         }
         #expect(text.values.joined() == "in")
     }
-
-    // MARK: Proxies
-
-    @Test func `a proxy is given its own credential, by the scheme it asks for`() async throws {
-        let proxy = try ScriptedServer.start(
-            .request,
-            .respond("407 No", headers: ["Proxy-Authenticate: Basic realm=p"]),
-            .request, .respond(body: "in"))
-        defer { proxy.stop() }
-        var configuration = SessionConfiguration()
-        configuration.proxy = .url(proxy.baseURL, except: [])
-        configuration.proxyCredential = Credential(user: "ada", password: "secret")
-        let session = Session(configuration: configuration)
-        let response = await session.request("http://origin.test/").serializingString().response
-        #expect(response.value == "in")
-        let heads = proxy.requests.values.map(\.head)
-        #expect(!heads[0].contains("Proxy-Authorization"))
-        #expect(heads[1].contains("Proxy-Authorization: Basic YWRhOnNlY3JldA=="))
-        #expect(!heads[1].contains("\r\nAuthorization"))
-    }
 }

@@ -91,6 +91,8 @@ final class CacheTask: TransferTask {
 
     var currentRequest: HTTPRequest? { job.request }
 
+    var proxy: String { course.withLock { $0.inner }?.proxy ?? "" }
+
     func cancel() {
         visible.wish(.canceling)
         let (inner, isMine) = course.withLock { state in
