@@ -86,8 +86,17 @@ extension EasyHandle {
             set(CURLOPT_PROXYAUTH, credential.schemes)
             set(CURLOPT_PROXYUSERNAME, text: credential.user)
             set(CURLOPT_PROXYPASSWORD, text: credential.password)
+            watchNegotiation(by: credential)
         }
         return name
+    }
+
+    /// Why there is no ticket libcurl tells in its log only, and then sends the request without one.
+    private func watchNegotiation(by credential: Credential) {
+        guard credential.scheme == .negotiate else { return }
+        set(CURLOPT_VERBOSE, 1)
+        note(CURLOPT_DEBUGFUNCTION, ccurl_set_debug(raw, logWire))
+        set(CURLOPT_DEBUGDATA, pointer: client)
     }
 
     /// How long the whole transfer may take; the limit on standing still is the loop's own.
@@ -158,6 +167,7 @@ extension EasyHandle {
         let schemes = credential.schemes
         let waits = credential.scheme != nil && !atOnce
         set(CURLOPT_HTTPAUTH, waits ? schemes | ccurl_auth_only : schemes)
+        watchNegotiation(by: credential)
         if credential.scheme == .bearer {
             set(CURLOPT_XOAUTH2_BEARER, text: credential.password)
         } else {

@@ -23,6 +23,8 @@ final class EasyHandle {
 
     /// The first option that libcurl refused, and why.
     @exclusivity(unchecked) private(set) var refusal: (option: CURLoption, code: CURLcode)?
+    /// Why GSSAPI has no ticket, in its words.
+    @exclusivity(unchecked) var negotiationFault: String?
     /// Options are set that the next transfer may not want.
     @exclusivity(unchecked) var isMarked = false
 
@@ -94,6 +96,7 @@ final class EasyHandle {
         hasMethod = false
         isFresh = false
         isTunnelled = false
+        negotiationFault = nil
         begin()
     }
 
