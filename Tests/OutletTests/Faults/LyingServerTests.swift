@@ -97,7 +97,7 @@ import Testing
         let first = try await kind.outcome(server.baseURL, by: session)
         #expect(first.error == nil && first.text == "abc")
         isAnswered.open()
-        #expect(isThere.isOpen(within: .seconds(20)))
+        try await isThere.opened()
         // With this the loop has looked at all connections since.
         let other = try ScriptedServer.start(.request, .respond(body: "x"))
         #expect(try await kind.outcome(other.baseURL, by: session).text == "x")
