@@ -213,7 +213,7 @@ static int on_timer(CURLM *multi, long timeout_ms, void *client) {
 
 static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl_sockaddr *address) {
     (void)purpose;
-    const ccurl_opener *opener = client;
+    ccurl_opener *opener = client;
     ccurl_poller *poller = opener->poller;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     if (fd < 0) {
@@ -223,6 +223,7 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
         return CURL_SOCKET_BAD;
     }
     struct slot *slot = slot_of(poller, fd);
+    opener->opened++;
     if (slot) {
         slot->wanted = slot->armed = 0;
         acquit(poller, slot);
@@ -258,7 +259,7 @@ void ccurl_poller_attach(ccurl_poller *poller, CURLM *multi) {
     curl_multi_setopt(multi, CURLMOPT_TIMERDATA, poller);
 }
 
-void ccurl_opener_adopt(const ccurl_opener *opener, CURL *easy) {
+void ccurl_opener_adopt(ccurl_opener *opener, CURL *easy) {
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, opener);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);

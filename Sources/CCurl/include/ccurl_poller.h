@@ -31,13 +31,15 @@ void ccurl_tally_release(ccurl_tally *_Nullable tally);
 typedef struct ccurl_opener {
     ccurl_poller *_Nonnull poller;
     ccurl_tally *_Nullable tally;
+    /// How many sockets it has opened.
+    unsigned opened;
 } ccurl_opener;
 
 /// Makes `easy` open and close its sockets through a poller (`CURLOPT_OPENSOCKETFUNCTION`,
 /// `CURLOPT_CLOSESOCKETFUNCTION`), close-on-exec.
 ///
 /// `opener` must live as long as `easy`; its tally may be changed between transfers.
-void ccurl_opener_adopt(const ccurl_opener *_Nonnull opener, CURL *_Nonnull easy);
+void ccurl_opener_adopt(ccurl_opener *_Nonnull opener, CURL *_Nonnull easy);
 
 /// Told that a watched socket can be read from or written to, or has failed.
 typedef void (*ccurl_ready)(void *_Nonnull client);

@@ -57,7 +57,7 @@ extension EventLoop {
                 reason: "the server closed the connection inside the head of its answer")
             return
         }
-        if let error = transfer.unfinishedCoding {
+        if let error = transfer.unfinishedCoding ?? transfer.missingTicket {
             transfer.failure = error
             return
         }
@@ -73,11 +73,14 @@ extension EventLoop {
     ///
     /// Only collected bodies are in the handle's buffer; the others have gone where they belong.
     private func retire(_ transfer: CurlTransfer, _ easy: EasyHandle, _ error: TransferError?) {
-        let result = TransferResult(
+        var result = TransferResult(
             response: transfer.response.take(),
             body: easy.body.count > 0 ? easy.body.takeData() : nil,
             trailers: easy.head.trailers, error: error,
             metrics: TransferMetrics(transfer, easy, &connections))
+        if error != nil, transfer.sends == 0, let head = transfer.heldHead {
+            result.tunnelRefusal = TunnelRefusal(head: head)
+        }
         curl_multi_remove_handle(multi, easy.raw)
         deadlines.remove(transfer)
         transfer.easy = nil

@@ -100,8 +100,7 @@ extension EventLoop {
             }
             easy.applyIdentity(settings, address)
         }
-        let proxy = easy.applyAddress(address, settings)
-        if !proxy.isEmpty { transfer.proxy = ProxyResolver.withoutCredentials(proxy) }
+        transfer.proxy = easy.applyAddress(address, settings, transfer.job.proxyCredentials)
         easy.applyLimit(remaining)
         easy.applyMultiplexing(settings, address)
         easy.applyReuse(settings, address)

@@ -61,23 +61,42 @@ extension EasyHandle {
 
     /// Where to, by way of which proxy.
     ///
-    /// - Returns: The proxy's URL; empty without one.
-    func applyAddress(_ address: Address, _ settings: TransportSettings) -> String {
+    /// - Parameter credentials: The job's, for proxies by their addresses.
+    /// - Returns: The proxy's URL without credentials; empty without one.
+    func applyAddress(
+        _ address: Address, _ settings: TransportSettings, _ credentials: [String: Credential]
+    ) -> String {
         set(CURLOPT_CURLU, pointer: UnsafeRawPointer(address.handle))
         if address.hasCredential { isMarked = true }
         guard !settings.proxies.isEmpty else { return "" }
         let proxy = settings.proxies.proxy(
             host: address.hostName, port: address.port, isSecure: address.isSecure)
-        if !proxy.isEmpty {
-            set(CURLOPT_PROXY, text: proxy)
-            isMarked = true
-            if let credential = settings.configuration.proxyCredential {
-                set(CURLOPT_PROXYAUTH, credential.schemes)
-                set(CURLOPT_PROXYUSERNAME, text: credential.user)
-                set(CURLOPT_PROXYPASSWORD, text: credential.password)
-            }
+        guard !proxy.isEmpty else { return "" }
+        set(CURLOPT_PROXY, text: proxy)
+        isMarked = true
+        if address.isSecure {
+            isTunnelled = true
+            // What a proxy wants to know before it makes way stands nowhere else.
+            set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 0)
         }
-        return proxy
+        let name = ProxyResolver.withoutCredentials(proxy)
+        // What stands in the address goes before what is stored.
+        let stored = name == proxy ? credentials[name] : nil
+        if let credential = settings.configuration.proxyCredential ?? stored {
+            set(CURLOPT_PROXYAUTH, credential.schemes)
+            set(CURLOPT_PROXYUSERNAME, text: credential.user)
+            set(CURLOPT_PROXYPASSWORD, text: credential.password)
+            watchNegotiation(by: credential)
+        }
+        return name
+    }
+
+    /// Why there is no ticket libcurl tells in its log only, and then sends the request without one.
+    private func watchNegotiation(by credential: Credential) {
+        guard credential.scheme == .negotiate else { return }
+        set(CURLOPT_VERBOSE, 1)
+        note(CURLOPT_DEBUGFUNCTION, ccurl_set_debug(raw, logWire))
+        set(CURLOPT_DEBUGDATA, pointer: client)
     }
 
     /// How long the whole transfer may take; the limit on standing still is the loop's own.
@@ -148,6 +167,7 @@ extension EasyHandle {
         let schemes = credential.schemes
         let waits = credential.scheme != nil && !atOnce
         set(CURLOPT_HTTPAUTH, waits ? schemes | ccurl_auth_only : schemes)
+        watchNegotiation(by: credential)
         if credential.scheme == .bearer {
             set(CURLOPT_XOAUTH2_BEARER, text: credential.password)
         } else {

@@ -31,7 +31,9 @@ extension TransferError.Stage {
             return
         }
         let raw = easy.raw
-        if transfer.hasResponse || transfer.heldHead != nil || easy.head.isInsideHead {
+        if transfer.sends > 0,
+            transfer.hasResponse || transfer.heldHead != nil || easy.head.isInsideHead
+        {
             self = .receiving
         } else if transfer.sends > 0 {
             let whole = transfer.body.length ?? .max

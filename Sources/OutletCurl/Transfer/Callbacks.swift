@@ -68,9 +68,11 @@ func logWire(
     _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ bytes: UnsafeMutablePointer<CChar>?,
     _ count: Int, _ client: UnsafeMutableRawPointer?
 ) -> Int32 {
-    if let client, let transfer = EasyHandle.from(client).transfer {
-        WireLog.write(
-            kind, UnsafeRawBufferPointer(start: bytes, count: count), of: transfer.identifier)
+    guard let client, let transfer = EasyHandle.from(client).transfer else { return 0 }
+    let bytes = UnsafeRawBufferPointer(start: bytes, count: count)
+    if kind == CURLINFO_TEXT { transfer.noteText(bytes) }
+    if transfer.running?.settings.logsWire == true {
+        WireLog.write(kind, bytes, of: transfer.identifier)
     }
     return 0
 }

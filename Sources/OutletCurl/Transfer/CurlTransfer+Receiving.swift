@@ -13,6 +13,9 @@ extension CurlTransfer {
     func receiveHead() -> Bool {
         guard let easy, let loop = running else { return false }
         lastProgress = loop.now
+        if easy.isTunnelled, sends == 0 || easy.opener.pointee.opened != easy.socketsAtSend {
+            return receiveTunnelHead(easy)
+        }
         wasAnswered = true
         guard let head = easy.head.takeHead(url: job.request.url) else {
             failure = TransferError(
@@ -21,6 +24,14 @@ extension CurlTransfer {
             return false
         }
         return receive(head, loop)
+    }
+
+    /// A proxy has answered `CONNECT`, on a connection that the request has not been sent on: what it
+    /// wants to know is kept, all else is libcurl's.
+    private func receiveTunnelHead(_ easy: EasyHandle) -> Bool {
+        guard let head = easy.head.takeHead(url: job.request.url) else { return true }
+        heldHead = head.statusCode == 407 ? head : nil
+        return true
     }
 
     /// The lines of a head are too many.

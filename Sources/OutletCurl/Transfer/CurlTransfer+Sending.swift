@@ -37,6 +37,7 @@ extension CurlTransfer {
         }
         sends += 1
         wasAnswered = false
+        if easy.isTunnelled { easy.socketsAtSend = easy.opener.pointee.opened }
         // Of a connection that it hands over, libcurl tells nothing any more.
         if link != nil, let connection = ccurl_get_ssl(easy.raw) {
             tls = TLSConnection.agreement(of: connection)

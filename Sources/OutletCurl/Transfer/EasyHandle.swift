@@ -23,6 +23,8 @@ final class EasyHandle {
 
     /// The first option that libcurl refused, and why.
     @exclusivity(unchecked) private(set) var refusal: (option: CURLoption, code: CURLcode)?
+    /// Why GSSAPI has no ticket, in its words.
+    @exclusivity(unchecked) var negotiationFault: String?
     /// Options are set that the next transfer may not want.
     @exclusivity(unchecked) var isMarked = false
 
@@ -34,6 +36,10 @@ final class EasyHandle {
     @exclusivity(unchecked) var waitsForStream = false
     /// `CURLOPT_HTTPGET`.
     @exclusivity(unchecked) var hasMethod = false
+    /// The request goes through a proxy's tunnel, whose heads come as well.
+    @exclusivity(unchecked) var isTunnelled = false
+    /// How many sockets were open when the request was last sent.
+    @exclusivity(unchecked) var socketsAtSend: UInt32 = 0
     /// `CURLOPT_FRESH_CONNECT`.
     @exclusivity(unchecked) var isFresh = false
 
@@ -46,7 +52,7 @@ final class EasyHandle {
         self.setUp = setUp
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         opener = .allocate(capacity: 1)
-        opener.initialize(to: ccurl_opener(poller: setUp.poller, tally: nil))
+        opener.initialize(to: ccurl_opener(poller: setUp.poller, tally: nil, opened: 0))
         // Neither this nor connections and TLS sessions are touched by a reset.
         set(CURLOPT_SHARE, pointer: UnsafeRawPointer(ccurl_share_handle(setUp.share)))
         begin()
@@ -89,6 +95,8 @@ final class EasyHandle {
         waitsForStream = false
         hasMethod = false
         isFresh = false
+        isTunnelled = false
+        negotiationFault = nil
         begin()
     }
 

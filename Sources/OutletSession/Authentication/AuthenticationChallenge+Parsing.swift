@@ -17,10 +17,12 @@ extension AuthenticationChallenge {
             let host = url.host(), let scheme = url.scheme?.lowercased()
         else { return [] }
         let name = isProxy ? "Proxy-Authenticate" : "WWW-Authenticate"
+        // Proxies have a port of their own where none is written, libcurl's.
+        let usualPort = scheme == "https" ? 443 : isProxy && proxy != nil ? 1080 : 80
         return response.headers.values(for: name).flatMap { parse($0) }.map { parsed in
             AuthenticationChallenge(
                 protectionSpace: ProtectionSpace(
-                    host: host, port: url.port ?? (scheme == "https" ? 443 : 80),
+                    host: host, port: url.port ?? usualPort,
                     protocol: scheme, realm: parsed.parameters["realm"],
                     authenticationMethod: parsed.scheme, isProxy: isProxy),
                 previousFailureCount: previousFailureCount,

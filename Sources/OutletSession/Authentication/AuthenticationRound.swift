@@ -31,9 +31,30 @@ final class AuthenticationRound: Sendable {
         after former: AuthenticationRound?, isOwn: Bool = false,
         find: (ProtectionSpace) -> Credential?
     ) {
+        guard response.statusCode == 401 else { return nil }
+        self.init(
+            answering: Self.offers(of: response, among: schemes), after: former, isOwn: isOwn,
+            find: find)
+    }
+
+    /// What answers a proxy's response; `nil` as for a server's.
+    convenience init?(
+        answering response: HTTPResponse, ofProxy proxy: URL, from storage: CredentialStorage,
+        after former: AuthenticationRound?
+    ) {
+        guard response.statusCode == 407 else { return nil }
+        let offers = Self.offers(
+            of: response, among: AuthenticationScheme.allCases, proxy: proxy)
+        self.init(answering: offers, after: former, isOwn: false) { storage.answer(to: $0) }
+    }
+
+    private convenience init?(
+        answering offers: [(AuthenticationChallenge, AuthenticationScheme)],
+        after former: AuthenticationRound?, isOwn: Bool, find: (ProtectionSpace) -> Credential?
+    ) {
         let challenges = (former?.challenges ?? 0) + 1
-        guard response.statusCode == 401, challenges < Self.limit else { return nil }
-        for (challenge, scheme) in Self.offers(of: response, among: schemes) {
+        guard challenges < Self.limit else { return nil }
+        for (challenge, scheme) in offers {
             let space = challenge.protectionSpace
             guard var credential = find(space), credential.fits(scheme) else { continue }
             credential.scheme = scheme
@@ -69,9 +90,9 @@ final class AuthenticationRound: Sendable {
 
     /// What a server offers, the safest first, as libcurl orders it.
     private static func offers(
-        of response: HTTPResponse, among schemes: [AuthenticationScheme]
+        of response: HTTPResponse, among schemes: [AuthenticationScheme], proxy: URL? = nil
     ) -> [(AuthenticationChallenge, AuthenticationScheme)] {
-        let challenges = AuthenticationChallenge.challenges(in: response)
+        let challenges = AuthenticationChallenge.challenges(in: response, proxy: proxy)
         return schemes.compactMap { scheme in
             challenges.first { $0.protectionSpace.authenticationMethod == scheme.rawValue }
                 .map { ($0, scheme) }

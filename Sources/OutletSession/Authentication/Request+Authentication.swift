@@ -8,7 +8,7 @@ public import OutletHTTP
 /// WebSocket's handshake; this begins where it ends.
 extension Request {
     /// Where stored credentials are, unless the request does without.
-    private var storage: CredentialStorage? {
+    var storage: CredentialStorage? {
         guard let storage = core.configuration.urlCredentialStorage, !storage.isEmpty else {
             return nil
         }
@@ -18,8 +18,7 @@ extension Request {
     /// What the transfer that is about to begin takes along.
     ///
     /// Thread: any, not under the request's lock.
-    func authenticationRound() -> AuthenticationRound? {
-        let storage = storage
+    func authenticationRound(_ storage: CredentialStorage?) -> AuthenticationRound? {
         guard storage != nil || opensWebSocket else { return nil }
         let (round, request, own) = mutable.withLock {
             ($0.authentication, $0.prepared, $0.credential)
@@ -32,6 +31,15 @@ extension Request {
         let paths = core.protectedPaths.withLock { $0 }
         let unasked = AuthenticationRound(for: request.url, in: paths, from: storage)
         return unasked.flatMap { maySendUnasked($0.credential) ? $0 : nil }
+    }
+
+    /// Whether a head leads to the same request with a credential.
+    func mayAnswer(_ head: HTTPResponse, from task: any TransferTask) -> Bool {
+        switch head.statusCode {
+        case 401: answer(to: head) != nil
+        case 407: proxyAnswer(to: head, from: task) != nil
+        default: false
+        }
     }
 
     /// What answers a head, if anything does.
@@ -82,13 +90,24 @@ extension Request {
     func authenticate(
         _ task: any TransferTask, _ response: HTTPResponse, _ result: TransferResult
     ) -> Bool {
+        if response.statusCode == 407 { return authenticateProxy(task, response, result) }
+        settleProxyAuthentication()
         guard let round = answer(to: response) else {
             settleAuthentication(response)
             return false
         }
+        mutable.withLock { $0.authentication = round }
+        return sendAgain(task, response, result)
+    }
+
+    /// Sends the last request once more, with what was found for it.
+    ///
+    /// - Returns: Whether it does.
+    func sendAgain(
+        _ task: any TransferTask, _ response: HTTPResponse, _ result: TransferResult
+    ) -> Bool {
         announce(task)
         let (next, attempt) = mutable.withLock { mutable in
-            mutable.authentication = round
             mutable.answeredChallenges &+= 1
             return (mutable.performedRequests.last, mutable.machine.attempt)
         }

@@ -65,6 +65,39 @@ extension CacheRules {
         return fresh
     }
 
+    /// What a server says about a stored response by answering a `HEAD` (§4.3.5).
+    enum HeadVerdict: Equatable {
+        /// It is still that response; here brought up to date.
+        case same(CacheEntry)
+        /// It is another one by now.
+        case other
+        /// The answer does not tell.
+        case unknown
+    }
+
+    /// Compares what identifies a response: tag, time of change, length.
+    func compare(
+        _ entry: CacheEntry, withHead response: HTTPResponse, requestTime: Date, responseTime: Date
+    ) -> HeadVerdict {
+        guard response.statusCode == 200, entry.response.statusCode == 200 else { return .unknown }
+        let (new, old) = (response.headers, entry.response.headers)
+        var isKnown = false
+        // The length is that of the coded body.
+        let isSameCoding =
+            new.values(for: "Content-Encoding") == old.values(for: "Content-Encoding")
+        for name in ["ETag", "Last-Modified"] + (isSameCoding ? ["Content-Length"] : []) {
+            guard let new = new.values(for: name).first, let old = old.values(for: name).first
+            else { continue }
+            let isSame = name == "ETag" ? Self.opaque(new) == Self.opaque(old) : new == old
+            guard isSame else { return .other }
+            isKnown = true
+        }
+        let fresh = freshened(
+            entry, by: response, requestTime: requestTime, responseTime: responseTime)
+        guard isKnown, let fresh else { return .unknown }
+        return .same(fresh)
+    }
+
     /// Weak comparison (RFC 9110 §8.8.3.2).
     private static func opaque(_ tag: String) -> Substring {
         tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...]

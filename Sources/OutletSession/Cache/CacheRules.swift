@@ -28,11 +28,11 @@ struct CacheRules: Sendable {
         }
         switch request.policy {
         case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: return false
-        default: return !hasConditions(request)
+        default: return !hasConditions(request) || asksForPart(request)
         }
     }
 
-    /// Whoever asks for parts, or knows a version already, wants the server's own answer (§4.3.2, §3.3).
+    /// Whoever knows a version already wants the server's own answer (§4.3.2).
     private func hasConditions(_ request: CacheRequest) -> Bool {
         request.headers.containsAny(of: Self.conditions)
     }
@@ -43,6 +43,13 @@ struct CacheRules: Sendable {
     ]
 
     func decide(_ request: CacheRequest, _ entry: CacheEntry?, now: Date) -> Decision {
+        let decision = decideWhole(request, entry, now: now)
+        if case .load(nil) = decision { return decision }
+        return request.headers.containsAny(of: ["Range"])
+            ? decideAboutPart(request, decision) : decision
+    }
+
+    private func decideWhole(_ request: CacheRequest, _ entry: CacheEntry?, now: Date) -> Decision {
         let mustNotLoad =
             request.policy == .returnCacheDataDontLoad || request.directives.onlyIfCached
         guard let entry, maySearch(for: request), !request.directives.noStore else {

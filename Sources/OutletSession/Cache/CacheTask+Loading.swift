@@ -57,8 +57,9 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
         let handler = course.withLock { state in
-            if let passed = state.passed {
-                let fits = passed.count + chunk.count <= caching.cache.bodyLimit
+            // By its count, not by itself: a second owner would make each piece a copy of all before.
+            if let count = state.passed?.count {
+                let fits = count + chunk.count <= caching.cache.bodyLimit
                 if fits { state.passed?.append(contentsOf: chunk) } else { state.passed = nil }
             }
             return state.isWithheld ? nil : state.handler
@@ -101,6 +102,7 @@ extension CacheTask: TransferHandler {
         for key in caching.cache.rules.invalidated(by: response, to: job.request) {
             caching.cache.remove(key)
         }
+        if request.method == .head { learn(fromHead: response, now) }
         let data = job.delivery == .collect ? result.body ?? Data() : passed
         guard let data, !isDiverted || response.isRedirect,
             data.count <= caching.cache.bodyLimit,
@@ -111,6 +113,29 @@ extension CacheTask: TransferHandler {
             return
         }
         store(entry, result, turn)
+    }
+
+    /// Brings what a `GET` has stored up to date by the answer to a `HEAD`, or forgets it (§4.3.5).
+    private func learn(fromHead response: HTTPResponse, _ now: Date) {
+        guard let key = request.key, response.statusCode == 200 else { return }
+        let (caching, request, start) = (caching, request, start)
+        @Sendable func learn(_ entry: CacheEntry) {
+            let verdict = caching.cache.rules.compare(
+                entry, withHead: response, requestTime: start, responseTime: now)
+            switch verdict {
+            case .same(let fresh): caching.cache.store(fresh, for: key)
+            case .other: caching.cache.remove(key)
+            case .unknown: break
+            }
+        }
+        switch caching.cache.look(for: request) {
+        case .found(let entry): learn(entry)
+        case .missing: break
+        case .onDisk:
+            SessionCore.fileQueue.async {
+                if let entry = caching.cache.readDisk(for: request) { learn(entry) }
+            }
+        }
     }
 
     /// Whether no answer came at all, which a stored one may stand in for.

@@ -91,6 +91,8 @@ final class CacheTask: TransferTask {
 
     var currentRequest: HTTPRequest? { job.request }
 
+    var proxy: String { course.withLock { $0.inner }?.proxy ?? "" }
+
     func cancel() {
         visible.wish(.canceling)
         let (inner, isMine) = course.withLock { state in
@@ -165,9 +167,9 @@ final class CacheTask: TransferTask {
         }
     }
 
-    /// What goes into a file does not come from the cache.
+    /// What goes on a file that is there already does not come from the cache.
     private func canPlay(_ entry: CacheEntry) -> Bool {
-        if case .file = job.delivery { return false }
+        if case .file(_, let offset) = job.delivery { return offset == 0 }
         return true
     }
 
@@ -267,10 +269,13 @@ final class CacheTask: TransferTask {
 
     private func finish(_ playing: Playing, _ turn: TransportTurn) {
         var result = TransferResult(response: playing.entry.response, metrics: playing.metrics)
-        if case .collect = playing.delivery, job.request.method != .head,
-            !playing.entry.data.isEmpty
-        {
-            result.body = playing.entry.data
+        if job.request.method != .head {
+            switch playing.delivery {
+            case .collect where playing.entry.data.isEmpty: break
+            // Whoever wants a file writes it when the request is finished, which is no place to wait.
+            case .collect, .file: result.body = playing.entry.data
+            case .chunks: break
+            }
         }
         if result.metrics.resourceFetchType == .localCache {
             result.metrics.total = Int64((ContinuousClock.now - startTime) / .microseconds(1))

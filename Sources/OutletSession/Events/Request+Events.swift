@@ -92,7 +92,11 @@ extension Request {
         announce(task)
         let failures = mutable.withLock { Int($0.answeredChallenges) }
         var proxy: URL?
-        if case .url(let address, _) = core.configuration.proxy { proxy = URL(string: address) }
+        if !task.proxy.isEmpty {
+            proxy = ProxyRound.url(of: task.proxy)
+        } else if case .url(let address, _) = core.configuration.proxy {
+            proxy = ProxyRound.url(of: address)
+        }
         let challenges = AuthenticationChallenge.challenges(
             in: head, proxy: proxy, previousFailureCount: failures)
         for challenge in challenges {

@@ -101,8 +101,8 @@ extension Request {
         case undecided
     }
 
-    func redirectFate(of head: HTTPResponse) -> RedirectFate {
-        guard head.isRedirect else { return answer(to: head) == nil ? .response : .redirect }
+    func redirectFate(of head: HTTPResponse, from task: any TransferTask) -> RedirectFate {
+        guard head.isRedirect else { return mayAnswer(head, from: task) ? .redirect : .response }
         let handler = mutable.withLock { $0.redirectHandler } ?? core.redirectHandler
         guard let handler else { return .redirect }
         guard let handler = handler as? Redirector else { return .undecided }

@@ -18,6 +18,10 @@ extension Request: TransferHandler {
             tellExchange(result, of: task)
             return proceed(to: next, after: hop)
         }
+        if let head = result.tunnelRefusal?.head {
+            tellChallenges(of: head, to: task)
+            if authenticateProxy(task, head, result) { return }
+        }
         if result.error == nil, let response = result.response {
             if authenticate(task, response, result) { return }
             if response.isRedirect, redirect(task, response, result) { return }

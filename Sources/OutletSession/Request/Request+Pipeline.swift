@@ -168,7 +168,9 @@ extension Request {
         let dressed = core.policies?.mayChangeRequests == true ? dress() : nil
         var sharing = Mutable.Sharing.none
         let asksForTrust = evaluatesTrust()
-        let round = authenticationRound()
+        let storage = storage
+        let round = authenticationRound(storage)
+        let proxyCredentials = storage.map { knownProxyCredentials($0) } ?? [:]
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = dressed ?? mutable.prepared else { return nil }
             mutable.isHop = isHop
@@ -190,6 +192,10 @@ extension Request {
             if let round {
                 job.credential = round.credential
                 job.sendsCredentialAtOnce = true
+            }
+            if !proxyCredentials.isEmpty {
+                job.proxyCredentials = proxyCredentials
+                mutable.watched().sentProxyCredentials = proxyCredentials
             }
             sharing = mutable.sharing(core)
             return job

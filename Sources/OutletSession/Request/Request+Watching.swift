@@ -77,7 +77,7 @@ extension Request {
         }
         tellHead(head, of: task)
         guard watchesHeads else { return .proceed }
-        let fate = redirectFate(of: head)
+        let fate = redirectFate(of: head, from: task)
         let monitors = monitors
         let calls = mutable.withLock { mutable in
             mutable.observers?.isPassingBy = fate != .response

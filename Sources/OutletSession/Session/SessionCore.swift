@@ -30,6 +30,8 @@ final class SessionCore: Sendable {
     private let sessionRetriers: [any RequestRetrier]
     /// Where stored credentials go along without being asked for.
     let protectedPaths = Lock(ProtectedPaths())
+    /// The same for proxies.
+    let proxySpaces = Lock<[String: ProtectionSpace]>([:])
     let deadlines = Deadlines()
     let flights = Flights()
     /// `nil` when nobody watches: the request path then pays one test an event.

@@ -54,6 +54,10 @@ public protocol TransferTask: AnyObject, Sendable {
     var state: TransferState { get }
     /// What is sent; `nil` if the transport does not tell. Thread: any.
     var currentRequest: HTTPRequest? { get }
+    /// The proxy in use, without credentials; empty without one, or if the transport does not tell.
+    ///
+    /// Thread: in the calls of its handler.
+    var proxy: String { get }
     /// Ends the transfer with ``TransferError/Code/cancelled``; no effect after the end.
     ///
     /// Thread: any. Idempotent.
@@ -85,6 +89,8 @@ extension TransferTask {
     public var state: TransferState { .running }
     /// Nothing is known.
     public var currentRequest: HTTPRequest? { nil }
+    /// Nothing is known.
+    public var proxy: String { "" }
     /// Does nothing: progress is reported only if it was asked for before the start.
     public func reportProgress() {}
 }
@@ -101,6 +107,10 @@ public struct TransferJob: Sendable {
     public var credential: Credential?
     /// Whether ``credential`` goes along from the start, where its scheme is known and allows it.
     public var sendsCredentialAtOnce: Bool
+    /// Answers proxies, by their addresses (``TransferTask/proxy``), each with a scheme that it asked for.
+    ///
+    /// Counts where neither the proxy's address nor ``SessionConfiguration/proxyCredential`` has one.
+    public var proxyCredentials: [String: Credential]
     /// Whether the handler decides about the server, in place of the transport's own checks.
     public var asksForTrust: Bool
     /// Decides which of several waiting requests goes first.
@@ -113,6 +123,7 @@ public struct TransferJob: Sendable {
         self.reportsProgress = false
         self.credential = nil
         self.sendsCredentialAtOnce = false
+        self.proxyCredentials = [:]
         self.asksForTrust = false
         self.priority = request.priority
     }
@@ -253,6 +264,8 @@ public struct TransferResult: Sendable {
     public var error: TransferError?
     /// What was measured.
     public var metrics: TransferMetrics
+    /// The head of a proxy that wants a credential before it makes way (407 to `CONNECT`).
+    public var tunnelRefusal: TunnelRefusal?
     /// What the session's cache was about to keep of it.
     var proposedForCache: CachedResponse?
 
@@ -266,5 +279,16 @@ public struct TransferResult: Sendable {
         self.trailers = trailers
         self.error = error
         self.metrics = metrics
+    }
+}
+
+/// A proxy's answer to `CONNECT`; a class, because few results have one.
+public final class TunnelRefusal: Sendable {
+    /// The head.
+    public let head: HTTPResponse
+
+    /// Keeps a head.
+    public init(head: HTTPResponse) {
+        self.head = head
     }
 }

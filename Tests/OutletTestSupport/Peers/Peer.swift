@@ -61,6 +61,11 @@ final class Peer: Sendable {
         }
     }
 
+    /// Waits until the server has printed a text.
+    func output(containing text: String) async throws {
+        try await program.output(containing: text)
+    }
+
     /// Ends the server and waits until it is gone.
     func stop() async {
         _ = await printedAtEnd()

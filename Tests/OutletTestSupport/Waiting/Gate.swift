@@ -22,6 +22,17 @@ public final class Gate: Sendable {
         return poll(&entry, 1, Int32(duration.seconds * 1000)) > 0
     }
 
+    /// Waits until it is open; no thread of Swift's pool waits with it.
+    ///
+    /// - Throws: ``TestSupportError`` if the deadline passed before.
+    public func opened(within deadline: Duration = .seconds(20)) async throws {
+        let opened = Once<Bool>()
+        try onOwnThread { opened.set(self.isOpen(within: deadline)) }
+        guard try await opened.value(within: deadline * 2) else {
+            throw TestSupportError("gate: still shut after \(deadline)")
+        }
+    }
+
     /// Opens the gate for good.
     public func open() {
         writer.withLock { $0 = nil }

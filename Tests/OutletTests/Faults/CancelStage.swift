@@ -30,7 +30,7 @@ enum CancelStage: String, CaseIterable, Sendable {
             }
             return scene
         case .resolving:
-            let names = try SlowNameService()
+            let names = try SlowNameService(taking: .seconds(60))
             let session = Session.isolated()
             let request = kind.request("http://\(names.hostName)/", by: session)
             let scene = CancelScene(session, request)

@@ -15,6 +15,37 @@ extension AloneTests {
             }
         }
 
+        /// What is kept for an hour is not kept for a year, and of what comes from the future nothing is
+        /// believed.
+        @Test func `cookies and stored responses go by the clock, whichever way it jumps`() async {
+            await #expect(processExitsWith: .success) {
+                let server = try ScriptedServer.start(
+                    .request,
+                    .respond(
+                        headers: [
+                            "Set-Cookie: a=b; Max-Age=3600", "Cache-Control: max-age=3600",
+                        ], body: "x"), .again)
+                let session = Session.isolated {
+                    $0.urlCache = ResponseCache()
+                    $0.httpCookieStorage = CookieStorage()
+                }
+                func get() async -> String? {
+                    await session.request(server.baseURL).serializingString().response.value
+                }
+                for _ in 0..<2 { #expect(await get() == "x") }
+                #expect(server.requests.count == 1)
+                WallClock.shift(seconds: ClockTests.year)
+                #expect(await get() == "x")
+                #expect(server.requests.count == 2)
+                #expect(!server.requests.values[1].head.contains("Cookie"))
+                WallClock.shift(seconds: -2 * ClockTests.year)
+                #expect(await get() == "x")
+                #expect(server.requests.count == 3)
+                #expect(await get() == "x")
+                #expect(server.requests.count == 3)
+            }
+        }
+
         private static func jump(by seconds: Int) async throws {
             let gate = try Gate()
             let patient = try ScriptedServer.start(.request, .wait(gate), .respond(body: "late"))

@@ -39,24 +39,29 @@ extension AloneTests {
 
         // MARK: Full disks
 
-        static var mayMount: Bool { geteuid() == 0 && access("/usr/bin/mount", X_OK) == 0 }
+        /// Whether this process has the right to mount, which root in a container may not have.
+        static let mayMount =
+            (try? mountDisk(kilobytes: 64)).map { descriptor in close(descriptor) == 0 } ?? false
 
-        /// A file system of 64 KiB that nobody else sees and that is gone with its descriptor.
-        private static func smallDisk() async throws -> (directory: String, descriptor: Int32)? {
+        /// A file system of this size that nobody else sees and that is gone with its descriptor.
+        private static func mountDisk(kilobytes: Int) throws -> Int32 {
             let place = try TemporaryDirectory()
-            let mounted = try await Program.run(
-                "/usr/bin/mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", place.path])
-            guard mounted.exitCode == 0 else { return nil }
-            let descriptor = open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-            _ = try await Program.run("/usr/bin/umount", ["--lazy", place.path])
-            return ("/proc/self/fd/\(descriptor)", descriptor)
+            guard mount("tmpfs", place.path, "tmpfs", 0, "size=\(kilobytes)k") == 0 else {
+                throw TestSupportError("mount: \(String(cString: strerror(errno)))")
+            }
+            defer { umount2(place.path, Int32(MNT_DETACH)) }
+            return open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         }
 
-        @Test(.enabled(if: mayMount, "only root may mount a small disk"))
+        private static func smallDisk(kilobytes: Int) throws -> String {
+            "/proc/self/fd/\(try mountDisk(kilobytes: kilobytes))"
+        }
+
+        @Test(.enabled(if: mayMount, "this user may not mount a small disk"))
         func `a disk that is full during a download is named, and the part goes`() async {
             await #expect(processExitsWith: .success) {
-                guard let disk = try await DiskFaultTests.smallDisk() else { return }
-                setenv("TMPDIR", disk.directory, 1)
+                let disk = try DiskFaultTests.smallDisk(kilobytes: 64)
+                setenv("TMPDIR", disk, 1)
                 let server = try LoopbackServer.start()
                 let outcome = try await DiskFaultTests.download(
                     "\(server.baseURL)/bytes/1000000", to: "/tmp/outlet-never-made")
@@ -66,28 +71,69 @@ extension AloneTests {
                 #expect(error?.advice == "free some space or choose another directory")
                 #expect(access("/tmp/outlet-never-made", F_OK) != 0)
                 // What is there can be gone on with, and is not kept where that is impossible.
-                let left = try FileManager.default.contentsOfDirectory(atPath: disk.directory)
+                let left = try FileManager.default.contentsOfDirectory(atPath: disk)
                 #expect(left.count == (outcome.resumeData == nil ? 0 : 1))
             }
         }
 
-        @Test(.enabled(if: mayMount, "only root may mount a small disk"))
+        @Test(.enabled(if: mayMount, "this user may not mount a small disk"))
         func `a disk that is full where the file is wanted is named`() async {
             await #expect(processExitsWith: .success) {
-                guard let disk = try await DiskFaultTests.smallDisk() else { return }
+                let disk = try DiskFaultTests.smallDisk(kilobytes: 64)
                 let server = try LoopbackServer.start()
                 for options in [DownloadRequest.Options(), .removePreviousFile] {
                     let outcome = try await DiskFaultTests.download(
-                        "\(server.baseURL)/bytes/1000000", to: "\(disk.directory)/file", options)
+                        "\(server.baseURL)/bytes/1000000", to: "\(disk)/file", options)
                     #expect(outcome.error?.isDownloadedFileMoveError == true)
                     #expect(DiskFaultTests.cocoaCode(outcome) == .fileWriteOutOfSpace)
-                    let left = try FileManager.default.contentsOfDirectory(atPath: disk.directory)
+                    let left = try FileManager.default.contentsOfDirectory(atPath: disk)
                     #expect(left.isEmpty)
                     // Nothing of what was downloaded is lost.
                     let source = try #require(outcome.error?.sourceURL)
                     #expect(try Data(contentsOf: source).count == 1_000_000)
                     DiskFaultTests.removeSource(outcome)
                 }
+            }
+        }
+
+        @Test(.enabled(if: mayMount, "this user may not mount a small disk"))
+        func `a download goes on where the disk was full, once there is room`() async {
+            await #expect(processExitsWith: .success) {
+                let disk = try DiskFaultTests.smallDisk(kilobytes: 256)
+                setenv("TMPDIR", disk, 1)
+                try Data(count: 192 << 10).write(to: URL(filePath: "\(disk)/ballast"))
+                let body = LoopbackServer.bytes(100_000)
+                let server = try ScriptedServer.start { _ in
+                    [
+                        .answer { request in
+                            let field = request.head.split(separator: "\r\n")
+                                .first { $0.hasPrefix("Range: bytes=") }
+                            let start = field.flatMap {
+                                Int($0.dropFirst("Range: bytes=".count).dropLast())
+                            }
+                            let status =
+                                start.map {
+                                    "206 Partial Content\r\nContent-Range: bytes \($0)-99999/100000"
+                                } ?? "200 OK"
+                            let rest = body[(start ?? 0)...]
+                            return Array(
+                                ("HTTP/1.1 \(status)\r\nETag: \"1\"\r\n"
+                                    + "Content-Length: \(rest.count)\r\n\r\n").utf8) + rest
+                        }, .again,
+                    ]
+                }
+                let full = try await DiskFaultTests.download(
+                    server.baseURL, to: "\(disk)/file")
+                #expect(full.error?.transferError?.code == .cannotWriteToFile)
+                let data = try #require(full.resumeData)
+                try FileManager.default.removeItem(atPath: "\(disk)/ballast")
+                let session = Session.isolated()
+                let rest = await session.download(
+                    resumingWith: data, to: { _, _ in (URL(filePath: "\(disk)/file"), []) }
+                ).serializingDownloadedFileURL().response
+                #expect(rest.error == nil && rest.response?.statusCode == 206)
+                #expect(try Data(contentsOf: URL(filePath: "\(disk)/file")) == Data(body))
+                #expect(try FileManager.default.contentsOfDirectory(atPath: disk) == ["file"])
             }
         }
 

@@ -140,6 +140,36 @@ import Testing
         #expect(ended.fault == nil)
     }
 
+    /// The limits that a name service can run into: on connecting, on the whole, a task's cancel, and
+    /// the end of the session.
+    @Test(arguments: RequestKind.allCases)
+    func `no way to end a request waits for the name service`(kind: RequestKind) async throws {
+        defer { names.answer() }
+        let url = "http://\(names.hostName)/"
+        for change in [
+            { $0.connectTimeout = 0.1 }, { $0.timeoutIntervalForResource = 0.1 },
+        ] as [(inout SessionConfiguration) -> Void] {
+            let outcome = try await kind.outcome(url, by: .isolated(change))
+            expectTimeout(outcome, .resolving, "")
+        }
+        let patient = Session.isolated()
+        let cancelled = Task {
+            await patient.request(url).serializingData(automaticallyCancelling: true).response
+                .error
+        }
+        try await names.lookups.values(3)
+        cancelled.cancel()
+        #expect(await cancelled.value?.isExplicitlyCancelledError == true)
+        let ended = ExactlyOnce<RequestKind.Outcome>()
+        var session: Session? = .isolated()
+        if let session { RequestKind.handle(kind.request(url, by: session), ended.completion()) }
+        try await names.lookups.values(4)
+        session = nil
+        #expect(try await ended.values()[0].error?.isSessionDeinitializedError == true)
+        #expect(names.answers.count == 0)
+        #expect(ended.fault == nil)
+    }
+
     @Test(arguments: RequestKind.allCases)
     func `a name that turns out not to exist is named, as late as it is`(
         kind: RequestKind

@@ -1,0 +1,30 @@
+import CCurl
+import OutletHTTP
+import OutletSession
+
+/// Kerberos tickets that are not there: libcurl says why to its log alone.
+extension CurlTransfer {
+    private static let mark = "gss_init_sec_context() failed: "
+
+    /// libcurl has written a line to its log (`CURLOPT_DEBUGFUNCTION`).
+    func noteText(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.starts(with: Self.mark.utf8) else { return }
+        let words = bytes.dropFirst(Self.mark.utf8.count)
+        easy?.negotiationFault = String(decoding: words, as: UTF8.self)
+            .split { $0 == "\n" || $0 == "\r" }.first
+            .map { $0.last == " " ? String($0.dropLast()) : String($0) }
+    }
+
+    /// Why the answer that asks for a ticket has to do: GSSAPI has none to give.
+    var missingTicket: TransferError? {
+        guard let fault = easy?.negotiationFault, let response,
+            response.statusCode == 401 || response.statusCode == 407
+        else { return nil }
+        return TransferError(
+            code: .userAuthenticationRequired, stage: .sending, host: address?.host,
+            reason:
+                "no Kerberos ticket for \(response.statusCode == 407 ? "the proxy" : "the server"): "
+                + fault,
+            advice: "get one with kinit; klist shows those there are")
+    }
+}

@@ -1,0 +1,94 @@
+import FoundationEssentials
+import OutletHTTP
+
+/// Parts of a stored response that is whole (RFC 9111 §4, RFC 9110 §14).
+///
+/// Parts themselves are not stored, and what one range asks for comes from a fresh response only:
+/// whatever else there is to decide is the server's to say.
+extension CacheRules {
+    /// Whether one range of bytes is asked for, and nothing else.
+    func asksForPart(_ request: CacheRequest) -> Bool {
+        let isConditional = request.headers.containsAny(of: [
+            "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range",
+        ])
+        return request.method == .get && !isConditional
+            && ByteRange(request.headers.values(for: "Range")) != nil
+    }
+
+    /// What becomes of a request for a part, by what would become of one for the whole.
+    func decideAboutPart(_ request: CacheRequest, _ whole: Decision) -> Decision {
+        switch whole {
+        case .respond(let entry):
+            if let part = part(of: entry, for: request) { return .respond(part) }
+            let mustNotLoad =
+                request.policy == .returnCacheDataDontLoad || request.directives.onlyIfCached
+            return mustNotLoad ? .refuse : .load(fallback: nil)
+        case .refuse: return .refuse
+        default: return .load(fallback: nil)
+        }
+    }
+
+    /// The answer to a request for a part: 206, or 416 if there is no such part; `nil` when the stored
+    /// response cannot tell.
+    func part(of entry: CacheEntry, for request: CacheRequest) -> CacheEntry? {
+        // Ranges count the bytes of the coded body (RFC 9110 §14.1.2), and only the decoded is kept.
+        guard entry.response.statusCode == 200,
+            entry.response.headers.values(for: "Content-Encoding").isEmpty,
+            let range = ByteRange(request.headers.values(for: "Range"))
+        else { return nil }
+        let total = entry.data.count
+        var part = entry
+        if let bounds = range.bounds(in: total) {
+            part.response.statusCode = 206
+            part.response.headers.update(
+                name: "Content-Range",
+                value: "bytes \(bounds.lowerBound)-\(bounds.upperBound - 1)/\(total)")
+            part.data = Data(entry.data.dropFirst(bounds.lowerBound).prefix(bounds.count))
+        } else {
+            part.response.statusCode = 416
+            part.response.headers.update(name: "Content-Range", value: "bytes */\(total)")
+            part.response.headers.remove(name: "Content-Type")
+            part.data = Data()
+        }
+        part.response.headers.update(name: "Content-Length", value: "\(part.data.count)")
+        return part
+    }
+}
+
+/// One range of bytes, as a request asks for it (RFC 9110 §14.1.2).
+struct ByteRange: Equatable {
+    private let first: Int?
+    /// The last byte, or how many of the end without a first one.
+    private let last: Int?
+
+    /// Reads the values of `Range` fields; `nil` unless they are one range of bytes.
+    init?(_ fields: [String]) {
+        guard fields.count == 1, let field = fields.first,
+            field.prefix(6).lowercased() == "bytes="
+        else { return nil }
+        let text = field.dropFirst(6).filter { $0 != " " && $0 != "\t" }
+        let ends = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]),
+            first != nil || last != nil
+        else { return nil }
+        if let first, let last, last < first { return nil }
+        (self.first, self.last) = (first, last)
+    }
+
+    /// Digits, or nothing; `nil` for anything else.
+    private static func number(_ text: some StringProtocol) -> Int?? {
+        if text.isEmpty { return .some(nil) }
+        guard text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
+        return .some(Int(text) ?? .max)
+    }
+
+    /// The bytes that it means of so many; `nil` when there are none.
+    func bounds(in total: Int) -> Range<Int>? {
+        guard let first else {
+            guard let last, last > 0, total > 0 else { return nil }
+            return max(0, total - last)..<total
+        }
+        guard first < total else { return nil }
+        return first..<min(last.map { $0 < .max ? $0 + 1 : .max } ?? total, total)
+    }
+}

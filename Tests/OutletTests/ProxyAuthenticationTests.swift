@@ -1,0 +1,214 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// Proxies that want to know who is there.
+@Suite(.timeLimit(.minutes(1))) struct ProxyAuthenticationTests {
+    private static let challenges = [
+        "basic": "Basic realm=p", "digest": "Digest realm=p, nonce=n, qop=\"auth\"",
+    ]
+
+    private func session(
+        _ proxy: ScriptedServer, _ storage: CredentialStorage?,
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Session {
+        .isolated {
+            $0.proxy = .url(proxy.baseURL, except: [])
+            $0.urlCredentialStorage = storage
+            change(&$0)
+        }
+    }
+
+    private func storage(
+        _ proxy: ScriptedServer, _ method: String, realm: String = "p", password: String = "secret"
+    ) -> CredentialStorage {
+        let storage = CredentialStorage()
+        storage.set(
+            Credential(user: "ada", password: password),
+            for: ProtectionSpace(
+                host: "127.0.0.1", port: Int(proxy.port), protocol: "http", realm: realm,
+                authenticationMethod: method, isProxy: true))
+        return storage
+    }
+
+    /// A proxy that asks whoever shows no credential, and lets everybody else in.
+    private func asking(_ challenge: String, then steps: [Step]) throws -> ScriptedServer {
+        try ScriptedServer.start { _ in
+            [
+                .answer { request in
+                    let isKnown = request.head.contains("\r\nProxy-Authorization: ")
+                    let head =
+                        isKnown
+                        ? "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin"
+                        : "HTTP/1.1 407 No\r\nProxy-Authenticate: \(challenge)\r\n"
+                            + "Content-Length: 3\r\n\r\nout"
+                    return Array(head.utf8)
+                }
+            ] + steps
+        }
+    }
+
+    @Test func `a proxy is given its own credential, by the scheme it asks for`() async throws {
+        let proxy = try ScriptedServer.start(
+            .request,
+            .respond("407 No", headers: ["Proxy-Authenticate: Basic realm=p"]),
+            .request, .respond(body: "in"))
+        defer { proxy.stop() }
+        var configuration = SessionConfiguration()
+        configuration.proxy = .url(proxy.baseURL, except: [])
+        configuration.proxyCredential = Credential(user: "ada", password: "secret")
+        let session = Session(configuration: configuration)
+        let response = await session.request("http://origin.test/").serializingString().response
+        #expect(response.value == "in")
+        let heads = proxy.requests.values.map(\.head)
+        #expect(!heads[0].contains("Proxy-Authorization"))
+        #expect(heads[1].contains("Proxy-Authorization: Basic YWRhOnNlY3JldA=="))
+        #expect(!heads[1].contains("\r\nAuthorization"))
+    }
+
+    @Test(arguments: RequestKind.allCases, ["basic", "digest"])
+    func `what is stored for a proxy answers it, and goes along from then on`(
+        kind: RequestKind, method: String
+    ) async throws {
+        let challenge = try #require(Self.challenges[method])
+        let proxy = try asking(challenge, then: [.again])
+        let session = session(proxy, storage(proxy, method))
+        for path in ["1", "2"] {
+            let outcome = try await kind.outcome("http://origin.test/\(path)", by: session)
+            #expect(outcome.error == nil && outcome.text == "in" && outcome.statusCode == 200)
+        }
+        let heads = proxy.requests.values.map(\.head)
+        let known = heads.map { $0.lowercased().contains("\r\nproxy-authorization: \(method) ") }
+        // Digest needs the proxy's word each time.
+        #expect(
+            known
+                == (method == "basic"
+                    ? [false, true, true] : [false, false, true, false, true]))
+        #expect(heads.allSatisfy { !$0.contains("\r\nAuthorization") })
+    }
+
+    @Test func `a tunnel is made with what is stored`() async throws {
+        let nginx = try await Nginx.shared()
+        for method in ["basic", "digest"] {
+            let challenge = try #require(Self.challenges[method])
+            let proxy = try ScriptedServer.start { _ in
+                [
+                    .answer { request in
+                        let isKnown = request.head.contains("\r\nProxy-Authorization: ")
+                        let head =
+                            isKnown
+                            ? "HTTP/1.1 200 Connection established\r\n\r\n"
+                            : "HTTP/1.1 407 No\r\nProxy-Authenticate: \(challenge)\r\n"
+                                + "Content-Length: 0\r\nConnection: close\r\n\r\n"
+                        return Array(head.utf8)
+                    }, .relay(.loopback(port: nginx.port(.tls))),
+                ]
+            }
+            let session = session(proxy, storage(proxy, method)) {
+                $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            }
+            for _ in 0..<2 {
+                let response = await session.request("\(nginx.baseURL(.tls))/small.txt")
+                    .serializingString().response
+                #expect(response.value == "small\n", "\(method)")
+                #expect(response.response?.statusCode == 200)
+            }
+            #expect(
+                proxy.requests.values.allSatisfy { $0.head.hasPrefix("CONNECT localhost:") })
+        }
+    }
+
+    @Test func `a wrong one is shown once, and the refusal is the answer`() async throws {
+        let proxy = try ScriptedServer.start(
+            .request, .respond("407 No", headers: ["Proxy-Authenticate: Basic realm=p"]), .again)
+        let session = session(proxy, storage(proxy, "basic", password: "wrong"))
+        for _ in 0..<2 {
+            let response = await session.request("http://origin.test/")
+                .serializingData(emptyResponseCodes: [407]).response
+            #expect(response.response?.statusCode == 407)
+            #expect(response.error == nil)
+        }
+        let known = proxy.requests.values.map { $0.head.contains("Proxy-Authorization") }
+        #expect(known == [false, true, false, true])
+        let tunnel = await session.request("https://origin.test/").serializingData().response
+        #expect(tunnel.error?.transferError?.code == .proxyConnectionFailed)
+        #expect(tunnel.error?.transferError?.reason.contains("407") == true)
+        #expect(tunnel.response == nil)
+        #expect(proxy.requests.count == 6)
+    }
+
+    @Test func `another realm, another method and a server get nothing`() async throws {
+        let proxy = try ScriptedServer.start(
+            .request, .respond("407 No", headers: ["Proxy-Authenticate: Basic realm=p"]), .again)
+        let server = CredentialStorage()
+        server.set(
+            Credential(user: "ada", password: "secret"),
+            for: ProtectionSpace(
+                host: "127.0.0.1", port: Int(proxy.port), protocol: "http", realm: "p",
+                authenticationMethod: "basic"))
+        for storage in [
+            storage(proxy, "basic", realm: "q"), storage(proxy, "digest"), server, nil,
+        ] {
+            let session = session(proxy, storage)
+            let response = await session.request("http://origin.test/")
+                .serializingData(emptyResponseCodes: [407]).response
+            #expect(response.response?.statusCode == 407)
+            let tunnel = await session.request("https://origin.test/").serializingData().response
+            #expect(tunnel.error?.transferError?.code == .proxyConnectionFailed)
+        }
+        #expect(proxy.requests.count == 8)
+        #expect(proxy.requests.values.allSatisfy { !$0.head.contains("uthorization") })
+    }
+
+    @Test func `a proxy that changes its realm for ever is given up`() async throws {
+        let proxy = try ScriptedServer.start { _ in
+            [
+                .answer { request in
+                    let realm = request.head.contains("MTo=") ? 1 : 2
+                    return Array(
+                        ("HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\(realm)\r\n"
+                            + "Content-Length: 0\r\n\r\n").utf8)
+                }, .again,
+            ]
+        }
+        let storage = CredentialStorage()
+        for realm in 1...2 {
+            storage.set(
+                Credential(user: "\(3 - realm)", password: ""),
+                for: ProtectionSpace(
+                    host: "127.0.0.1", port: Int(proxy.port), protocol: "http",
+                    realm: "\(realm)", authenticationMethod: "basic", isProxy: true))
+        }
+        let session = session(proxy, storage)
+        let response = await session.request("http://origin.test/")
+            .serializingData(emptyResponseCodes: [407]).response
+        #expect(response.response?.statusCode == 407)
+        #expect(proxy.requests.count == 4)
+    }
+
+    @Test func `a tunnel that has to be made anew tells nobody its head`() async throws {
+        let nginx = try await Nginx.shared()
+        let proxy = try ScriptedServer.start { _ in
+            [
+                .request, .send("HTTP/1.1 200 Connection established\r\nX-Tunnel: 1\r\n\r\n"),
+                .relayed(.loopback(port: nginx.port(.tls)), limit: 6000),
+            ]
+        }
+        let session = session(proxy, nil) {
+            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            $0.httpVersion = .http1
+        }
+        for _ in 0..<20 {
+            let response = await session.request("\(nginx.baseURL(.tls))/info")
+                .serializingString().response
+            // Some end in the middle of what the proxy passes on; none has the tunnel's head.
+            if response.error == nil {
+                #expect(response.response?.statusCode == 200)
+                #expect(response.value?.contains("\"protocol\"") == true)
+            }
+            #expect(response.response?.headers["X-Tunnel"] == nil)
+        }
+        #expect(proxy.requests.count > 1)
+    }
+}
