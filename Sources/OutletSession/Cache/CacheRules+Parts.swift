@@ -8,12 +8,14 @@ import OutletHTTP
 extension CacheRules {
     /// Whether one range of bytes is asked for, and nothing else.
     func asksForPart(_ request: CacheRequest) -> Bool {
-        let isConditional = request.headers.containsAny(of: [
-            "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range",
-        ])
+        let isConditional = request.headers.containsAny(of: Self.preconditions)
         return request.method == .get && !isConditional
             && ByteRange(request.headers.values(for: "Range")) != nil
     }
+
+    private static let preconditions: FieldNames = [
+        "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range",
+    ]
 
     /// What becomes of a request for a part, by what would become of one for the whole.
     func decideAboutPart(_ request: CacheRequest, _ whole: Decision) -> Decision {

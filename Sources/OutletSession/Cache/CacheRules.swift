@@ -42,10 +42,12 @@ struct CacheRules: Sendable {
         "If-Range",
     ]
 
+    private static let range: FieldNames = ["Range"]
+
     func decide(_ request: CacheRequest, _ entry: CacheEntry?, now: Date) -> Decision {
         let decision = decideWhole(request, entry, now: now)
         if case .load(nil) = decision { return decision }
-        return request.headers.containsAny(of: ["Range"])
+        return request.headers.containsAny(of: Self.range)
             ? decideAboutPart(request, decision) : decision
     }
 
