@@ -11,11 +11,11 @@ struct Measure {
         cpu = Self.usage().cpu
     }
 
-    /// The monotonic clock, µs.
+    /// The monotonic clock, ns.
     static var now: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
     private static func usage() -> (cpu: Int64, peak: Int) {
@@ -33,10 +33,10 @@ struct Measure {
     ///   - name: What was measured.
     ///   - n: How many requests ran at a time.
     ///   - count: How many ran in all.
-    ///   - latencies: How long each took, µs; may be empty.
+    ///   - latencies: How long each took, ns; may be empty.
     ///   - extra: Further members, such as `"pending_s":0.4`.
     func end(_ name: String, n: Int, count: Int, latencies: [Int64] = [], extra: String = "") {
-        let seconds = Double(Self.now - wall) / 1e6
+        let seconds = Double(Self.now - wall) / 1e9
         let (cpu, peak) = Self.usage()
         let sorted = latencies.sorted()
         let p50 = sorted.isEmpty ? 0 : sorted[sorted.count / 2]
@@ -45,7 +45,8 @@ struct Measure {
             "\"name\":\"\(name)\"", "\"n\":\(n)",
             "\"req_per_s\":\(Int(Double(count) / seconds))",
             "\"cpu_us_per_req\":\(Self.round(Double(cpu - self.cpu) / Double(count)))",
-            "\"p50_us\":\(p50)", "\"p99_us\":\(p99)",
+            "\"p50_us\":\(Self.round(Double(p50) / 1e3))",
+            "\"p99_us\":\(Self.round(Double(p99) / 1e3))",
             "\"peak_rss_mib\":\(Self.round(Double(peak) / 1024))",
             "\"wall_s\":\((seconds * 10000).rounded() / 10000)",
         ]

@@ -105,7 +105,7 @@ case "inflight":
     let measure = Measure()
     work.run(count)
     // The server answers nobody before all are there: the first answer tells when they were.
-    let pending = Double(work.latencies.first ?? 0) / 1e6
+    let pending = Double(work.latencies.first ?? 0) / 1e9
     measure.end(what, n: count, count: count, extra: "\"pending_s\":\(pending)")
     failed = work.failed
 case "download-file", "download-memory":

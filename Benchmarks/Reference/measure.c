@@ -14,11 +14,13 @@ const char *const request_fields[5] = {
     "X-Request-ID: 6f1c2e34-9a4b-4c56-8f77-0123456789ab",
 };
 
-int64_t now_us(void) {
+int64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
+
+int64_t now_us(void) { return now_ns() / 1000; }
 
 static int64_t cpu_us(struct rusage *usage) {
     getrusage(RUSAGE_SELF, usage);
@@ -45,9 +47,9 @@ void measure_end(
     if (latencies) qsort(latencies, (size_t)count, sizeof *latencies, compare);
     printf(
         "{\"name\":\"%s\",\"n\":%d,\"req_per_s\":%.0f,\"cpu_us_per_req\":%.2f,"
-        "\"p50_us\":%ld,\"p99_us\":%ld,\"peak_rss_mib\":%.1f,\"wall_s\":%.4f}\n",
+        "\"p50_us\":%.1f,\"p99_us\":%.1f,\"peak_rss_mib\":%.1f,\"wall_s\":%.4f}\n",
         name, n, (double)count * 1e6 / wall, cpu / (double)count,
-        latencies ? (long)latencies[count / 2] : 0,
-        latencies ? (long)latencies[count * 99 / 100] : 0, (double)usage.ru_maxrss / 1024.0,
+        latencies ? (double)latencies[count / 2] / 1e3 : 0,
+        latencies ? (double)latencies[count * 99 / 100] / 1e3 : 0, (double)usage.ru_maxrss / 1024.0,
         wall / 1e6);
 }

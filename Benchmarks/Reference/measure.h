@@ -10,7 +10,8 @@ struct measure {
 };
 
 int64_t now_us(void);
+int64_t now_ns(void);
 struct measure measure_begin(void);
-/// Prints the line; `latencies` (µs, `count` of them, sorted in place) may be NULL.
+/// Prints the line; `latencies` (ns, `count` of them, sorted in place) may be NULL.
 void measure_end(
     const struct measure *begun, const char *name, int n, long count, int64_t *latencies);

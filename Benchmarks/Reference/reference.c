@@ -114,6 +114,8 @@ static int on_timer(CURLM *handle, long timeout, void *client) {
 
 static void start(struct transfer *transfer) {
     CURL *easy = transfer->easy;
+    // From here on, because Outlet's count from the call that makes the request.
+    transfer->started = now_ns();
     curl_easy_reset(easy);
     curl_slist_free_all(transfer->fields);
     transfer->fields = NULL;
@@ -142,7 +144,6 @@ static void start(struct transfer *transfer) {
         curl_easy_setopt(easy, CURLOPT_CAPATH, ca_directory);
     }
     transfer->head_size = transfer->body_size = 0;
-    transfer->started = now_us();
     started++;
     curl_multi_add_handle(multi, easy);
 }
@@ -162,7 +163,7 @@ static void collect(void) {
         if (code != CURLE_OK || status != 200) {
             if (failed++ == 0) fprintf(stderr, "reference: %s\n", curl_easy_strerror(code));
         }
-        if (latencies) latencies[finished] = now_us() - transfer->started;
+        if (latencies) latencies[finished] = now_ns() - transfer->started;
         finished++;
         if (started < to_start) start(transfer);
     }
