@@ -1,64 +1,62 @@
 /// A value that is made once, and awaited by any number of tasks, before or after.
 ///
 /// `fulfil` resumes the waiting tasks from wherever it is called; nothing runs under the lock.
-/// Inlinable, so that awaiting is compiled for the type awaited: it is on every request's way.
-@usableFromInline final class Awaited<Value: Sendable>: Sendable {
-    @usableFromInline enum State: Sendable {
-        case pending
-        case awaited(UnsafeContinuation<Value, Never>)
-        case awaitedByMany([UnsafeContinuation<Value, Never>])
-        case fulfilled(Value)
-    }
+/// Inlinable, so that awaiting is compiled for the type awaited: it is on every request's way. The
+/// value lies in memory of its own, because taking a generic class apart asks the runtime for the
+/// type of each of its generic fields.
+@usableFromInline final class Awaited<Value: Sendable>: @unchecked Sendable {
+    // because `slot` is written once, under the lock, and read by those only who were told so.
 
-    @usableFromInline let state = Lock(State.pending)
+    @usableFromInline let waiters = Lock(Waiters())
+    @usableFromInline let slot = UnsafeMutablePointer<Value>.allocate(capacity: 1)
 
     init() {}
 
+    deinit {
+        if waiters.withLock({ $0.isOver }) { slot.deinitialize(count: 1) }
+        slot.deallocate()
+    }
+
     /// Makes the value known; only the first call counts.
     func fulfil(_ value: Value) {
-        let former = state.withLock { state in
-            let former = state
-            if case .fulfilled = former { return former }
-            state = .fulfilled(value)
-            return former
+        let waiting = waiters.withLock { waiters -> Waiters in
+            guard !waiters.isOver else { return Waiters() }
+            slot.initialize(to: value)
+            let waiting = waiters
+            waiters = Waiters(isOver: true)
+            return waiting
         }
-        switch former {
-        case .pending, .fulfilled: break
-        case .awaited(let continuation): continuation.resume(returning: value)
-        case .awaitedByMany(let continuations):
-            for continuation in continuations { continuation.resume(returning: value) }
-        }
-    }
-
-    @inlinable var known: Value? {
-        state.withLock { state in
-            guard case .fulfilled(let value) = state else { return nil }
-            return value
-        }
-    }
-
-    /// Keeps a continuation until the value is there.
-    ///
-    /// - Returns: The value, if it is there already; the continuation is not kept then.
-    @inlinable func keep(_ continuation: UnsafeContinuation<Value, Never>) -> Value? {
-        state.withLock { state -> Value? in
-            switch state {
-            case .fulfilled(let value): return value
-            case .pending: state = .awaited(continuation)
-            case .awaited(let first): state = .awaitedByMany([first, continuation])
-            case .awaitedByMany(let others): state = .awaitedByMany(others + [continuation])
-            }
-            return nil
-        }
+        waiting.first?.resume()
+        for continuation in waiting.others { continuation.resume() }
     }
 
     /// The value; waits for it without limit, so its maker must always make it.
     @inlinable var value: Value {
         get async {
-            if let known { return known }
-            return await withUnsafeContinuation { continuation in
-                if let value = keep(continuation) { continuation.resume(returning: value) }
+            if !waiters.withLock({ $0.isOver }) {
+                await withUnsafeContinuation { continuation in
+                    let isOver = waiters.withLock { $0.add(continuation) }
+                    if isOver { continuation.resume() }
+                }
             }
+            return slot.pointee
         }
+    }
+}
+
+/// Those who wait for a value.
+@usableFromInline struct Waiters: Sendable {
+    /// Whether the value is there.
+    @usableFromInline var isOver = false
+    @usableFromInline var first: UnsafeContinuation<Void, Never>?
+    @usableFromInline var others: [UnsafeContinuation<Void, Never>] = []
+
+    /// Keeps a continuation until the value is there.
+    ///
+    /// - Returns: Whether the value is there already; the continuation is not kept then.
+    @inlinable mutating func add(_ continuation: UnsafeContinuation<Void, Never>) -> Bool {
+        guard !isOver else { return true }
+        if first == nil { first = continuation } else { others.append(continuation) }
+        return false
     }
 }
