@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// What may happen to a WebSocket's connection, at any moment.
-@Suite(.timeLimit(.minutes(1))) final class WebSocketFaultTests: Sendable {
+@Suite(.timeLimit(.minutes(patience))) final class WebSocketFaultTests: Sendable {
     private let session = Session(
         configuration: {
             var configuration = SessionConfiguration()

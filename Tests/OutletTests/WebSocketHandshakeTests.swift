@@ -5,7 +5,7 @@ import OutletTestSupport
 import Testing
 
 /// What leads to a WebSocket before it is open: redirects, and servers that ask who is there.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketHandshakeTests {
+@Suite(.timeLimit(.minutes(patience))) struct WebSocketHandshakeTests {
     private let session: Session
 
     init() {

@@ -6,7 +6,7 @@ import Testing
 import OutletSession
 
 /// WebSockets over libcurl, against a server made by hand.
-@Suite(.timeLimit(.minutes(1))) final class WebSocketTests: Sendable {
+@Suite(.timeLimit(.minutes(patience))) final class WebSocketTests: Sendable {
     /// Requests end with their session, so it must last as long as the test.
     private let sessions = Lock<[Session]>([])
 

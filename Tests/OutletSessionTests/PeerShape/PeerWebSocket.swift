@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -31,7 +32,7 @@ private struct Shouting: WebSocketMessageSerializer {
 }
 
 /// WebSockets in the peer's spelling.
-@Suite(.timeLimit(.minutes(1))) struct PeerWebSocketTests {
+@Suite(.timeLimit(.minutes(patience))) struct PeerWebSocketTests {
     let url = "ws://example.test/chat"
     private let sessions = KeptSessions()
 

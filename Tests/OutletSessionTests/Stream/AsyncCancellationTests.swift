@@ -1,11 +1,12 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
 /// Every way to await a request, ended from either side: the awaiting task, or the request.
-@Suite(.timeLimit(.minutes(1))) struct AsyncCancellationTests {
+@Suite(.timeLimit(.minutes(patience))) struct AsyncCancellationTests {
     /// Who ends it.
     enum Side: CaseIterable { case task, request }
 

@@ -7,7 +7,7 @@ import OutletTesting
 import Testing
 
 /// A body that is read like a file, on a thread that may wait.
-@Suite(.timeLimit(.minutes(1))) struct ResponseInputStreamTests {
+@Suite(.timeLimit(.minutes(patience))) struct ResponseInputStreamTests {
     private let address = "http://example.test/body"
     private let sessions = KeptSessions()
 

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
 /// What stubbed transfers tell of themselves.
-@Suite(.timeLimit(.minutes(1))) struct StubStateTests {
+@Suite(.timeLimit(.minutes(patience))) struct StubStateTests {
     private let sessions = KeptSessions()
 
     @Test(arguments: ["http://example.test/get", "ws://example.test/chat"])

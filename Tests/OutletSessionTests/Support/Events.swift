@@ -41,7 +41,8 @@ final class Events<Value: Sendable>: Sendable {
                 return
             }
             // Weakly, so that the values are not kept until a deadline that nobody waits for.
-            DispatchQueue.global().asyncAfter(deadline: .now() + 30 * patience) { [weak self] in
+            let deadline = DispatchTime.now() + .seconds(30 * patience)
+            DispatchQueue.global().asyncAfter(deadline: deadline) { [weak self] in
                 self?.expire(count)
             }
         }

@@ -2,11 +2,12 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
 /// What a WebSocket's request does with what a transport tells it.
-@Suite(.timeLimit(.minutes(1))) final class WebSocketRequestTests: Sendable {
+@Suite(.timeLimit(.minutes(patience))) final class WebSocketRequestTests: Sendable {
     private let sessions = KeptSessions()
 
     private func session(_ script: StubSocketStep...) -> Session {

@@ -2,11 +2,12 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
 /// Sending, pinging, closing, and the pipeline of the handshake.
-@Suite(.timeLimit(.minutes(1))) final class WebSocketSendingTests: Sendable {
+@Suite(.timeLimit(.minutes(patience))) final class WebSocketSendingTests: Sendable {
     private let sessions = KeptSessions()
 
     private func socket(_ script: StubSocketStep..., starts: Bool = true) -> WebSocketRequest {

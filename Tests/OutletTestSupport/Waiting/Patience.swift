@@ -4,7 +4,7 @@ internal import FoundationEssentials
 ///
 /// `OUTLET_TEST_PATIENCE` says it where code is slower than it is: under a sanitizer (`.ci/sanitize`).
 /// No test that succeeds waits longer for it.
-public let patience: Double = {
-    let wish = ProcessInfo.processInfo.environment["OUTLET_TEST_PATIENCE"].flatMap(Double.init)
+public let patience: Int = {
+    let wish = ProcessInfo.processInfo.environment["OUTLET_TEST_PATIENCE"].flatMap { Int($0) }
     return max(wish ?? 1, 1)
 }()

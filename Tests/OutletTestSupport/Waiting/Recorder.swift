@@ -59,7 +59,7 @@ public final class Recorder<Value: Sendable>: Sendable {
                 return
             }
             // Weakly, so that what was recorded is not kept until a deadline that nobody waits for.
-            let seconds = deadline.seconds * patience
+            let seconds = deadline.seconds * Double(patience)
             DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { [weak self] in
                 guard let self else { return }
                 let (waiter, seen) = state.withLock {

@@ -5,7 +5,7 @@ import OutletTestSupport
 import Testing
 
 /// Each kind of request cancelled at each moment of its life.
-@Suite(.timeLimit(.minutes(1))) struct CancelMatrixTests {
+@Suite(.timeLimit(.minutes(patience))) struct CancelMatrixTests {
     @Test(arguments: RequestKind.allCases, CancelStage.allCases)
     func `a cancel is the request's end, told once`(
         kind: RequestKind, stage: CancelStage

@@ -5,7 +5,7 @@ import Testing
 
 extension AloneTests {
     /// The clock on the wall jumps by a year while requests are under way, in a process of its own.
-    @Suite(.timeLimit(.minutes(1))) struct ClockTests {
+    @Suite(.timeLimit(.minutes(patience))) struct ClockTests {
         private static let year = 365 * 86_400
 
         @Test(arguments: [1, -1])

@@ -5,7 +5,7 @@ import Testing
 
 extension AloneTests {
     /// More requests to one host than it may be asked at once.
-    @Suite(.timeLimit(.minutes(2))) struct CrowdTests {
+    @Suite(.timeLimit(.minutes(2 * patience))) struct CrowdTests {
         @Test func `10,000 requests to one host all end, and nothing is left of them`() async {
             await #expect(processExitsWith: .success) {
                 // Enough to fill what is kept of the last few hundred addresses.

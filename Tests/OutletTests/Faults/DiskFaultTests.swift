@@ -7,7 +7,7 @@ import Testing
 
 extension AloneTests {
     /// Disks that are full, directories that vanish, places that nobody may write to.
-    @Suite(.timeLimit(.minutes(1))) struct DiskFaultTests {
+    @Suite(.timeLimit(.minutes(patience))) struct DiskFaultTests {
         private typealias Outcome = DownloadResponse<URL?, SessionError>
 
         private static func download(

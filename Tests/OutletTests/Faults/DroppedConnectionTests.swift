@@ -4,7 +4,7 @@ import OutletTestSupport
 import Testing
 
 /// Connections that end at each byte of a response, by closing and by a reset.
-@Suite(.timeLimit(.minutes(1))) struct DroppedConnectionTests {
+@Suite(.timeLimit(.minutes(patience))) struct DroppedConnectionTests {
     /// Sends so much of a response as the last part of the request's path says.
     private func server(_ framing: Framing, isReset: Bool) throws -> ScriptedServer {
         let bytes = framing.bytes

@@ -4,7 +4,7 @@ import OutletTestSupport
 import Testing
 
 /// Connections to nginx that break behind a relay, after so many bytes of the server's.
-@Suite(.timeLimit(.minutes(1))) struct DroppedHTTP2Tests {
+@Suite(.timeLimit(.minutes(patience))) struct DroppedHTTP2Tests {
     private static let text = String(repeating: "text ", count: 2000)
 
     private func relay(to port: UInt16, cut: Int, isReset: Bool) throws -> ScriptedServer {

@@ -4,7 +4,7 @@ import OutletTestSupport
 import Testing
 
 /// Servers that send too much of something.
-@Suite(.timeLimit(.minutes(1))) struct FloodTests {
+@Suite(.timeLimit(.minutes(patience))) struct FloodTests {
     @Test(arguments: RequestKind.allCases)
     func `100,000 header fields are refused`(kind: RequestKind) async throws {
         let fields = String(repeating: "A: b\r\n", count: 100_000)

@@ -4,7 +4,7 @@ import OutletTestSupport
 import Testing
 
 /// Servers that say one thing about a body's length and do another.
-@Suite(.timeLimit(.minutes(1))) struct LyingServerTests {
+@Suite(.timeLimit(.minutes(patience))) struct LyingServerTests {
     private func outcome(
         _ kind: RequestKind, _ head: String, _ body: String, stays: Bool = false,
         patience: TimeInterval = 20

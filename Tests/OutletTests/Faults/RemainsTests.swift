@@ -5,7 +5,7 @@ import Testing
 
 extension AloneTests {
     /// Each family once more, in a process of its own: no descriptor, thread or memory is left.
-    @Suite(.timeLimit(.minutes(2))) struct RemainsTests {
+    @Suite(.timeLimit(.minutes(2 * patience))) struct RemainsTests {
         @Test func `nothing is left of cancelled requests`() async {
             await #expect(processExitsWith: .success) {
                 try await Remains.none {

@@ -4,7 +4,7 @@ import OutletTestSupport
 import Testing
 
 /// Kept connections that close at any time, and answers that come before they are asked for.
-@Suite(.timeLimit(.minutes(1))) struct RepeatTests {
+@Suite(.timeLimit(.minutes(patience))) struct RepeatTests {
     /// Closes each connection after as many answers as a fixed sequence says, the request that
     /// comes next read or unread.
     private func fickleServer() throws -> ScriptedServer {

@@ -4,7 +4,7 @@ import OutletTestSupport
 import Testing
 
 /// Servers, networks and name services that stop, or nearly do.
-@Suite(.timeLimit(.minutes(1))) struct StallTests {
+@Suite(.timeLimit(.minutes(patience))) struct StallTests {
     private let names: SlowNameService
 
     init() throws { names = try SlowNameService() }
