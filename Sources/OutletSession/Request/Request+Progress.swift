@@ -27,7 +27,7 @@ extension Request {
     ///   - closure: Given bytes sent and in all, of the attempt under way.
     @discardableResult
     public func uploadProgress(
-        queue: DispatchQueue? = nil, closure: @escaping @Sendable (TransferProgress) -> Void
+        queue: DispatchQueue? = nil, closure: @escaping ProgressHandler
     ) -> Self {
         watchProgress { $0.uploadProgress.observer = .init(queue: queue, body: closure) }
         return self
@@ -41,7 +41,7 @@ extension Request {
     ///     the server does not announce it, or the body is decoded on its way.
     @discardableResult
     public func downloadProgress(
-        queue: DispatchQueue? = nil, closure: @escaping @Sendable (TransferProgress) -> Void
+        queue: DispatchQueue? = nil, closure: @escaping ProgressHandler
     ) -> Self {
         watchProgress { $0.downloadProgress.observer = .init(queue: queue, body: closure) }
         return self

@@ -24,6 +24,8 @@ public class Request: @unchecked Sendable {
         case finished
     }
 
+    /// Told how far a body has come.
+    public typealias ProgressHandler = @Sendable (_ progress: TransferProgress) -> Void
     /// A validator's verdict.
     public typealias ValidationResult = Result<Void, any Error>
 
@@ -381,11 +383,12 @@ extension Request: Equatable, Hashable {
 }
 
 extension Request: CustomStringConvertible {
-    /// Method, address and, once known, status.
+    /// Method and address, as last sent, and, once known, status.
     public var description: String {
-        guard let request = lastRequest, let url = request.url else {
-            return "No request created yet."
+        let (request, response) = mutable.withLock {
+            ($0.performedRequests.last ?? $0.requests.last, $0.response)
         }
+        guard let request, let url = request.url else { return "No request created yet." }
         let status = response.map { " (\($0.statusCode))" } ?? ""
         return "\(request.method) \(url.absoluteString)\(status)"
     }

@@ -172,6 +172,7 @@ private final class TracingSession: Session, @unchecked Sendable {
     @Test func `chained calls in the peer's order`() async throws {
         let seen = Events<String>()
         let queue = DispatchQueue(label: "peer")
+        let progress: Request.ProgressHandler = { _ in }
         let request = AF.request(url)
             .validate()
             .validate(statusCode: 200..<300)
@@ -185,7 +186,7 @@ private final class TracingSession: Session, @unchecked Sendable {
             .redirect(using: .follow)
             .redirect(using: Redirector.doNotFollow)
             .downloadProgress { progress in _ = progress.fractionCompleted }
-            .downloadProgress(queue: .main) { _ in }
+            .downloadProgress(queue: .main, closure: progress)
             .uploadProgress(queue: queue) { progress in _ = progress.completedUnitCount }
             .onURLRequestCreation { request in _ = request.url }
             .onURLRequestCreation(on: queue) { _ in }
@@ -225,7 +226,8 @@ private final class TracingSession: Session, @unchecked Sendable {
                 seen.append("property \(response.value?.property ?? "")")
             }
             .responseJSON { response in
-                seen.append("json \(response.value?["property"]?.stringValue ?? "")")
+                let json = response.value?.anyValue as? [String: Any]
+                seen.append("json \(json?["property"] as? String ?? "")")
             }
         let values = try await seen.wait(for: 12)
         #expect(values.contains("property one") && values.contains("json one"))
@@ -248,5 +250,7 @@ private final class TracingSession: Session, @unchecked Sendable {
         #expect(request.serializationQueue === AF.serializationQueue)
         #expect(request.description == "GET \(url) (200)" && request.data != nil)
         #expect(request.convertible.urlRequest?.url != nil)
+        let delegate: (any RequestDelegate)? = request.delegate
+        #expect(delegate?.startImmediately == true && delegate === AF)
     }
 }

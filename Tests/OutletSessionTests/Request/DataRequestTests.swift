@@ -52,6 +52,23 @@ import Testing
         #expect(try await seen.wait(for: 1) == ["mine"])
     }
 
+    @Test func `the main queue may be the root queue`() async throws {
+        let seen = Events<Bool>()
+        let session = Session(
+            transport: StubTransport { _ in .text("x") }, rootQueue: .main,
+            interceptor: Adapter { request, _, completion in
+                dispatchPrecondition(condition: .onQueue(.main))
+                completion(.success(request))
+            })
+        session.request(address).response { seen.append($0.error == nil) }
+        #expect(try await seen.wait(for: 1) == [true])
+        session.withAllRequests { _ in
+            dispatchPrecondition(condition: .onQueue(.main))
+            seen.append(true)
+        }
+        try await seen.wait(for: 2)
+    }
+
     @Test(arguments: [Session.CallbackDelivery.queued, .inline])
     func `several handlers are called once each, in order`(
         delivery: Session.CallbackDelivery

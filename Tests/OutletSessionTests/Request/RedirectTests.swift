@@ -26,6 +26,16 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
+    @Test func `a description names what was sent last, and the status it brought`() async {
+        let (session, _) = session([
+            "http://a.test/1": .redirect(303, to: "/2"), "http://a.test/2": .text("x"),
+        ])
+        let request = session.request("http://a.test/1", method: .post)
+        #expect(request.description == "No request created yet.")
+        _ = await request.serializingString().response
+        #expect(request.description == "GET http://a.test/2 (200)")
+    }
+
     @Test(arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
     func `the method changes as the status code says`(code: Int, method: String) async {
         let (session, transport) = session([
