@@ -77,7 +77,7 @@ extension Request {
         guard let monitors = core.monitors else { return }
         announce(task)
         tellChallenges(of: head, to: task)
-        guard case .response = redirectFate(of: head) else { return }
+        guard case .response = redirectFate(of: head, from: task) else { return }
         monitors.urlSession(core.transport, dataTask: task, didReceive: head)
     }
 
