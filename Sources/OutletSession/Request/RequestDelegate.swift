@@ -1,5 +1,5 @@
 import Dispatch
-public import FoundationEssentials
+import FoundationEssentials
 
 /// What a request sees of its session.
 public protocol RequestDelegate: AnyObject, Sendable {
