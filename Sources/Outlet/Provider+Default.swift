@@ -3,7 +3,8 @@ public import OutletProvider
 import OutletSession
 
 extension Provider {
-    /// Makes a provider on the default session.
+    /// Makes a provider on a session of the usual settings, which shares the default session's
+    /// connections.
     ///
     /// - Parameters:
     ///   - endpointClosure: Makes an endpoint of a target.
@@ -24,7 +25,7 @@ extension Provider {
     ) {
         self.init(
             endpointClosure: endpointClosure, requestClosure: requestClosure,
-            stubClosure: stubClosure, callbackQueue: callbackQueue, session: .default,
+            stubClosure: stubClosure, callbackQueue: callbackQueue, session: .ofProviders,
             plugins: plugins, trackInflights: trackInflights)
     }
 }

@@ -4,7 +4,15 @@ public import OutletSession
 
 extension Session {
     /// A session with the usual settings, made when first asked for, kept for good.
-    public static let `default` = Session()
+    public static let `default` = Session(transport: usualTransport, configuration: usual)
+
+    /// The session of providers that are given none: over the same connections, with the same cookies;
+    /// its requests start when the provider says so.
+    static let ofProviders = Session(
+        transport: usualTransport, configuration: usual, startRequestsImmediately: false)
+
+    private static let usual = SessionConfiguration.default
+    private static let usualTransport = CurlTransport(configuration: usual)
 
     /// Makes a session that speaks through libcurl.
     ///

@@ -90,6 +90,9 @@ private struct SentRequest: RequestType {
         logger(.default).didReceive(
             .failure(.underlying(SessionError.explicitlyCancelled, nil)), target: Zoo.closed)
         #expect(log.last == "Error: Error calling closed : Request explicitly cancelled.")
+        logger(.default).didReceive(
+            .success(empty), target: MultiTarget(Zoo.animal(name: "secret")))
+        #expect(log.last == "Response: Received empty network response for animal.")
     }
 
     @Test func `a command line for curl takes the place of the rest`() {

@@ -66,6 +66,14 @@ import Testing
         server.stop()
     }
 
+    @Test func `a provider without a session starts its requests by itself`() async throws {
+        let base = try #require(URL(string: server.baseURL))
+        let provider = Provider<API>(trackInflights: true)
+        #expect(!provider.session.startRequestsImmediately)
+        #expect(try await provider.request(.status(base, 204)).statusCode == 204)
+        server.stop()
+    }
+
     @Test func `redirects are followed hop by hop and counted`() async throws {
         let session = Session()
         let request = session.request("\(server.baseURL)/redirect/3")

@@ -46,12 +46,21 @@ extension NetworkLoggerPlugin.Configuration {
                         + "Headers: \(text(of: head.headers)) }"
                 ))
         } else {
-            entries.append(("Response", "Received empty network response for \(target)."))
+            entries.append(
+                ("Response", "Received empty network response for \(Self.name(of: target))."))
         }
         if logOptions.contains(isError ? .errorResponseBody : .successResponseBody) {
             entries.append(("Response Body", formatter.responseData(received.data)))
         }
         return entries
+    }
+
+    /// What the target is called; its values stay out, they may be secrets.
+    static func name(of target: any TargetType) -> String {
+        let target = (target as? MultiTarget)?.target ?? target
+        let mirror = Mirror(reflecting: target)
+        guard mirror.displayStyle == .enum else { return "\(type(of: target))" }
+        return mirror.children.first?.label ?? "\(target)"
     }
 
     /// Names and values, by name, so that two lines can be compared.

@@ -48,7 +48,7 @@ public final class NetworkLoggerPlugin: PluginType {
             configuration.write(configuration.entries(of: response, target, isError: false), target)
         case .failure(let error):
             guard let response = error.response else {
-                let text = "Error calling \(target) : \(error)"
+                let text = "Error calling \(Configuration.name(of: target)) : \(error)"
                 return configuration.write([("Error", text)], target)
             }
             configuration.write(configuration.entries(of: response, target, isError: true), target)
