@@ -137,8 +137,14 @@ import Testing
         return LoopGroup(TransportSettings(configuration, environment: [:]))
     }
 
+    /// Ends the loops, which own themselves until then.
+    private func close(_ group: inout LoopGroup) {
+        for loop in group.close() { loop.close(.drain) }
+    }
+
     @Test func `files have one of their own`() throws {
         var group = group(perHost: 64)
+        defer { close(&group) }
         let data = try group.loop(isBulk: false, for: plain)
         let bulk = try group.loop(isBulk: true, for: plain)
         #expect(data !== bulk)
@@ -150,6 +156,7 @@ import Testing
 
     @Test func `a second one is used when the first is full, and left when it is not`() throws {
         var group = group(perHost: 1024)
+        defer { close(&group) }
         let first = try group.loop(isBulk: false, for: plain)
         for _ in 0..<LoopGroup.transfersPerShard { first.load.rise() }
         let second = try group.loop(isBulk: false, for: plain)
@@ -170,6 +177,7 @@ import Testing
             (HTTPVersionPolicy.automatic, true), (.http2PriorKnowledge, true), (.http1, false),
         ] {
             var group = group(perHost: 1024, version)
+            defer { close(&group) }
             let first = try group.loop(isBulk: false, for: secure)
             for _ in 0..<LoopGroup.transfersPerShard { first.load.rise() }
             #expect(try (group.loop(isBulk: false, for: secure) === first) == stays)
@@ -181,6 +189,7 @@ import Testing
 
     @Test func `an origin that turned out to speak HTTP/1 is spread`() throws {
         var group = group(perHost: 1024)
+        defer { close(&group) }
         let secure = URL(string: "https://Example.test/a")
         let first = try group.loop(isBulk: false, for: secure)
         for _ in 0..<LoopGroup.transfersPerShard { first.load.rise() }
@@ -216,6 +225,7 @@ import Testing
 
     @Test func `take no transfers once they are closed`() throws {
         var group = group(perHost: 64)
+        defer { close(&group) }
         let loop = try group.loop(isBulk: false, for: plain)
         #expect(group.close().first === loop)
         #expect(throws: TransferError.self) { try group.loop(isBulk: false, for: plain) }
