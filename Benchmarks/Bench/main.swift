@@ -109,7 +109,10 @@ case "inflight":
     measure.end(what, n: count, count: count, extra: "\"pending_s\":\(pending)")
     failed = work.failed
 case "download-file", "download-memory":
-    if what == "download-file" { job.delivery = .file(path: arguments[3], offset: 0) }
+    if what == "download-file" {
+        unlink(arguments[3])
+        job.delivery = .file(path: arguments[3], offset: 0)
+    }
     let work = TransportWork(CurlTransport(configuration: configuration), job, count: 1)
     let measure = Measure()
     work.run(1)
