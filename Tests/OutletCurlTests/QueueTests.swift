@@ -225,8 +225,8 @@ import Testing
 
     @Test func `take no transfers once they are closed`() throws {
         var group = group(perHost: 64)
-        defer { close(&group) }
         let loop = try group.loop(isBulk: false, for: plain)
+        defer { loop.close(.drain) }
         #expect(group.close().first === loop)
         #expect(throws: TransferError.self) { try group.loop(isBulk: false, for: plain) }
     }

@@ -166,7 +166,7 @@ import Testing
         #expect(response.error == nil)
         #expect(response.metrics?.resourceFetchType == .localCache)
         let file = try #require(response.fileURL)
-        #expect(try Data(contentsOf: file) == Data(text.utf8))
+        #expect(try Data(contentOf: file) == Data(text.utf8))
         try FileManager.default.removeItem(at: file)
         #expect(transport.requests.count == 1)
     }
