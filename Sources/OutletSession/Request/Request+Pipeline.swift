@@ -208,16 +208,18 @@ extension Request {
             : start(job, sharing: sharing)
         let monitors = monitors
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
-        let (calls, state, wantsProgress) = mutable.withLock { mutable in
+        let (calls, state, wantsProgress, isEnding) = mutable.withLock { mutable in
             (
                 keep(task, &mutable, monitors), mutable.machine.state,
-                mutable.observers?.wantsProgress == true
+                mutable.observers?.wantsProgress == true,
+                mutable.endingTask == task.identifier
             )
         }
         for call in calls { call() }
         if wantsProgress, !job.reportsProgress { task.reportProgress() }
         switch state {
-        case .cancelled: task.cancel()
+        // One that learnt of the task from the transport has told it, perhaps to close in order.
+        case .cancelled where !isEnding: task.cancel()
         case .suspended: task.suspend()
         default: break
         }

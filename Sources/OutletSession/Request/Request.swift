@@ -40,6 +40,8 @@ public class Request: @unchecked Sendable {
         var tasks = InlineFirst<any TransferTask>()
         /// Whether the last of ``tasks`` stands for a transfer that nobody has asked to run yet.
         var isTaskAhead = false
+        /// The transfer that was told to end, be it at once or in order.
+        var endingTask: UInt64?
         /// The attempt whose transfer is the last of ``tasks``.
         var begunAttempt = 0
         /// The measures of all attempts, in order.
@@ -190,6 +192,7 @@ public class Request: @unchecked Sendable {
             mutable.error = mutable.error ?? .explicitlyCancelled
             monitors?.requestDidCancel(self)
             let task = mutable.currentTask
+            mutable.endingTask = task?.identifier
             if action == .cancelTransfer, let task {
                 monitors?.request(self, didCancelTask: task)
             }

@@ -158,6 +158,7 @@ extension WebSocketRequest {
             socket.withLock { $0.isClosing = true }
             monitors?.requestDidCancel(self)
             let task = mutable.currentTask
+            mutable.endingTask = task?.identifier
             if action == .cancelTransfer, let task {
                 monitors?.request(self, didCancelTask: task)
             }
