@@ -1,0 +1,102 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+/// A WebSocket that is open before whoever asked for it has it in hand.
+@Suite struct EarlyOpeningTests {
+    @Test func `one that was closed in order meanwhile is not cut off afterwards`() async throws {
+        let transport = LateTransport()
+        let session = Session(transport: transport)
+        let events = Events<String>()
+        let request = session.webSocketRequest(
+            to: "ws://example.org/", shouldAutomaticallyResume: false)
+        // The thread that starts the request waits in the transport until it was closed.
+        DispatchQueue(label: "starts").async {
+            request.streamMessageEvents(on: DispatchQueue(label: "hears")) { event in
+                if case .connected = event.kind {
+                    event.close(sending: .goingAway, reason: Data("later".utf8))
+                    transport.closed.signal()
+                }
+                events.append(event.kind.name)
+            }
+            request.resume()
+            transport.started.signal()
+        }
+        #expect(
+            try await events.wait(for: 3)
+                == ["connected", "disconnected 1001 later", "completed"])
+        await transport.hasStarted()
+        #expect(transport.cancels == 0)
+        withExtendedLifetime(session) {}
+    }
+}
+
+/// Gives a connection away only once it was closed.
+private final class LateTransport: Transport {
+    let closed = DispatchSemaphore(value: 0)
+    let started = DispatchSemaphore(value: 0)
+    private let base = StubTransport { _ in .webSocket([.echo]) }
+    private let connection = Lock<CountingConnection?>(nil)
+
+    var cancels: Int { connection.withLock { $0?.cancels ?? -1 } }
+
+    func hasStarted() async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                _ = self.started.wait(timeout: .now() + 20)
+                continuation.resume()
+            }
+        }
+    }
+
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        base.start(job, handler: handler)
+    }
+
+    func connect(
+        _ job: WebSocketJob, handler: any WebSocketHandler
+    ) -> any WebSocketConnection {
+        let counting = CountingConnection(base.connect(job, handler: handler))
+        connection.withLock { $0 = counting }
+        _ = closed.wait(timeout: .now() + 20)
+        return counting
+    }
+
+    func shutDown() { base.shutDown() }
+}
+
+/// Counts how often it was told to end at once.
+private final class CountingConnection: WebSocketConnection {
+    private let inner: any WebSocketConnection
+    private let count = Lock(0)
+
+    init(_ inner: any WebSocketConnection) { self.inner = inner }
+
+    var cancels: Int { count.withLock { $0 } }
+    var identifier: UInt64 { inner.identifier }
+
+    func cancel() {
+        count.withLock { $0 += 1 }
+        inner.cancel()
+    }
+
+    func suspend() { inner.suspend() }
+    func resume() { inner.resume() }
+
+    func send(
+        _ message: WebSocketMessage,
+        completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
+    ) {
+        inner.send(message, completion: completion)
+    }
+
+    func sendPing(completion: @escaping @Sendable (Result<Void, TransferError>) -> Void) {
+        inner.sendPing(completion: completion)
+    }
+
+    func close(code: WebSocketCloseCode, reason: Data?) { inner.close(code: code, reason: reason) }
+}
