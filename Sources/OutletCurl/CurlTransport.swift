@@ -28,10 +28,16 @@ public final class CurlTransport: Transport {
 
     /// Begins one transfer and returns at once.
     ///
+    /// A loop that has nothing else to do is driven by the caller up to where it would have to wait,
+    /// if ``TransferJob/mayRunOnCaller`` allows it: one wake less before the request is on its way.
     /// A transfer that cannot begin at all (the transport is shut down, no thread can be started)
     /// finishes before this returns, on the caller's thread.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        begin(job, handler) { loop, transfer in loop.post(.start(transfer)) }
+        begin(job, handler) { loop, transfer in
+            // A slow disk holds up nobody but the loop of those with a file.
+            job.mayRunOnCaller && !job.isBulk
+                ? loop.borrow(toStart: transfer) : loop.post(.start(transfer))
+        }
     }
 
     /// Begins to open a WebSocket and returns at once: HTTP/1.1, without extensions, its own connection.

@@ -11,7 +11,7 @@ extension Storm {
     func start(_ ticket: Ticket) -> Controls {
         switch ticket.number / 2 % 8 {
         case 0: transfer(ticket, .collect)
-        case 1: transfer(ticket, .chunks)
+        case 1: transfer(ticket, .chunks, over: quiet[ticket.number % quiet.count])
         case 2: transfer(ticket, .file(path: ticket.path, offset: 0))
         case 3: data(ticket)
         case 4: download(ticket)
@@ -29,6 +29,8 @@ extension Storm {
     ) -> Controls {
         var job = TransferJob(request: ticket.request, delivery: delivery)
         job.reportsProgress = ticket.number % 3 == 0
+        // The storm's own transport is never idle, but those that few use are.
+        job.mayRunOnCaller = true
         let task = (transport ?? self.transport).start(job, handler: Ending(ticket))
         return Controls(
             cancel: { task.cancel() }, suspend: { task.suspend() }, resume: { task.resume() })

@@ -12,6 +12,8 @@ final class Storm: Sendable {
     private static let starters = 4
 
     let transport: CurlTransport
+    /// Often without anything to do, so that whoever has something does it on its own thread.
+    let quiet: [CurlTransport]
     let session: Session
     let peers: Peers
     let directory: String
@@ -27,6 +29,7 @@ final class Storm: Sendable {
         configuration.proxy = .none
         configuration.httpMaximumConnectionsPerHost = 16
         transport = CurlTransport(configuration: configuration)
+        quiet = (0..<8).map { _ in CurlTransport(configuration: configuration) }
         session = Session(
             transport: CurlTransport(configuration: configuration), configuration: configuration,
             callbackQueue: DispatchQueue(label: "storm.callbacks", attributes: .concurrent))
@@ -58,6 +61,7 @@ final class Storm: Sendable {
         while free < Self.width, takePlace() { free += 1 }
         crew.dismiss()
         transport.shutDown()
+        for transport in quiet { transport.shutDown() }
         session.invalidate()
         for _ in 0..<Self.width { places.signal() }
         print("\(count) requests: \(tally.summary)")

@@ -8,7 +8,7 @@ import Synchronization
 /// A turn of the loop: take the messages, let libcurl work on its timer, hand over what finished,
 /// give the handlers' work to their queues, wait.
 final class EventLoop: @unchecked Sendable {
-    // because all but the mailbox, the poller's wake and the constants is touched by one thread at
+    // because all but the mailbox, the poller's wakes and the constants is touched by one thread at
     // a time: the driver, and the mailbox says who that is.
 
     let settings: TransportSettings
@@ -94,16 +94,7 @@ final class EventLoop: @unchecked Sendable {
     /// - Returns: False when the loop has ended.
     @discardableResult
     func post(_ message: LoopMessage) -> Bool {
-        switch mailbox.post(message, isOwn: ccurl_poller_is_current(poller)) {
-        case .accepted: return true
-        case .wake:
-            ccurl_poller_wake(poller)
-            return true
-        case .drive:
-            startThread()
-            return true
-        case .closed: return false
-        }
+        heed(mailbox.post(message, isOwn: ccurl_poller_is_current(poller)))
     }
 
     /// Leaves a message, and drives the loop on this thread until the transfer is over, unless
@@ -111,25 +102,41 @@ final class EventLoop: @unchecked Sendable {
     ///
     /// - Returns: False when the loop has ended.
     func post(_ message: LoopMessage, drivingUntilEndOf transfer: CurlTransfer) -> Bool {
-        switch mailbox.post(message) {
-        case .accepted: return true
-        case .wake:
-            ccurl_poller_wake(poller)
-            return true
-        case .drive:
-            drive { transfer.phase == .finished }
-            return true
-        case .closed: return false
-        }
+        let reply = mailbox.post(message)
+        guard reply == .drive else { return heed(reply) }
+        drive { transfer.phase == .finished }
+        return true
+    }
+
+    /// Starts a transfer, on this thread if the loop has nothing else to do.
+    ///
+    /// - Returns: False when the loop has ended.
+    func borrow(toStart transfer: CurlTransfer) -> Bool {
+        let reply = mailbox.post(
+            .start(transfer), isOwn: ccurl_poller_is_current(poller), mayBorrow: true)
+        guard reply == .lent else { return heed(reply) }
+        work(on: transfer)
+        return heed(mailbox.giveBack(isIdle: hasNothingToDo))
     }
 
     /// Ends a loop that has nothing to do; on this thread if nobody drives it.
     func close(_ message: LoopMessage) {
-        switch mailbox.post(message) {
-        case .accepted, .closed: return
+        let reply = mailbox.post(message)
+        if reply == .drive { drive { false } } else { _ = heed(reply) }
+    }
+
+    /// Sees to it that a message is read.
+    ///
+    /// - Returns: False when the loop has ended.
+    private func heed(_ reply: Mailbox.Reply) -> Bool {
+        switch reply {
+        case .accepted, .lent: break
         case .wake: ccurl_poller_wake(poller)
-        case .drive: drive { false }
+        case .rouse: ccurl_poller_rouse(poller)
+        case .drive: startThread()
+        case .closed: return false
         }
+        return true
     }
 
     private func startThread() {
@@ -203,35 +210,74 @@ final class EventLoop: @unchecked Sendable {
         (isDraining || isShutDown) && active.isEmpty && held.isEmpty && mailbox.close()
     }
 
+    /// Starts a transfer on the thread that brings it: it is on its way, and may be over, before
+    /// another thread could have been woken.
+    private func work(on transfer: CurlTransfer) {
+        let before = ccurl_poller_enter(poller)
+        defer { _ = ccurl_poller_enter(before) }
+        // Nobody has looked at the kept connections since the loop began to doze.
+        let ready = ccurl_poller_wait(poller, 0)
+        now = ccurl_now_us()
+        if ready > 0 { ccurl_poller_dispatch(poller) }
+        arrive(transfer)
+        for _ in 0..<Self.movesInTurn where !move() { break }
+        expire()
+        turn.end()
+    }
+
     private func wait() {
         let maySleep = !isTimerDue
         // A look without sleeping spares a busy sender the wake, which costs it a system call.
         var ready: Int32 = maySleep && !isBusy ? 0 : ccurl_poller_wait(poller, 0)
         // With messages there the sockets have to wait: the turn after these looks at them.
-        if maySleep, ready == 0, mailbox.fallAsleep() {
-            ready = ccurl_poller_wait(poller, sleepTime)
+        if maySleep, ready == 0 {
+            if hasNothingToDo {
+                if mailbox.doze() {
+                    ccurl_poller_doze(poller)
+                    ready = ccurl_poller_wait(poller, 0)
+                }
+            } else if mailbox.fallAsleep() {
+                ready = ccurl_poller_wait(poller, sleepTime)
+            }
         }
         now = ccurl_now_us()
         if ready > 0 { ccurl_poller_dispatch(poller) }
     }
 
+    /// How often libcurl is asked before the sockets have their turn.
+    ///
+    /// A transfer that it has just been given, or has just sent, wants to be looked at again at once,
+    /// which needs no system call.
+    private static let movesInTurn = 8
+
     /// All that can be done without waiting.
     private func step() {
         isBusy = false
-        // A transfer that libcurl has just been given, or has just sent, wants to be looked at
-        // again at once; that needs no system call. Bounded, so that sockets have their turn.
-        for _ in 0..<8 {
+        for _ in 0..<Self.movesInTurn {
             // Messages before completions: who is suspended or cancelled must not get the place
             // that a completion sets free.
             // One alone may well be the only one for a while: a task that awaits each answer.
             if mailbox.take(into: &messages), messages.count > 1 { isBusy = true }
             handleMessages()
-            let isTimer = ccurl_poller_fire_timer(poller, now)
-            let isNews = collect()
-            if !isTimer, !isNews { break }
+            if !move() { break }
         }
         expire()
         turn.end()
+    }
+
+    /// Lets libcurl work, if its time has come, and hands over what it has finished.
+    ///
+    /// - Returns: Whether there was anything to do, so that there may be more.
+    private func move() -> Bool {
+        let isTimer = ccurl_poller_fire_timer(poller, now)
+        let isNews = collect()
+        return isTimer || isNews
+    }
+
+    /// Whether no transfer is under way and no time is to be kept; kept connections need no care.
+    private var hasNothingToDo: Bool {
+        active.isEmpty && held.isEmpty && deadlines.firstDeadline == nil
+            && ccurl_poller_timer(poller) < 0
     }
 
     private var isTimerDue: Bool {

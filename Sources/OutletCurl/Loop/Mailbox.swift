@@ -21,15 +21,27 @@ enum LoopMessage {
 ///
 /// The sender of a message wakes the driver only when it sleeps, so that a burst of a thousand
 /// requests costs one wake. A loop that nobody drives is parked; whoever sends it a message sees
-/// to it that somebody does.
+/// to it that somebody does. A loop that has nothing to do may be lent to a sender, who does the
+/// first work on its own thread.
 final class Mailbox: Sendable {
     private enum Driver {
-        case none, awake, asleep, over
+        /// Nobody drives.
+        case none
+        case awake
+        /// It waits for sockets.
+        case asleep
+        /// It has nothing to wait for.
+        case dozing
+        /// A sender drives in its place.
+        case lent
+        case over
     }
 
     private struct State {
         var messages: [LoopMessage] = []
         var driver = Driver.none
+        /// Who drives when the loop is given back.
+        var lender = Driver.none
         var hasForeign = false
     }
 
@@ -39,8 +51,12 @@ final class Mailbox: Sendable {
         case accepted
         /// Taken, and the driver has to be woken.
         case wake
+        /// Taken, and the driver has to be roused from its doze.
+        case rouse
         /// Taken, and the sender has to find the loop a driver: it is the sender's until then.
         case drive
+        /// Not taken: the loop is the sender's to work on, until it is given back.
+        case lent
         /// Refused: the loop has ended.
         case closed
     }
@@ -49,24 +65,43 @@ final class Mailbox: Sendable {
 
     /// Adds a message behind all others: what is cancelled or resumed must have been started first.
     ///
-    /// - Parameter isOwn: Whether the sender is the driver, in a handler.
-    func post(_ message: LoopMessage, isOwn: Bool = false) -> Reply {
+    /// - Parameters:
+    ///   - isOwn: Whether the sender is the driver, in a handler.
+    ///   - mayBorrow: Whether the sender would rather do the work itself.
+    func post(_ message: LoopMessage, isOwn: Bool = false, mayBorrow: Bool = false) -> Reply {
         state.withLock { state in
-            if !isOwn { state.hasForeign = true }
+            if mayBorrow, state.driver == .dozing || state.driver == .none {
+                state.lender = state.driver
+                state.driver = .lent
+                return .lent
+            }
+            let reply: Reply
             switch state.driver {
             case .over: return .closed
-            case .awake:
-                state.messages.append(message)
-                return .accepted
-            case .asleep:
-                state.messages.append(message)
-                state.driver = .awake
-                return .wake
-            case .none:
-                state.messages.append(message)
-                state.driver = .awake
-                return .drive
+            case .awake, .lent: reply = .accepted
+            case .asleep: reply = .wake
+            case .dozing: reply = .rouse
+            case .none: reply = .drive
             }
+            if !isOwn { state.hasForeign = true }
+            if reply != .accepted { state.driver = .awake }
+            state.messages.append(message)
+            return reply
+        }
+    }
+
+    /// Takes a loop back that was lent.
+    ///
+    /// - Parameter isIdle: Whether nothing is under way.
+    /// - Returns: What the borrower has to do, as for a message of its own.
+    func giveBack(isIdle: Bool) -> Reply {
+        state.withLock { state in
+            if isIdle, state.messages.isEmpty {
+                state.driver = state.lender
+                return .accepted
+            }
+            state.driver = .awake
+            return state.lender == .none ? .drive : .rouse
         }
     }
 
@@ -82,11 +117,18 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Says that the driver is about to sleep.
+    /// Says that the driver is about to wait for sockets.
     ///
     /// - Returns: Whether it may; not when a message has come in between.
     func fallAsleep() -> Bool {
         leave(.asleep)
+    }
+
+    /// Says that the driver has nothing to wait for.
+    ///
+    /// - Returns: Whether it may doze; not when a message has come in between.
+    func doze() -> Bool {
+        leave(.dozing)
     }
 
     /// Says that the driver stops driving.

@@ -185,6 +185,8 @@ extension Request {
                 job.reportsProgress = true
             }
             job.asksForTrust = asksForTrust
+            // Where completions run inline, something of the user's does.
+            job.mayRunOnCaller = !core.deliversInline
             if keepsCredential(for: request, &mutable) { job.credential = mutable.credential }
             // One that nobody has asked for in this attempt counts like an answer.
             if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }

@@ -115,6 +115,11 @@ public struct TransferJob: Sendable {
     public var asksForTrust: Bool
     /// Decides which of several waiting requests goes first.
     public var priority: TransferPriority
+    /// Whether the transport may do the first work on the thread that calls
+    /// ``Transport/start(_:handler:)``, and call the handler there before that returns.
+    ///
+    /// Not if anything of the user's runs in the handler, who may hold a lock while starting it.
+    public var mayRunOnCaller: Bool
 
     /// Makes a job that collects the response's body in memory.
     public init(request: HTTPRequest, delivery: BodyDelivery = .collect) {
@@ -126,6 +131,7 @@ public struct TransferJob: Sendable {
         self.proxyCredentials = [:]
         self.asksForTrust = false
         self.priority = request.priority
+        self.mayRunOnCaller = false
     }
 }
 
@@ -144,9 +150,10 @@ public enum BodyDelivery: Sendable, Equatable {
 
 /// Told what happens to a transfer.
 ///
-/// All calls come from the transport's own thread, one at a time, in this order: any number of
-/// heads (interim ones first, the final one last), chunks and progress in between and after, the
-/// end exactly once and last. Nothing here may block.
+/// All calls come from the transport's own thread, or, where ``TransferJob/mayRunOnCaller`` allows it,
+/// from the one that starts the transfer; one at a time, in this order: any number of heads
+/// (interim ones first, the final one last), chunks and progress in between and after, the end
+/// exactly once and last. Nothing here may block.
 public protocol TransferHandler: AnyObject, Sendable {
     /// A server that TLS was agreed on with waits for the request, if ``TransferJob/asksForTrust``.
     ///
