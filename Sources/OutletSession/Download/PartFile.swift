@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import OutletFiles
 
 /// The file that a download is written to before it goes where it is wanted.
 ///
@@ -64,9 +65,9 @@ final class PartFile: Sendable {
 
     /// Asking the system for it would change it for a moment.
     private static var umask: mode_t {
-        let lines = (try? String(contentsOf: URL(filePath: "/proc/self/status"), encoding: .utf8))?
-            .split(separator: "\n")
-        let line = lines?.first { $0.hasPrefix("Umask:") }
+        let status = try? Data(contentOf: URL(filePath: "/proc/self/status"))
+        let lines = String(decoding: status ?? Data(), as: UTF8.self).split(separator: "\n")
+        let line = lines.first { $0.hasPrefix("Umask:") }
         let digits = line?.dropFirst("Umask:".count).drop { $0 == "\t" || $0 == " " }
         return digits.flatMap { mode_t($0, radix: 8) } ?? 0o022
     }

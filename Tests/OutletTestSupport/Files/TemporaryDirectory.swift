@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import Glibc
+internal import OutletFiles
 internal import OutletSession
 
 /// A directory of its own under the system's temporary one.

@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import Outlet
+import OutletFiles
 import OutletTestSupport
 import Synchronization
 
