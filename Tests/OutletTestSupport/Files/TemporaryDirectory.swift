@@ -24,7 +24,8 @@ public final class TemporaryDirectory: Sendable {
     ///
     /// - Throws: ``TestSupportError`` if it cannot be made.
     public init() throws {
-        var template = Array("/tmp/outlet-test-XXXXXX".utf8CString)
+        let place = FileManager.default.temporaryDirectory.appending(path: "outlet-test-XXXXXX")
+        var template = Array(place.path.utf8CString)
         guard mkdtemp(&template) != nil else {
             throw TestSupportError("temporary directory: not made", errno: errno)
         }
