@@ -77,19 +77,20 @@ let package = Package(
     targets: [
         // Values, session, provider: no C but what one small target wraps.
         .target(name: "OutletHTTP", swiftSettings: swift),
+        .target(name: "OutletFiles", swiftSettings: swift),
         .target(
             name: "OutletCompression", dependencies: ["CZlib", "CBrotli", "CZstd"],
             swiftSettings: swift),
         .target(name: "OutletPublicSuffix", dependencies: ["CPublicSuffix"], swiftSettings: swift),
         .target(
             name: "OutletSession",
-            dependencies: ["OutletHTTP", "OutletCompression", "OutletPublicSuffix"],
+            dependencies: ["OutletHTTP", "OutletFiles", "OutletCompression", "OutletPublicSuffix"],
             swiftSettings: swift),
         .target(
             name: "OutletProvider", dependencies: ["OutletSession", "OutletHTTP"],
             swiftSettings: swift),
         .target(
-            name: "OutletTesting", dependencies: ["OutletSession", "OutletHTTP"],
+            name: "OutletTesting", dependencies: ["OutletSession", "OutletHTTP", "OutletFiles"],
             swiftSettings: swift),
 
         // libcurl and OpenSSL.
@@ -98,12 +99,13 @@ let package = Package(
         .systemLibrary(name: "CWslay", providers: [.apt(["libwslay-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CCurl", dependencies: ["CLibcurl"], cSettings: c),
-        .target(name: "OutletTLS", dependencies: ["COpenSSL"], swiftSettings: swift),
+        .target(
+            name: "OutletTLS", dependencies: ["OutletFiles", "COpenSSL"], swiftSettings: swift),
         .target(
             name: "OutletCurl",
             dependencies: [
-                "OutletSession", "OutletHTTP", "OutletCompression", "OutletTLS", "CCurl",
-                "CLibcurl", "CWslay",
+                "OutletSession", "OutletHTTP", "OutletFiles", "OutletCompression", "OutletTLS",
+                "CCurl", "CLibcurl", "CWslay",
             ],
             swiftSettings: swift),
 
@@ -114,7 +116,8 @@ let package = Package(
         .target(
             name: "OutletPluginHost",
             dependencies: [
-                "OutletProvider", "OutletSession", "OutletHTTP", "COutletPlugin", "CFFI",
+                "OutletProvider", "OutletSession", "OutletHTTP", "OutletFiles", "COutletPlugin",
+                "CFFI",
             ],
             swiftSettings: swift),
         .target(
@@ -140,7 +143,8 @@ let package = Package(
         .target(
             name: "OutletTestServer", dependencies: ["CMicroHTTPD", "CZlib"], swiftSettings: swift),
         .target(
-            name: "OutletCLI", dependencies: umbrella + ["OutletTestServer"], swiftSettings: swift),
+            name: "OutletCLI", dependencies: umbrella + ["OutletFiles", "OutletTestServer"],
+            swiftSettings: swift),
         .executableTarget(
             name: "OutletTool", dependencies: ["OutletCLI"], swiftSettings: swift,
             linkerSettings: programWithRuntime),
@@ -172,7 +176,9 @@ let package = Package(
         .target(name: "CFaults", path: "Tests/CFaults", cSettings: c),
         .target(
             name: "OutletTestSupport",
-            dependencies: ["OutletTestServer", "OutletSession", "CFaults", "CSpawn", "COpenSSL"],
+            dependencies: [
+                "OutletTestServer", "OutletSession", "OutletFiles", "CFaults", "CSpawn", "COpenSSL",
+            ],
             path: "Tests/OutletTestSupport", swiftSettings: swift),
         .target(name: "CStorm", path: "Tests/CStorm", cSettings: c),
         .executableTarget(
@@ -185,11 +191,16 @@ let package = Package(
         .testTarget(
             name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),
         .testTarget(
+            name: "OutletFilesTests", dependencies: ["OutletFiles", "OutletTestSupport"],
+            swiftSettings: swift),
+        .testTarget(
             name: "OutletCompressionTests", dependencies: ["OutletCompression"],
             swiftSettings: swift),
         .testTarget(
             name: "OutletSessionTests",
-            dependencies: ["OutletSession", "OutletHTTP", "OutletTesting", "OutletTestSupport"],
+            dependencies: [
+                "OutletSession", "OutletHTTP", "OutletFiles", "OutletTesting", "OutletTestSupport",
+            ],
             swiftSettings: swift),
         .testTarget(
             name: "OutletTLSTests", dependencies: ["OutletTLS", "OutletTestSupport"],
@@ -221,7 +232,9 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "OutletTests",
-            dependencies: umbrella + ["OutletTesting", "OutletTestServer", "OutletTestSupport"],
+            dependencies: umbrella + [
+                "OutletFiles", "OutletTesting", "OutletTestServer", "OutletTestSupport",
+            ],
             swiftSettings: swift),
     ]
         + faultyPlugins.map { cPlugin("Faulty\($0)", "Tests/FaultyPlugins/\($0)") },

@@ -4,12 +4,14 @@
 /// headers do elsewhere; ``append(name:value:)`` repeats a field, which HTTP allows
 /// (RFC 9110 §5.3). Fields received from a server keep their bytes until a value is asked for.
 public struct HTTPHeaders: Sendable {
-    private enum Storage: Sendable {
-        case fields([HTTPHeader])
-        case received(HeaderBlock)
-    }
+    // Not an enum of the two: that keeps its tag in bits of the reference, and memory that is
+    // referred to by such alone is lost to a leak check.
 
-    private var storage: Storage
+    /// The fields as values; none as long as ``received`` has them.
+    private var own: [HTTPHeader] = []
+
+    /// The fields as they came from a peer, until one is changed.
+    private var received: HeaderBlock?
 
     /// Whether every name is known to be a token, and no value to break its line.
     ///
@@ -17,9 +19,7 @@ public struct HTTPHeaders: Sendable {
     package private(set) var isWellFormed = true
 
     /// No fields.
-    public init() {
-        storage = .fields([])
-    }
+    public init() {}
 
     /// The fields given; of equal names the last wins and takes the place of the first.
     public init(_ headers: [HTTPHeader]) {
@@ -35,18 +35,15 @@ public struct HTTPHeaders: Sendable {
 
     /// The fields of a received header section, unchanged.
     public init(_ block: HeaderBlock) {
-        storage = .received(block)
+        received = block
         isWellFormed = false
     }
 
     /// The fields in order, as values.
     private var fields: [HTTPHeader] {
-        switch storage {
-        case .fields(let fields): fields
-        case .received(let block):
-            block.fields.map {
-                HTTPHeader(name: block.string($0.name), value: block.string($0.value))
-            }
+        guard let received else { return own }
+        return received.fields.map {
+            HTTPHeader(name: received.string($0.name), value: received.string($0.value))
         }
     }
 
@@ -54,33 +51,33 @@ public struct HTTPHeaders: Sendable {
     ///
     /// For the wire: unlike iteration, it copies no strings of fields that are values already.
     package func forEachField(_ body: (_ name: String, _ value: String) -> Bool) {
-        switch storage {
-        case .fields(let fields):
-            fields.withUnsafeBufferPointer { fields in
-                for index in fields.indices {
-                    guard body(fields[index].name, fields[index].value) else { return }
-                }
-            }
-        case .received:
+        guard received == nil else {
             for header in self { guard body(header.name, header.value) else { return } }
+            return
+        }
+        own.withUnsafeBufferPointer { fields in
+            for index in fields.indices {
+                guard body(fields[index].name, fields[index].value) else { return }
+            }
         }
     }
 
     /// Whether both are copies of one, of which none was changed; false for fields from a peer.
     package func isSame(as other: HTTPHeaders) -> Bool {
-        guard case .fields(let own) = storage, case .fields(let others) = other.storage,
-            own.count == others.count
-        else { return false }
+        guard received == nil, other.received == nil, own.count == other.own.count else {
+            return false
+        }
         return own.withUnsafeBufferPointer { own in
-            others.withUnsafeBufferPointer { $0.baseAddress == own.baseAddress }
+            other.own.withUnsafeBufferPointer { $0.baseAddress == own.baseAddress }
         }
     }
 
     private mutating func mutate(_ body: (inout [HTTPHeader]) -> Void) {
-        var fields = self.fields
-        storage = .fields([])
-        body(&fields)
-        storage = .fields(fields)
+        if received != nil {
+            own = fields
+            received = nil
+        }
+        body(&own)
     }
 
     // MARK: One field per name
@@ -149,29 +146,21 @@ public struct HTTPHeaders: Sendable {
 
     /// The values of all fields of a name, in order.
     public func values(for name: String) -> [String] {
-        switch storage {
-        case .fields(let fields):
-            fields.lazy.filter { $0.isNamed(name) }.map(\.value)
-        case .received(let block):
-            block.indices(named: name).map { block.string(block.fields[$0].value) }
-        }
+        guard let received else { return own.lazy.filter { $0.isNamed(name) }.map(\.value) }
+        return received.indices(named: name).map { received.string(received.fields[$0].value) }
     }
 
     /// About how many bytes of memory the fields take; no table is made to find out.
     package var weight: Int {
-        switch storage {
-        case .fields(let fields): fields.count * 64
-        case .received(let block): block.byteCount * 2
-        }
+        received.map { $0.byteCount * 2 } ?? own.count * 64
     }
 
     /// Whether a field of one of these names is there; cheaper than asking for values.
     package func containsAny(of wanted: FieldNames) -> Bool {
-        switch storage {
-        case .fields(let fields):
-            fields.contains { field in wanted.names.contains { field.isNamed($0) } }
-        case .received(let block): block.containsAny(of: wanted)
+        guard let received else {
+            return own.contains { field in wanted.names.contains { field.isNamed($0) } }
         }
+        return received.containsAny(of: wanted)
     }
 
     /// The value of a field; repeated ones are joined by `", "` (RFC 9110 §5.3).
@@ -261,22 +250,13 @@ extension HTTPHeaders: Collection {
     public var startIndex: Int { 0 }
 
     /// The position behind the last field.
-    public var endIndex: Int {
-        switch storage {
-        case .fields(let fields): fields.count
-        case .received(let block): block.count
-        }
-    }
+    public var endIndex: Int { received?.count ?? own.count }
 
     /// The field at a position.
     public subscript(position: Int) -> HTTPHeader {
-        switch storage {
-        case .fields(let fields): fields[position]
-        case .received(let block):
-            HTTPHeader(
-                name: block.string(block.fields[position].name),
-                value: block.string(block.fields[position].value))
-        }
+        guard let received else { return own[position] }
+        let field = received.fields[position]
+        return HTTPHeader(name: received.string(field.name), value: received.string(field.value))
     }
 
     /// The next position.

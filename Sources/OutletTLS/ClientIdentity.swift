@@ -1,6 +1,7 @@
 import COpenSSL
 import FoundationEssentials
 import Glibc
+import OutletFiles
 
 /// Finds out what is wrong with a client's certificate and key, in words that name the file.
 ///
@@ -146,7 +147,7 @@ public enum ClientIdentity {
                 throw Fault(text: "\(path): \(String(cString: strerror(errno)))")
             }
             do {
-                return Array(try Data(contentsOf: URL(filePath: path)))
+                return Array(try Data(contentOf: URL(filePath: path)))
             } catch {
                 throw Fault(text: "\(path): cannot be read: \(error)")
             }

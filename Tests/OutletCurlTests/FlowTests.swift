@@ -116,6 +116,35 @@ import Testing
         #expect(probe.received(LoopbackServer.bytes(100_000)))
     }
 
+    @Test func `one resumed as its connection fails ends with what went wrong`() async throws {
+        let (isHeld, isTold, isAsked, isSent) = (try Gate(), try Gate(), try Gate(), try Gate())
+        // A handshake goes on while its transfer is suspended.
+        let server = try ScriptedServer.start(
+            .anything, .wait(isAsked), .send("no handshake"), .open(isSent), .stall)
+        let transport = CurlTransport.test()
+        let executor = try #require(transport.taskExecutor)
+        let probe = Probe()
+        let task = transport.start(job("https://127.0.0.1:\(server.port)"), handler: probe)
+        try await server.requests.values(1)
+        // Who has got several messages at once looks at the sockets before those that came meanwhile:
+        // libcurl is done with the transfer, and has not told yet, when it is asked to go on.
+        let before = Task(executorPreference: executor) {
+            isHeld.open()
+            #expect(isTold.isOpen(within: .seconds(20)))
+        }
+        try await isHeld.opened()
+        task.suspend()
+        let after = Task(executorPreference: executor) {
+            isAsked.open()
+            #expect(isSent.isOpen(within: .seconds(20)))
+            task.resume()
+        }
+        isTold.open()
+        await before.value
+        await after.value
+        #expect(try await probe.end.value().error?.code == .secureConnectionFailed)
+    }
+
     @Test func `a file can be paused too`() async throws {
         let server = try LoopbackServer.start()
         let directory = try TemporaryDirectory()

@@ -102,4 +102,16 @@ import Testing
         #expect(headers["folded"]?.hasPrefix("x") == true)
         #expect(headers["folded"]?.hasSuffix("y") == true)
     }
+
+    @Test func `what fields refer to is found by a leak check that looks for plain pointers`() {
+        let block = HeaderBlock(bytes: Array("HTTP/1.1 200 OK\r\nServer: x\r\n\r\n".utf8))
+        #expect(words(HTTPHeaders(block)).contains(words(block)[0]))
+    }
+
+    /// The words of memory that a value has, but for what is shorter than one.
+    private func words<Value>(_ value: Value) -> [UInt] {
+        withUnsafeBytes(of: value) { bytes in
+            (0..<bytes.count / 8).map { bytes.loadUnaligned(fromByteOffset: $0 * 8, as: UInt.self) }
+        }
+    }
 }

@@ -362,6 +362,7 @@ import Testing
         let session = session(storage: storage)
         let download = await session.download(server.baseURL)
             .serializingString().response
+        download.removeFiles()
         #expect(download.value == "in")
         let text = Recorder<String>()
         // Another one, which does not know yet that the server asks.

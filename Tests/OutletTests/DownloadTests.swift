@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Outlet
+import OutletFiles
 import OutletTestServer
 import OutletTestSupport
 import Testing

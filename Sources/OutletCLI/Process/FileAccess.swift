@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Outlet
+import OutletFiles
 
 /// Reads a file that the command line names.
 ///

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import Glibc
+import OutletFiles
 public import OutletSession
 import OutletTLS
 

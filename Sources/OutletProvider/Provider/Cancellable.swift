@@ -48,6 +48,9 @@ public final class CancellableToken: Cancellable {
         if isLate { action() }
     }
 
+    /// Shows the thread sanitizer that what came before this elsewhere comes before what follows.
+    func showOrder() { state.showOrder() }
+
     /// Forgets what to do at ``cancel()``: the request is over.
     ///
     /// What is done holds the request, and the request its completion, which holds this token.

@@ -154,6 +154,7 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         let result = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 let request = request(target, callbackQueue: nil, progress: nil) {
+                    token.showOrder()
                     continuation.resume(returning: $0)
                 }
                 token.onCancel { request.cancel() }
@@ -161,6 +162,7 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         } onCancel: {
             token.cancel()
         }
+        token.showOrder()
         return try result.get()
     }
 }

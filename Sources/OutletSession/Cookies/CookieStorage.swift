@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import Glibc
+import OutletFiles
 import OutletPublicSuffix
 
 /// From whom cookies are taken.

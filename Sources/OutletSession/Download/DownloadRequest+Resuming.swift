@@ -39,6 +39,18 @@ extension DownloadRequest {
         return self
     }
 
+    /// Removes what a download that broke off has left: nobody wants to go on with it.
+    ///
+    /// Does nothing when a download goes on with it now, or the file is gone.
+    ///
+    /// - Parameter resumeData: What ``resumeData`` was.
+    public static func discard(resumeData: Data) {
+        guard let known = try? ResumeData(resumeData) else { return }
+        let file = URL(filePath: known.file)
+        guard PartFile.isName(file.lastPathComponent) else { return }
+        PartFile(takingOver: file.path)?.remove()
+    }
+
     /// The attempt did not bring the content: what has come of it is kept if it is of use.
     func keepForLater() {
         let (last, response, error) = mutable.withLock { mutable in

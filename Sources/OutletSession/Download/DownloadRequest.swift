@@ -75,7 +75,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ///
     /// JSON with the address, the request's fields (credentials too: keep it as you keep those), what
     /// the content is known by and the temporary file. `nil` when the server promises nothing that
-    /// would make going on safe: a strong `ETag` or a `Last-Modified`.
+    /// would make going on safe: a strong `ETag` or a `Last-Modified`. The file waits for a week, or
+    /// until ``discard(resumeData:)``; then a download of any process of this user's clears it away.
     public var resumeData: Data? { download.withLock { $0.resumeData } }
 
     // MARK: Steps
@@ -124,6 +125,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             request.headers.update(name: "If-Range", value: known.validator)
         }
         let file = if let part { part } else { try PartFile() }
+        _ = ForgottenParts.clearedAway
         download.withLock { state in
             state.part = file
             state.offset = offset
@@ -265,9 +267,12 @@ public final class DownloadRequest: Request, @unchecked Sendable {
                 state.resumeDataHandlers = []
                 state.part = nil
                 state.aside = nil
+                state.formerFile = nil
             }
             return state
         }
+        // Of an attempt that was to be followed by another, which came to nothing.
+        if let former = state.formerFile { try? FileManager.default.removeItem(at: former) }
         if !state.isMisplaced {
             state.aside?.remove()
             if state.resumeData == nil { state.part?.remove() }

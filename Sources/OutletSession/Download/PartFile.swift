@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import OutletFiles
 
 /// The file that a download is written to before it goes where it is wanted.
 ///
@@ -11,7 +12,7 @@ final class PartFile: Sendable {
 
     /// Makes an empty file with a name of its own.
     init(in directory: URL = FileManager.default.temporaryDirectory) throws(TransferError) {
-        url = directory.appending(path: "Outlet_\(UUID().uuidString).part")
+        url = directory.appending(path: Self.prefix + UUID().uuidString + Self.suffix)
         descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw TransferError(
@@ -29,15 +30,22 @@ final class PartFile: Sendable {
         url = URL(filePath: path)
         descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
+        // The lock first: until then another may take the file away.
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            status.st_uid == geteuid(), flock(descriptor, LOCK_EX | LOCK_NB) == 0
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0,
+            status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(), status.st_nlink > 0
         else { return nil }
     }
 
     deinit {
         if descriptor >= 0 { close(descriptor) }
     }
+
+    private static let prefix = "Outlet_"
+    private static let suffix = ".part"
+
+    /// Whether a file of this name was made here.
+    static func isName(_ name: String) -> Bool { name.hasPrefix(prefix) && name.hasSuffix(suffix) }
 
     var path: String { url.path }
 
@@ -64,9 +72,9 @@ final class PartFile: Sendable {
 
     /// Asking the system for it would change it for a moment.
     private static var umask: mode_t {
-        let lines = (try? String(contentsOf: URL(filePath: "/proc/self/status"), encoding: .utf8))?
-            .split(separator: "\n")
-        let line = lines?.first { $0.hasPrefix("Umask:") }
+        let status = try? Data(contentOf: URL(filePath: "/proc/self/status"))
+        let lines = String(decoding: status ?? Data(), as: UTF8.self).split(separator: "\n")
+        let line = lines.first { $0.hasPrefix("Umask:") }
         let digits = line?.dropFirst("Umask:".count).drop { $0 == "\t" || $0 == " " }
         return digits.flatMap { mode_t($0, radix: 8) } ?? 0o022
     }

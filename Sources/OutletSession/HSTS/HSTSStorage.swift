@@ -1,6 +1,7 @@
 import Dispatch
 public import FoundationEssentials
 import Glibc
+import OutletFiles
 import OutletHTTP
 
 /// The hosts that want to be talked to encrypted only (HTTP Strict Transport Security, RFC 6797).

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import OutletFiles
 
 /// A socket to the kernel's routing tables (rtnetlink(7)): one owner, closed at its end.
 ///
@@ -99,9 +100,8 @@ extension RouteTable.Link {
     /// What the interface is, by its hardware and by what sysfs says of its driver.
     var type: NetworkPath.InterfaceType {
         if isLoopback { return .loopback }
-        let facts = try? String(
-            contentsOf: URL(filePath: "/sys/class/net/\(name)/uevent"), encoding: .utf8)
-        for line in facts?.split(separator: "\n") ?? [] {
+        let facts = try? Data(contentOf: URL(filePath: "/sys/class/net/\(name)/uevent"))
+        for line in String(decoding: facts ?? Data(), as: UTF8.self).split(separator: "\n") {
             if line == "DEVTYPE=wlan" { return .wifi }
             if line == "DEVTYPE=wwan" { return .cellular }
         }

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import OutletFiles
 public import OutletHTTP
 
 /// Makes a value of a response whose body is in a file.

@@ -38,6 +38,7 @@
                     let isOver = waiters.withLock { $0.add(continuation) }
                     if isOver { continuation.resume() }
                 }
+                waiters.showOrder()
             }
             return slot.pointee
         }

@@ -94,7 +94,8 @@ final class StreamBuffer<Element: Sendable>: Sendable {
 
     /// Takes the next value; waits for it until it is there, or there will be none.
     func next() async -> Element? {
-        await withUnsafeContinuation { continuation in
+        defer { state.showOrder() }
+        return await withUnsafeContinuation { continuation in
             let (entry, isOver) = state.withLock { state -> (Entry?, Bool) in
                 if let entry = state.take() { return (entry, false) }
                 // A second loop on one iterator gets nothing: there is one place to wait.

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import Glibc
+import OutletFiles
 
 /// A list of certificates that their issuer has taken back (RFC 5280 §5).
 ///

@@ -1,5 +1,6 @@
 import Dispatch
 public import FoundationEssentials
+import OutletFiles
 import OutletHTTP
 public import OutletSession
 

@@ -1,5 +1,6 @@
 import Dispatch
 import FoundationEssentials
+import OutletFiles
 import OutletHTTP
 import OutletSession
 

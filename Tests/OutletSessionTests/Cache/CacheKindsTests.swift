@@ -1,5 +1,7 @@
 import FoundationEssentials
+import OutletFiles
 import OutletHTTP
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -152,7 +154,9 @@ import Testing
     // MARK: Downloads
 
     private func download(_ session: Session) async -> DownloadResponse<Data, SessionError> {
-        await session.download(HTTPRequest(url: url)).serializingData().response
+        let response = await session.download(HTTPRequest(url: url)).serializingData().response
+        response.removeFiles()
+        return response
     }
 
     @Test(arguments: ["body", ""])

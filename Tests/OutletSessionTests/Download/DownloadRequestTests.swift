@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletFiles
 import OutletHTTP
 import OutletSession
 import OutletTesting
@@ -227,5 +228,22 @@ private struct DownloadMonitor: EventMonitor {
         _ = try await session.download(address, to: place("a")).validate()
             .serializingDownloadedFileURL().value
         #expect(directory.text("a") == "yes")
+    }
+
+    @Test func `a file that a retry was to replace goes even if that comes to nothing`() async {
+        struct Refused: Error {}
+        let transport = StubTransport(answers: [.text("no", statusCode: 401)])
+        let session = Session(transport: transport)
+        let interceptor = Interceptor(
+            adaptHandler: { request, _, completion in
+                completion(transport.requests.isEmpty ? .success(request) : .failure(Refused()))
+            },
+            retryHandler: { request, _, _, completion in
+                completion(request.retryCount == 0 ? .retry : .doNotRetry)
+            })
+        let response = await session.download(address, interceptor: interceptor, to: place("a"))
+            .validate().serializingDownloadedFileURL().response
+        #expect(response.error?.isRequestAdaptationError == true)
+        #expect(response.fileURL == nil && directory.names.isEmpty)
     }
 }

@@ -20,10 +20,6 @@ import Testing
         return try JSONDecoder().decode(File.self, from: #require(data)).file
     }
 
-    private func removePart(_ data: Data?) {
-        if let path = try? file(data) { try? FileManager.default.removeItem(atPath: path) }
-    }
-
     /// Breaks off after so many bytes.
     private func broken(_ content: Content) async -> DownloadResponse<URL, SessionError> {
         let session = Session(transport: content.transport)
@@ -147,13 +143,13 @@ import Testing
         let second = await down.download(resumingWith: try #require(failed.resumeData))
             .serializingDownloadedFileURL().response
         #expect(second.resumeData == failed.resumeData)
-        removePart(second.resumeData)
+        DownloadRequest.discard(resumeData: try #require(second.resumeData))
     }
 
     @Test func `without its file a download begins anew`() async throws {
         let content = Content(text, breaks: [8])
         let failed = await broken(content)
-        removePart(failed.resumeData)
+        DownloadRequest.discard(resumeData: try #require(failed.resumeData))
         let transport = content.transport
         let session = Session(transport: transport)
         _ = try await session.download(
@@ -276,7 +272,28 @@ import Testing
         request.cancel { seen.append($0) }
         let values = try await seen.wait(for: 2)
         #expect(values[0] != nil && values[0] == values[1])
-        removePart(values[0])
+        DownloadRequest.discard(resumeData: try #require(values[0]))
+    }
+
+    @Test func `what nobody wants to go on with can be discarded`() async throws {
+        let failed = await broken(Content(text, breaks: [8]))
+        let data = try #require(failed.resumeData)
+        let file = try file(data)
+        #expect(FileManager.default.fileExists(atPath: file))
+        DownloadRequest.discard(resumeData: data)
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+
+    @Test func `data that tells of another file discards nothing`() async throws {
+        let failed = await broken(Content(text, breaks: [8]))
+        let data = try #require(failed.resumeData)
+        try directory.write("kept", to: "other")
+        let other = String(decoding: data, as: UTF8.self).replacing(
+            try file(data).replacing("/", with: "\\/"),
+            with: directory.url.appending(path: "other").path)
+        for data in [Data(other.utf8), Data()] { DownloadRequest.discard(resumeData: data) }
+        #expect(directory.text("other") == "kept")
+        DownloadRequest.discard(resumeData: data)
     }
 
     @Test func `a cancel before the start hands over nothing`() async throws {

@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -226,7 +227,8 @@ private final class InstantTransport: Transport {
         let session = Session(
             transport: StubTransport(answers: [.text("x"), .failure(TransferError(.timedOut))]),
             eventMonitors: [monitor])
-        _ = await session.download(address).validate(statusCode: [200]).serializingData().response
+        await session.download(address).validate(statusCode: [200]).serializingData().response
+            .removeFiles()
         #expect(
             try await order.wait(for: 8) == [
                 "finished to", "destination", "in place", "collected", "metrics", "complete",

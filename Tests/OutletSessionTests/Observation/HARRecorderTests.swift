@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -60,7 +61,7 @@ import Testing
         let session = session(recorder, answer)
         let stream = session.streamRequest(URL(string: address)!)
         for await _ in stream.streamTask().streamingData() {}
-        _ = await session.download(address).serializingData().response
+        await session.download(address).serializingData().response.removeFiles()
         let entries = recorder.archive.log.entries
         #expect(entries.map(\.response.content.text) == ["0123456789", nil])
         #expect(entries.map(\.response.content.size) == [10, 10])

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -12,6 +13,13 @@ private struct Value: Codable, Equatable, Sendable {
 @Suite struct PeerAsyncTests {
     let url = "http://example.test/get"
     let AF = Session(transport: StubTransport { _ in .json(#"{"string":"s"}"#) })
+    let directory: TestDirectory
+
+    init() throws { directory = try TestDirectory() }
+
+    private var place: DownloadRequest.Destination {
+        { [url = directory.url] _, _ in (url.appending(path: "file"), .removePreviousFile) }
+    }
 
     @Test func `data tasks`() async throws {
         #expect(try await AF.request(url).serializingData().value.count == 14)
@@ -37,13 +45,17 @@ private struct Value: Codable, Equatable, Sendable {
     }
 
     @Test func `download tasks`() async throws {
-        #expect(try await AF.download(url).serializingData().value.count == 14)
-        #expect(try await AF.download(url).serializingString().value.count == 14)
-        #expect(try await AF.download(url).serializingDecodable(Value.self).value == Value())
+        #expect(try await AF.download(url, to: place).serializingData().value.count == 14)
+        #expect(try await AF.download(url, to: place).serializingString().value.count == 14)
+        let value = AF.download(url, to: place).serializingDecodable(Value.self)
+        #expect(try await value.value == Value())
         let file = AF.download(url).serializingDownloadedFileURL(automaticallyCancelling: true)
         #expect(try await file.value.isFileURL)
-        #expect(await AF.download(url).serializingDownload(using: .url).result.isSuccess)
-        let task: DownloadTask<Data> = AF.download(url).serializingDownload(using: .data)
+        await file.response.removeFiles()
+        let result = await AF.download(url, to: place).serializingDownload(using: .url).result
+        #expect(result.isSuccess)
+        let task: DownloadTask<Data> = AF.download(url, to: place)
+            .serializingDownload(using: .data)
         #expect(await task.response.fileURL != nil)
     }
 

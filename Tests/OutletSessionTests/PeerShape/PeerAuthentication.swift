@@ -110,10 +110,7 @@ private final class PathAdapter: RequestAdapter {
     ) async -> (Request, AFDataResponse<Data?>) {
         let request = session.request("http://example.test\(path)", interceptor: interceptor)
             .validate()
-        let response = await withCheckedContinuation { continuation in
-            _ = request.response(queue: .global()) { continuation.resume(returning: $0) }
-        }
-        return (request, response)
+        return (request, await request.serializingUnserialized().response)
     }
 
     @Test func `a good credential is applied once, and nothing else is asked`() async {
@@ -127,10 +124,8 @@ private final class PathAdapter: RequestAdapter {
         let (_, failed) = await get(session, "/status/500", interceptor)
         #expect(failed.error?.responseCode == 500)
         #expect(authenticator.calls == [2, 0, 1, 0])
-        let (_, invalid) = await withCheckedContinuation { continuation in
-            let request = session.request("/invalid/path", interceptor: interceptor).validate()
-            _ = request.response(queue: .global()) { continuation.resume(returning: (request, $0)) }
-        }
+        let invalid = await session.request("/invalid/path", interceptor: interceptor).validate()
+            .serializingUnserialized().response
         #expect(token(invalid) == "Bearer a0" && invalid.error?.isSessionTaskError == true)
         #expect(authenticator.calls == [3, 0, 1, 0])
     }

@@ -30,6 +30,10 @@ extension Session {
 /// Caches and their handlers in the peer's spelling.
 @Suite struct PeerCacheTests {
     let url = "http://example.test/response-headers"
+    let directory: TestDirectory
+
+    init() throws { directory = try TestDirectory() }
+
     private let cacher = ResponseCacher(
         behavior: .modify { _, response in
             CachedURLResponse(
@@ -44,8 +48,7 @@ extension Session {
     ) -> Session {
         var configuration = URLSessionConfiguration.af.default
         configuration.urlCache = URLCache(
-            memoryCapacity: 100_000_000, diskCapacity: 100_000_000,
-            directory: URL(filePath: "/tmp").appending(path: UUID().uuidString))
+            memoryCapacity: 100_000_000, diskCapacity: 100_000_000, directory: directory.url)
         return Session(
             transport: StubTransport { _ in .text("x") }, configuration: configuration,
             cachedResponseHandler: handler, eventMonitors: monitors)

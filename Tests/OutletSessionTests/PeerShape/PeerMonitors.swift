@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -162,6 +163,7 @@ private final class PeerMonitor: EventMonitor {
         let data = try #require(lost.resumeData)
         let response = await session.download(resumingWith: data).validate().serializingString()
             .response
+        response.removeFiles()
         #expect(response.value == "one, two, three")
         let seen = try await names(until: "parsed download")
         let told = seen.filter { $0.contains("downloadTask") && !$0.contains("didWriteData") }

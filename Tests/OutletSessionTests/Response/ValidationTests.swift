@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -31,6 +32,7 @@ import Testing
         #expect(response.error?.isResponseValidationError == (isAccepted ? nil : true))
         let download = await session.download(address).validate(statusCode: acceptable)
             .serializingDownloadedFileURL().response
+        download.removeFiles()
         #expect(download.error?.responseCode == (isAccepted ? nil : code))
     }
 
@@ -58,6 +60,7 @@ import Testing
         }
         let download = await session.download(address).validate(contentType: [acceptable])
             .serializingDownloadedFileURL().response
+        download.removeFiles()
         #expect((download.error == nil) == isAccepted)
     }
 
@@ -103,6 +106,7 @@ import Testing
         #expect((response.error == nil) == isAccepted)
         let download = await session.download(address, headers: headers).validate()
             .serializingDownloadedFileURL().response
+        download.removeFiles()
         #expect((download.error == nil) == isAccepted)
     }
 

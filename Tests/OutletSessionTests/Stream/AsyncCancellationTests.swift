@@ -147,7 +147,9 @@ import Testing
         gate.open()
         for task in tasks { await task.value }
         #expect(await value.response.value == "1")
-        #expect(await file.response.value == "1")
+        let whole = await file.response
+        whole.removeFiles()
+        #expect(whole.value == "1")
         #expect(data.error == nil && download.error == nil)
         #expect(!stream.isCancelled && !socket.isCancelled)
         socket.cancel()

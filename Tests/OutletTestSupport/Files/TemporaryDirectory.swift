@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import Glibc
+internal import OutletFiles
 internal import OutletSession
 
 /// A directory of its own under the system's temporary one.
@@ -23,7 +24,8 @@ public final class TemporaryDirectory: Sendable {
     ///
     /// - Throws: ``TestSupportError`` if it cannot be made.
     public init() throws {
-        var template = Array("/tmp/outlet-test-XXXXXX".utf8CString)
+        let place = FileManager.default.temporaryDirectory.appending(path: "outlet-test-XXXXXX")
+        var template = Array(place.path.utf8CString)
         guard mkdtemp(&template) != nil else {
             throw TestSupportError("temporary directory: not made", errno: errno)
         }

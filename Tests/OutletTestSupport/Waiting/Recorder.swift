@@ -47,7 +47,8 @@ public final class Recorder<Value: Sendable>: Sendable {
     public func values(_ count: Int, within deadline: Duration = .seconds(20)) async throws
         -> [Value]
     {
-        try await withCheckedThrowingContinuation { continuation in
+        defer { state.showOrder() }
+        return try await withCheckedThrowingContinuation { continuation in
             let waiting = state.withLock { state -> Int? in
                 guard state.values.count < count else { return nil }
                 state.lastID += 1

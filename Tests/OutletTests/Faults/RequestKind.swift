@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import Outlet
+import OutletFiles
 import OutletTestSupport
 import Synchronization
 
@@ -62,7 +63,7 @@ enum RequestKind: String, CaseIterable, Sendable {
         case let request as DownloadRequest:
             request.response {
                 let data = $0.fileURL.flatMap { try? Data(contentOf: $0) }
-                if let url = $0.fileURL { try? FileManager.default.removeItem(at: url) }
+                $0.removeFiles()
                 completion(
                     Outcome(
                         error: $0.error, statusCode: $0.response?.statusCode,

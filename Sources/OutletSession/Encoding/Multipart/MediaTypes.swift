@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletFiles
 
 /// The media type that a file's extension stands for.
 ///
@@ -13,7 +14,7 @@ enum MediaTypes {
 
     /// Read at the first extension that the table does not have.
     private static let system: [String: String] = {
-        guard let data = try? Data(contentsOf: URL(filePath: "/etc/mime.types")) else { return [:] }
+        guard let data = try? Data(contentOf: URL(filePath: "/etc/mime.types")) else { return [:] }
         return parse(String(decoding: data, as: UTF8.self))
     }()
 

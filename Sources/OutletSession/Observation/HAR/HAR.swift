@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import OutletFiles
 
 /// An HTTP archive (HAR 1.2): what went over the network, readable by browsers and other tools.
 ///

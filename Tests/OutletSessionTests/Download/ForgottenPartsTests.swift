@@ -1,0 +1,54 @@
+import FoundationEssentials
+import Testing
+
+@testable import OutletSession
+
+@Suite struct ForgottenPartsTests {
+    let directory: TestDirectory
+
+    init() throws { directory = try TestDirectory() }
+
+    /// Clears away what is older than an hour.
+    private func clear() {
+        ForgottenParts.remove(from: directory.url, lastWrittenBefore: .now - 3_600)
+    }
+
+    /// Makes a file as old as if it had been written a day ago.
+    private func age(_ name: String) throws {
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date.now - 86_400],
+            ofItemAtPath: directory.url.appending(path: name).path)
+    }
+
+    @Test func `a part that nobody has gone on with is cleared away`() throws {
+        let part = try PartFile(in: directory.url).url.lastPathComponent
+        try age(part)
+        clear()
+        #expect(directory.names.isEmpty)
+    }
+
+    @Test func `a part that may still be wanted stays`() throws {
+        let part = try PartFile(in: directory.url).url.lastPathComponent
+        clear()
+        #expect(directory.names == [part])
+    }
+
+    @Test func `a part under way stays, however long nothing has come`() throws {
+        let part = try PartFile(in: directory.url)
+        try age(part.url.lastPathComponent)
+        clear()
+        #expect(directory.names == [part.url.lastPathComponent])
+    }
+
+    @Test func `what is no part stays`() throws {
+        for name in ["Outlet_whole", "of-others.part"] {
+            try directory.write("", to: name)
+            try age(name)
+        }
+        let link = directory.url.appending(path: "Outlet_link.part")
+        try FileManager.default.createSymbolicLink(
+            at: link, withDestinationURL: directory.url.appending(path: "Outlet_whole"))
+        ForgottenParts.remove(from: directory.url, lastWrittenBefore: .distantFuture)
+        #expect(directory.names == ["Outlet_link.part", "Outlet_whole", "of-others.part"])
+    }
+}
