@@ -14,13 +14,17 @@ extension ProviderCall {
         let interceptor = plugins.isEmpty ? nil : PluginInterceptor(call: self)
         switch task {
         case .uploadFile(let file):
-            let request = session.upload(file, with: described, interceptor: interceptor)
-            var last: LastProgress?
-            if let progress {
-                request.uploadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
-                last = { request.uploadProgress }
+            run(session.upload(file, with: described, interceptor: interceptor), interceptor)
+        case .uploadMultipartFormData(let form), .uploadCompositeMultipartFormData(let form, _):
+            do throws(ProviderError) {
+                let form = try form.form(for: request.method)
+                run(
+                    session.upload(
+                        multipartFormData: form, with: described, interceptor: interceptor),
+                    interceptor)
+            } catch {
+                fail(error)
             }
-            run(request, interceptor, last)
         case .downloadDestination(let destination), .downloadParameters(_, _, let destination):
             run(session.download(described, interceptor: interceptor, to: destination), interceptor)
         default:
@@ -34,12 +38,20 @@ extension ProviderCall {
         }
     }
 
+    private func run(_ request: UploadRequest, _ interceptor: PluginInterceptor?) {
+        var last: LastProgress?
+        if let progress {
+            request.uploadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
+            last = { request.uploadProgress }
+        }
+        run(request, interceptor, last)
+    }
+
     private func run(
         _ request: DataRequest, _ interceptor: PluginInterceptor?,
         _ last: LastProgress?
     ) {
-        // Before the first handler, which may start the request.
-        interceptor?.attach(request)
+        attach(request, interceptor)
         let codes = target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
         request.response(queue: queue) { response in
@@ -50,12 +62,12 @@ extension ProviderCall {
             }
             self.end(received, response.error, last)
         }
-        start(request)
+        // Whether or not the session starts requests by itself, a provider's call starts.
+        request.resume()
     }
 
     private func run(_ request: DownloadRequest, _ interceptor: PluginInterceptor?) {
-        // Before the first handler, which may start the request.
-        interceptor?.attach(request)
+        attach(request, interceptor)
         let codes = target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
         var last: LastProgress?
@@ -71,13 +83,15 @@ extension ProviderCall {
             }
             self.end(received, response.error, last)
         }
-        start(request)
-    }
-
-    private func start(_ request: Request) {
         // Whether or not the session starts requests by itself, a provider's call starts.
         request.resume()
+    }
+
+    /// Makes the request known to whoever may cancel it, and to the plugins: before the first
+    /// handler, which may start it.
+    private func attach(_ request: Request, _ interceptor: PluginInterceptor?) {
         token.onCancel { request.cancel() }
+        interceptor?.attach(request)
     }
 
     private func end(
