@@ -55,12 +55,10 @@ extension ProviderCall {
         let codes = target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
         request.response(queue: queue) { response in
-            let received = response.response.map { head in
-                Response(
-                    statusCode: head.statusCode, data: response.data ?? Data(),
-                    request: response.request, response: head, metrics: response.metrics)
-            }
-            self.end(received, response.error, last)
+            self.end(
+                convertResponseToResult(
+                    response.response, request: response.request, data: response.data,
+                    error: response.error, metrics: response.metrics), last)
         }
         // Whether or not the session starts requests by itself, a provider's call starts.
         request.resume()
@@ -76,12 +74,11 @@ extension ProviderCall {
             last = { request.downloadProgress }
         }
         request.response(queue: queue) { [last] response in
-            let received = response.response.map { head in
-                Response(
-                    statusCode: head.statusCode, data: Data(), request: response.request,
-                    response: head, metrics: response.metrics, fileURL: response.fileURL)
-            }
-            self.end(received, response.error, last)
+            self.end(
+                convertResponseToResult(
+                    response.response, request: response.request, data: nil,
+                    error: response.error, metrics: response.metrics, fileURL: response.fileURL),
+                last)
         }
         // Whether or not the session starts requests by itself, a provider's call starts.
         request.resume()
@@ -90,22 +87,11 @@ extension ProviderCall {
     /// Makes the request known to whoever may cancel it, and to the plugins: before the first
     /// handler, which may start it.
     private func attach(_ request: Request, _ interceptor: PluginInterceptor?) {
-        token.onCancel { request.cancel() }
+        token.cancels(request)
         interceptor?.attach(request)
     }
 
-    private func end(
-        _ received: Response?, _ error: SessionError?, _ last: LastProgress?
-    ) {
-        let result: Result<Response, ProviderError>
-        switch (received, error) {
-        case (let received, let error?): result = .failure(.underlying(error, received))
-        case (let received?, nil): result = .success(received)
-        case (nil, nil):
-            let error = TransferError(
-                code: .unknown, reason: "the request ended with neither a response nor an error")
-            result = .failure(.underlying(error, nil))
-        }
+    private func end(_ result: Result<Response, ProviderError>, _ last: LastProgress?) {
         finish(result) { result in
             progress?(ProgressResponse(progress: last?(), response: try? result.get()))
         }

@@ -103,9 +103,14 @@ final class ProviderCall: Sendable {
         _ result: Result<Response, ProviderError>,
         between: (Result<Response, ProviderError>) -> Void = { _ in }
     ) {
-        token.settle()
         for plugin in plugins { plugin.didReceive(result, target: target) }
         between(result)
+        complete(result)
+    }
+
+    /// Hands over a result that the plugins have received.
+    func complete(_ result: Result<Response, ProviderError>) {
+        token.settle()
         completion(processes ? plugins.reduce(result) { $1.process($0, target: target) } : result)
     }
 }
