@@ -89,7 +89,8 @@ extension CacheTask: TransferHandler {
             play(stored, .localCache, result.metrics)
             return
         }
-        guard let response = result.response, result.error == nil else {
+        // Of an answer that was withheld the body is gone.
+        guard let response = result.response, result.error == nil, !isWithheld else {
             finish(result, turn: turn)
             return
         }
