@@ -50,6 +50,20 @@ private final class TaggingTransport: Transport {
             transport.seen.values == ["/from", "/to", "/from", "/to", "/from", "/to", "/to"])
     }
 
+    @Test func `it sees the request's fields and the session's`() async throws {
+        let network = StubTransport { _ in .text("x") }
+        var configuration = URLSessionConfiguration.af.default
+        configuration.headers["Session-Configuration-Header"] = "foo"
+        let session = Session(
+            transport: TaggingTransport(network), configuration: configuration)
+        var urlRequest = try URLRequest(url: "http://example.test/", method: .get)
+        urlRequest.setValue("foobar", forHTTPHeaderField: "Request-Header")
+        #expect(await session.request(urlRequest).serializingString().response.value == "x")
+        let seen = try #require(network.requests.first)
+        #expect(seen.headers["Request-Header"] == "foobar")
+        #expect(seen.headers["Session-Configuration-Header"] == "foo")
+    }
+
     @Test func `nothing is kept of a session, its requests and their handlers once they are over`()
         async
     {
