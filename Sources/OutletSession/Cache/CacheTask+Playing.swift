@@ -21,6 +21,8 @@ extension CacheTask {
     ) {
         var metrics = measured
         metrics.resourceFetchType = type
+        var entry = entry
+        if job.request.method == .head { entry.data = Data() }
         course.withLock {
             $0.playing = Playing(entry: entry, metrics: metrics, delivery: job.delivery)
         }
@@ -40,13 +42,27 @@ extension CacheTask {
                 continue
             }
             guard case .chunks = playing.delivery, playing.offset < playing.entry.data.count else {
-                finish(playing, turn)
+                finish(playing, handler, turn)
                 return
             }
             let piece = playing.entry.data.dropFirst(playing.offset).prefix(64 << 10)
-            course.withLock { $0.playing?.offset += piece.count }
+            let offset = playing.offset + piece.count
+            course.withLock { $0.playing?.offset = offset }
             follow(piece.withUnsafeBytes { handler.transfer(self, didReceive: $0, turn: turn) })
+            tellProgress(to: offset, of: playing, handler, turn)
         }
+    }
+
+    /// Tells how much was handed over, if somebody wants to know: as of what comes over a network.
+    private func tellProgress(
+        to offset: Int, of playing: Playing, _ handler: any TransferHandler, _ turn: TransportTurn
+    ) {
+        guard offset > 0, course.withLock({ $0.reportsProgress && $0.handler != nil }) else {
+            return
+        }
+        let counts = TransferCounts(
+            received: Int64(offset), expectedToReceive: Int64(playing.entry.data.count))
+        handler.transfer(self, didProgress: counts, turn: turn)
     }
 
     private func next() -> (any TransferHandler, Playing)? {
@@ -67,15 +83,17 @@ extension CacheTask {
         }
     }
 
-    private func finish(_ playing: Playing, _ turn: TransportTurn) {
+    private func finish(
+        _ playing: Playing, _ handler: any TransferHandler, _ turn: TransportTurn
+    ) {
         var result = TransferResult(response: playing.entry.response, metrics: playing.metrics)
-        if job.request.method != .head {
-            switch playing.delivery {
-            case .collect where playing.entry.data.isEmpty: break
-            // Whoever wants a file writes it when the request is finished, which is no place to wait.
-            case .collect, .file: result.body = playing.entry.data
-            case .chunks: break
-            }
+        switch playing.delivery {
+        case .collect where playing.entry.data.isEmpty: break
+        // Whoever wants a file writes it when the request is finished, which is no place to wait.
+        case .collect, .file:
+            result.body = playing.entry.data
+            tellProgress(to: playing.entry.data.count, of: playing, handler, turn)
+        case .chunks: break
         }
         if result.metrics.resourceFetchType == .localCache {
             result.metrics.total = Int64((ContinuousClock.now - startTime) / .microseconds(1))
