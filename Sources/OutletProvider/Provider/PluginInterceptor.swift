@@ -12,7 +12,7 @@ final class PluginInterceptor: RequestInterceptor {
         weak var request: Request?
         var isAttached = false
         /// What the session asked for before the request was known.
-        var waiting: (@Sendable () -> Void)?
+        var waiting: (@Sendable (Request) -> Void)?
     }
 
     private let state = Lock(State())
@@ -32,24 +32,24 @@ final class PluginInterceptor: RequestInterceptor {
             defer { state.waiting = nil }
             return state.waiting
         }
-        if let waiting { call.session.requestQueue.async(execute: waiting) }
+        if let waiting { call.session.requestQueue.async { waiting(request) } }
     }
 
     func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) {
-        let isAttached = self.state.withLock { mutable in
+        let (isAttached, sent) = self.state.withLock { mutable in
             if !mutable.isAttached {
-                mutable.waiting = { self.run(on: request, state, completion) }
+                mutable.waiting = { self.run(on: request, of: $0, state, completion) }
             }
-            return mutable.isAttached
+            return (mutable.isAttached, mutable.request)
         }
-        if isAttached { run(on: request, state, completion) }
+        if isAttached { run(on: request, of: sent, state, completion) }
     }
 
     private func run(
-        on request: HTTPRequest, _ state: RequestAdapterState,
+        on request: HTTPRequest, of sent: Request?, _ state: RequestAdapterState,
         _ completion: @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) {
         completion(
@@ -59,9 +59,7 @@ final class PluginInterceptor: RequestInterceptor {
                 described.attributes["request.attempt"] = "\(state.retryCount + 1)"
                 let prepared = try call.prepare(described)
                 call.willSend(
-                    SentRequest(
-                        request: prepared, session: state.session,
-                        sent: self.state.withLock { $0.request }))
+                    SentRequest(request: prepared, session: state.session, sent: sent))
                 return prepared
             })
     }
