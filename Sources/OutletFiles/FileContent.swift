@@ -11,6 +11,35 @@ extension Data {
     package init(contentOf file: URL, options: ReadingOptions = []) throws {
         self = file.isEmptyFile ? Data() : try Data(contentsOf: file, options: options)
     }
+
+    /// Reads a whole plain file, if it can be read and has no more bytes than that.
+    init?(contentOf path: String, limit: Int) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG,
+            facts.st_size <= limit
+        else { return nil }
+        self.init(from: descriptor, count: facts.st_size)
+    }
+
+    /// Reads so many bytes; `nil` if there are fewer.
+    init?(from descriptor: Int32, count: Int) {
+        self.init(count: count)
+        let done = withUnsafeMutableBytes { buffer -> Int in
+            var done = 0
+            while done < count {
+                let piece = read(
+                    descriptor, buffer.baseAddress?.advanced(by: done), count - done)
+                if piece < 0, errno == EINTR { continue }
+                guard piece > 0 else { break }
+                done += piece
+            }
+            return done
+        }
+        guard done == count else { return nil }
+    }
 }
 
 extension URL {

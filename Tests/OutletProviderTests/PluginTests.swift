@@ -25,7 +25,7 @@ private struct SentRequest: RequestType {
         headers: ["X-A": "1", "Set-Cookie": "session=1"])
 
     private func logger(
-        _ options: NetworkLoggerPlugin.LogOptions
+        _ options: NetworkLoggerPlugin.Configuration.LogOptions
     ) -> NetworkLoggerPlugin {
         let plugin = NetworkLoggerPlugin()
         plugin.configuration.output = { [self] _, items in lines.withLock { $0 += items } }
@@ -111,7 +111,7 @@ private struct SentRequest: RequestType {
         plugin.didReceive(
             .success(Response(statusCode: 200, data: Data([1]))), target: Zoo.closed)
         #expect(log.contains("Request Body: in") && log.last == "Response Body: out")
-        let line = NetworkLoggerPlugin.Formatter.defaultEntry(
+        let line = NetworkLoggerPlugin.Configuration.Formatter.defaultEntry(
             identifier: "Request", message: "x", target: Zoo.closed)
         #expect(line.hasPrefix("Outlet: [") && line.hasSuffix("] Request: x"))
         #expect(NetworkLoggerPlugin.verbose.configuration.logOptions == .verbose)

@@ -95,6 +95,26 @@ final class Witness: Sendable {
     deinit { end() }
 }
 
+/// Changes what stubs answer.
+private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
+    // because it adds no stored property.
+
+    override func stubRequest(
+        _ target: Zoo, request: HTTPRequest, callbackQueue: DispatchQueue?,
+        completion: @escaping Completion, endpoint: Endpoint, stubBehavior: StubBehavior
+    ) -> CancellableToken {
+        super.stubRequest(
+            target, request: request, callbackQueue: callbackQueue,
+            completion: { result in
+                completion(
+                    result.map {
+                        Response(
+                            statusCode: $0.statusCode, data: Data("restubbed ".utf8) + $0.data)
+                    })
+            }, endpoint: endpoint, stubBehavior: stubBehavior)
+    }
+}
+
 @Suite struct ProviderTests {
     private func provider(
         _ answer: StubAnswer = .text("live"), plugins: [any PluginType] = [],
@@ -236,6 +256,63 @@ final class Witness: Sendable {
             return
         }
         #expect((cause as? SessionError)?.isExplicitlyCancelledError == true)
+    }
+
+    @Test(arguments: [StubBehavior.immediate, .delayed(seconds: 0.01)])
+    func `whoever stubs otherwise overrides how stubs are answered`(stub: StubBehavior) async throws
+    {
+        let diary = Diary("a")
+        let provider = Restubbing(
+            stubClosure: { _ in stub },
+            session: Session(transport: StubTransport { _ in .silence }),
+            plugins: [diary])
+        let response = try await provider.request(.animal(name: "cat"))
+        #expect(try response.mapString() == "restubbed sample")
+        #expect(
+            diary.entries == ["a.prepare", "a.willSend[a]", "a.didReceive", "a.process"])
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a token tells its request while there is one`() async throws {
+        let gate = StubGate()
+        let session = Session(
+            transport: StubTransport { _ in .text("x").waiting(atByte: 0, for: gate) })
+        let provider = Provider<Zoo>(session: session)
+        let token = Lock<(any Cancellable)?>(nil)
+        let isOver = Lock(false)
+        token.withLock {
+            $0 = provider.request(.closed) { _ in isOver.withLock { $0 = true } }
+        }
+        await gate.arrival()
+        let told = token.withLock { $0 }.map { String(reflecting: $0) }
+        #expect(told?.contains("http://zoo.test/api") == true, "\(told ?? "nothing")")
+        #expect(told?.hasPrefix("$ curl") == true)
+        gate.open()
+        while !isOver.withLock({ $0 }) { await Task.yield() }
+        #expect(token.withLock { $0 }.map { String(reflecting: $0) } == "Empty Request")
+        #expect(String(reflecting: CancellableToken()) == "Empty Request")
+    }
+
+    @Test func `what a session brings is a response, or an error with it`() throws {
+        struct Failure: Error {}
+        let head = HTTPResponse(url: nil, statusCode: 201)
+        let bare = try convertResponseToResult(head, request: nil, data: nil, error: nil).get()
+        #expect(bare.statusCode == 201 && bare.data.isEmpty && bare.response == head)
+        let failed = convertResponseToResult(
+            head, request: nil, data: Data("x".utf8), error: Failure())
+        guard case .failure(.underlying(let error, let response?)) = failed else {
+            Issue.record("\(failed)")
+            return
+        }
+        #expect(error is Failure && response.data == Data("x".utf8))
+        for error in [Failure(), nil] as [(any Error)?] {
+            let nothing = convertResponseToResult(nil, request: nil, data: Data(), error: error)
+            guard case .failure(.underlying(let found, nil)) = nothing else {
+                Issue.record("\(nothing)")
+                return
+            }
+            #expect(found is Failure == (error != nil))
+        }
     }
 
     @Test func `a request goes on when its provider is gone`() async throws {

@@ -41,6 +41,26 @@ import Testing
         server.stop()
     }
 
+    @Test(arguments: [nil, "zstd, br, gzip"])
+    func `zstd is undone for whoever asks for it, and asked for by nobody else`(
+        wish: String?
+    ) async throws {
+        let coded = try #require(Framing.coded.first { $0.head.contains("zstd") })
+        let answers = try ScriptedServer.start { _ in
+            [
+                .answer { request in
+                    request.head.contains("zstd") ? coded.bytes : Framing.plain[0].bytes
+                }
+            ]
+        }
+        let response = await session.request(
+            answers.baseURL, headers: wish.map { [.acceptEncoding($0)] }
+        ).serializingString().response
+        #expect(response.value == Framing.text)
+        #expect(response.response?.headers["Content-Encoding"] == wish.map { _ in "zstd" })
+        server.stop()
+    }
+
     @Test(arguments: [UInt64.max, 0])
     func `a form of parts arrives whole, with its exact length`(threshold: UInt64) async throws {
         let large = String(repeating: "0123456789abcdef", count: 20_000)

@@ -17,6 +17,20 @@ import Testing
         #expect(second.metrics?.responseBodyBytes == 0)
     }
 
+    @Test func `a downloaded file is stored, and validated with nginx`() async throws {
+        let nginx = try await Nginx.shared()
+        let directory = try TemporaryDirectory()
+        let session = Session()
+        let place = URL(filePath: directory.path("file"))
+        for expected in [TransferMetrics.ResourceFetchType.networkLoad, .validatedCache] {
+            let response = await session.download(
+                "\(nginx.baseURL())/small.txt", to: { _, _ in (place, .removePreviousFile) }
+            ).validate().serializingString().response
+            #expect(response.metrics?.resourceFetchType == expected)
+            #expect(response.value == "small\n")
+        }
+    }
+
     @Test func `httpbin's cache is answered from memory`() async throws {
         let httpbin = try await Httpbin.shared()
         let session = Session()

@@ -50,10 +50,7 @@ final class WebSocketFrames {
     }
 
     private func makeContext() -> wslay_event_context_ptr? {
-        var callbacks = wslay_event_callbacks(
-            recv_callback: onReceive, send_callback: onSend, genmask_callback: onMask,
-            on_frame_recv_start_callback: onFrame, on_frame_recv_chunk_callback: onChunk,
-            on_frame_recv_end_callback: nil, on_msg_recv_callback: onMessage)
+        var callbacks = wslay_event_callbacks.ofFrames
         var made: wslay_event_context_ptr?
         let client = Unmanaged.passUnretained(self).toOpaque()
         guard wslay_event_context_client_init(&made, &callbacks, client) == 0 else { return nil }
@@ -190,9 +187,9 @@ final class WebSocketFrames {
         return output
     }
 
-    // MARK: Callbacks
+    // MARK: What wslay asks for and tells
 
-    fileprivate func takeInput(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    func takeInput(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         if frameRest == 0 { frameRest = WebSocketFrameHeader(input[...])?.frameLength ?? 0 }
         // One frame at a time: where wslay's buffer ends, a control frame would be parted as well.
         let count = min(buffer.count, input.count, Int(clamping: frameRest))
@@ -202,14 +199,14 @@ final class WebSocketFrames {
         return count
     }
 
-    fileprivate func putOutput(_ bytes: UnsafeRawBufferPointer) -> Int {
+    func putOutput(_ bytes: UnsafeRawBufferPointer) -> Int {
         let room = Self.outputSize - output.count
         isInsideFrame = bytes.count > room
         output.append(contentsOf: bytes.prefix(room))
         return min(bytes.count, room)
     }
 
-    fileprivate func beginFrame(_ frame: wslay_event_on_frame_recv_start_arg) {
+    func beginFrame(_ frame: wslay_event_on_frame_recv_start_arg) {
         isControlFrame = frame.opcode & 0x8 != 0
         guard !isControlFrame else { return }
         guard frame.payload_length <= UInt64(max(0, maximumMessageSize - message.count)) else {
@@ -228,12 +225,12 @@ final class WebSocketFrames {
         close(.messageTooBig, reason: nil)
     }
 
-    fileprivate func addChunk(_ bytes: UnsafeRawBufferPointer) {
+    func addChunk(_ bytes: UnsafeRawBufferPointer) {
         guard !isControlFrame, !isTooBig, !bytes.isEmpty else { return }
         if !message.append(bytes) { refuse() }
     }
 
-    fileprivate func endMessage(_ arg: wslay_event_on_msg_recv_arg) {
+    func endMessage(_ arg: wslay_event_on_msg_recv_arg) {
         guard !isFaulty else { return }
         let payload = UnsafeRawBufferPointer(start: arg.msg, count: arg.msg_length)
         switch UInt32(arg.opcode) {
@@ -264,69 +261,4 @@ extension WebSocketCloseCode {
         default: false
         }
     }
-}
-
-// MARK: wslay's callbacks
-
-private func frames(_ client: UnsafeMutableRawPointer?) -> WebSocketFrames? {
-    client.map { Unmanaged<WebSocketFrames>.fromOpaque($0).takeUnretainedValue() }
-}
-
-private func onReceive(
-    _ context: wslay_event_context_ptr?, _ buffer: UnsafeMutablePointer<UInt8>?, _ size: Int,
-    _ flags: Int32, _ client: UnsafeMutableRawPointer?
-) -> Int {
-    let count = frames(client)?.takeInput(into: .init(start: buffer, count: size)) ?? 0
-    if count > 0 { return count }
-    wslay_event_set_error(context, Int32(WSLAY_ERR_WOULDBLOCK.rawValue))
-    return -1
-}
-
-private func onSend(
-    _ context: wslay_event_context_ptr?, _ bytes: UnsafePointer<UInt8>?, _ size: Int,
-    _ flags: Int32, _ client: UnsafeMutableRawPointer?
-) -> Int {
-    let count = frames(client)?.putOutput(.init(start: bytes, count: size)) ?? 0
-    if count > 0 { return count }
-    wslay_event_set_error(context, Int32(WSLAY_ERR_WOULDBLOCK.rawValue))
-    return -1
-}
-
-/// Masks are unpredictable (RFC 6455 §10.3): from the system's random source.
-private func onMask(
-    _ context: wslay_event_context_ptr?, _ buffer: UnsafeMutablePointer<UInt8>?, _ size: Int,
-    _ client: UnsafeMutableRawPointer?
-) -> Int32 {
-    var random = SystemRandomNumberGenerator()
-    // One call of the system's for each mask, which has four bytes.
-    var bytes: UInt64 = random.next()
-    for index in 0..<min(size, 8) {
-        buffer?[index] = UInt8(truncatingIfNeeded: bytes)
-        bytes >>= 8
-    }
-    return size <= 8 ? 0 : -1
-}
-
-private func onFrame(
-    _ context: wslay_event_context_ptr?,
-    _ frame: UnsafePointer<wslay_event_on_frame_recv_start_arg>?,
-    _ client: UnsafeMutableRawPointer?
-) {
-    if let frame { frames(client)?.beginFrame(frame.pointee) }
-}
-
-private func onChunk(
-    _ context: wslay_event_context_ptr?,
-    _ chunk: UnsafePointer<wslay_event_on_frame_recv_chunk_arg>?,
-    _ client: UnsafeMutableRawPointer?
-) {
-    guard let chunk else { return }
-    frames(client)?.addChunk(.init(start: chunk.pointee.data, count: chunk.pointee.data_length))
-}
-
-private func onMessage(
-    _ context: wslay_event_context_ptr?, _ message: UnsafePointer<wslay_event_on_msg_recv_arg>?,
-    _ client: UnsafeMutableRawPointer?
-) {
-    if let message { frames(client)?.endMessage(message.pointee) }
 }

@@ -25,8 +25,10 @@ struct FormEncoding: Encoder {
         FormEncoding(slot: slot, codingPath: codingPath + [key], options: options)
     }
 
-    func encodeNil() {
-        slot.component = options.nilEncoding.encodeNil().map(FormComponent.string)
+    /// - Parameter isAbsent: Whether nothing would be written if there were no encoding for it.
+    func encodeNil(isAbsent: Bool = false) {
+        slot.component = options.nilEncoding.encodeNil(isAbsent: isAbsent)
+            .map(FormComponent.string)
     }
 
     /// Writes a value here; types that this format spells in its own way do not encode themselves.
@@ -129,7 +131,11 @@ private struct KeyedFormContainer<Key: CodingKey>: KeyedEncodingContainerProtoco
     // The default of these leaves nil out before the nil encoding is asked.
 
     private func encodeOrNil(_ value: (some Encodable)?, _ key: Key) throws {
-        if let value { try member(key).encode(value) } else { member(key).encodeNil() }
+        if let value {
+            try member(key).encode(value)
+        } else {
+            member(key).encodeNil(isAbsent: true)
+        }
     }
     mutating func encodeIfPresent(_ value: Bool?, forKey key: Key) throws {
         try encodeOrNil(value, key)

@@ -112,15 +112,33 @@ extension URLEncodedFormEncoder {
         public static let dropValue = NilEncoding { "" }
         /// The word: `key=null`.
         public static let null = NilEncoding { "null" }
+        /// The word where a type encodes `nil`, nothing where it encodes what is there only, as the
+        /// compiler's own encoding of optional members does.
+        public static let intentionalOnly = NilEncoding(
+            encode: { "null" }, encodeIfPresent: { nil })
 
-        private let encoding: @Sendable () -> String?
+        private let encoded: @Sendable () -> String?
+        private let absent: @Sendable () -> String?
 
         /// Makes an encoding: the closure's text is the value, `nil` leaves the pair out.
         public init(encoding: @escaping @Sendable () -> String?) {
-            self.encoding = encoding
+            self.init(encode: encoding, encodeIfPresent: encoding)
         }
 
-        func encodeNil() -> String? { encoding() }
+        /// Makes an encoding that tells why there is `nil`.
+        ///
+        /// - Parameters:
+        ///   - encode: The value where `nil` is encoded; `nil` leaves the pair out.
+        ///   - encodeIfPresent: The value where one is encoded only if it is there, and is not.
+        public init(
+            encode: @escaping @Sendable () -> String?,
+            encodeIfPresent: @escaping @Sendable () -> String?
+        ) {
+            encoded = encode
+            absent = encodeIfPresent
+        }
+
+        func encodeNil(isAbsent: Bool) -> String? { isAbsent ? absent() : encoded() }
     }
 
     /// What stands for a space.

@@ -139,30 +139,10 @@ private final class AnsweredTask: TransferTask {
         }
         guard let handler else { return }
         var result = TransferResult(response: head, error: error)
-        switch course.withLock({ $0.delivery }) {
-        case .collect where !answer.body.isEmpty: result.body = Data(answer.body)
-        case .file(let path, let offset) where error == nil:
-            result.error = write(to: path, at: offset)
-        default: break
-        }
+        if error == nil { result.place(Data(answer.body), as: course.withLock { $0.delivery }) }
         visible.complete()
         let turn = TransportTurn()
         handler.transferDidFinish(self, result: result, turn: turn)
         turn.end()
-    }
-
-    private func write(to path: String, at offset: Int64) -> TransferError? {
-        do {
-            var content = Data()
-            // Only a part is added to what is there.
-            if answer.status == 206, offset > 0 {
-                content = try Data(contentOf: URL(filePath: path)).prefix(Int(clamping: offset))
-            }
-            try (content + answer.body).write(to: URL(filePath: path))
-            return nil
-        } catch {
-            return TransferError(
-                code: .cannotWriteToFile, stage: .receiving, reason: "\(path): \(error)")
-        }
     }
 }

@@ -95,7 +95,9 @@ extension NetworkLoggerPlugin {
             for item in items { print(item, terminator: "\n") }
         }
     }
+}
 
+extension NetworkLoggerPlugin.Configuration {
     /// What a logger writes down.
     public struct LogOptions: OptionSet, Sendable {
         /// The request's method.

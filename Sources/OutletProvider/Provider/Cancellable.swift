@@ -9,12 +9,13 @@ public protocol Cancellable: Sendable {
 }
 
 /// What a provider's request is cancelled with, before the session's request exists and after.
-public final class CancellableToken: Cancellable {
-    private struct State {
+public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
+    private struct State: Sendable {
         var isCancelled = false
         /// There is nothing left to cancel.
         var isOver = false
         var action: (@Sendable () -> Void)?
+        var request: Request?
     }
 
     private let state: Lock<State>
@@ -31,12 +32,28 @@ public final class CancellableToken: Cancellable {
 
     /// Cancels the request.
     public func cancel() {
-        let action = state.withLock { state -> (@Sendable () -> Void)? in
+        let (action, request) = state.withLock { state in
             state.isCancelled = true
             defer { state.action = nil }
-            return state.action
+            return (state.action, state.request)
         }
         action?()
+        request?.cancel()
+    }
+
+    /// The request as a command line for curl, secrets left out; `Empty Request` before and after it.
+    public var debugDescription: String {
+        state.withLock { $0.request }?.cURLDescription() ?? "Empty Request"
+    }
+
+    /// What ``cancel()`` cancels from now on; cancelled at once if that came already.
+    func cancels(_ request: Request) {
+        let isLate = state.withLock { state in
+            guard !state.isOver else { return false }
+            state.request = request
+            return state.isCancelled
+        }
+        if isLate { request.cancel() }
     }
 
     /// What to do at ``cancel()`` from now on; done at once if that came already.
@@ -53,11 +70,12 @@ public final class CancellableToken: Cancellable {
 
     /// Forgets what to do at ``cancel()``: the request is over.
     ///
-    /// What is done holds the request, and the request its completion, which holds this token.
+    /// This holds the request, and the request its completion, which holds this token.
     func settle() {
         state.withLock { state in
             state.isOver = true
             state.action = nil
+            state.request = nil
         }
     }
 }

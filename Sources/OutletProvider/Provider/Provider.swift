@@ -107,7 +107,7 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
             let call = ProviderCall(
                 target: target, plugins: plugins, session: session, queue: queue, token: token,
                 progress: progress, processes: processes, completion: completion)
-            start(call, endpoint, stub, token)
+            start(call, target, endpoint, stub)
         }
         guard trackInflights, endpoint.method.isIdempotent, !endpoint.task.isDownload else {
             call(token, completion)
@@ -127,23 +127,48 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     }
 
     private func start(
-        _ call: ProviderCall, _ endpoint: Endpoint, _ stub: StubBehavior, _ token: CancellableToken
+        _ call: ProviderCall, _ target: Target, _ endpoint: Endpoint, _ stub: StubBehavior
     ) {
         let answered = AnswerOnce()
-        requestClosure(endpoint) { result in
+        requestClosure(endpoint) { [self] result in
             guard answered.claim() else { return }
             switch result {
             case .failure(let error): call.fail(error)
-            case .success where token.isCancelled:
+            case .success where call.token.isCancelled:
                 call.fail(.underlying(SessionError.explicitlyCancelled, nil))
+            case .success(let request) where stub == .never: call.send(request, endpoint.task)
             case .success(let request):
-                switch stub {
-                case .never: call.send(request, endpoint.task)
-                case .immediate: call.stub(request, endpoint, delay: nil)
-                case .delayed(let seconds): call.stub(request, endpoint, delay: seconds)
-                }
+                let token = stubRequest(
+                    target, request: request, callbackQueue: call.queue,
+                    completion: { call.complete($0) }, endpoint: endpoint, stubBehavior: stub)
+                call.token.onCancel { token.cancel() }
             }
         }
+    }
+
+    /// Answers a target's request without the network; called for every stub.
+    ///
+    /// - Parameters:
+    ///   - target: What is asked for.
+    ///   - request: Its request, before any plugin.
+    ///   - callbackQueue: Where `completion` runs; if `nil`, where this was called, or on the session's
+    ///     callback queue after a delay.
+    ///   - completion: To be called exactly once, also after a cancel, when the plugins have received
+    ///     the result.
+    ///   - endpoint: What has the sample.
+    ///   - stubBehavior: When to answer.
+    /// - Returns: What cancels it.
+    open func stubRequest(
+        _ target: Target, request: HTTPRequest, callbackQueue: DispatchQueue?,
+        completion: @escaping Completion, endpoint: Endpoint, stubBehavior: StubBehavior
+    ) -> CancellableToken {
+        let token = CancellableToken()
+        let call = ProviderCall(
+            target: target, plugins: plugins, session: session, queue: callbackQueue,
+            token: token, progress: nil, processes: false, completion: completion)
+        let delay: Double? = if case .delayed(let seconds) = stubBehavior { seconds } else { nil }
+        call.stub(request, endpoint, delay: delay)
+        return token
     }
 
     /// Sends a target's request and returns the response; cancelling the task cancels it.

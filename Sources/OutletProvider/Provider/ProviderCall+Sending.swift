@@ -14,13 +14,17 @@ extension ProviderCall {
         let interceptor = plugins.isEmpty ? nil : PluginInterceptor(call: self)
         switch task {
         case .uploadFile(let file):
-            let request = session.upload(file, with: described, interceptor: interceptor)
-            var last: LastProgress?
-            if let progress {
-                request.uploadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
-                last = { request.uploadProgress }
+            run(session.upload(file, with: described, interceptor: interceptor), interceptor)
+        case .uploadMultipartFormData(let form), .uploadCompositeMultipartFormData(let form, _):
+            do throws(ProviderError) {
+                let form = try form.form(for: request.method)
+                run(
+                    session.upload(
+                        multipartFormData: form, with: described, interceptor: interceptor),
+                    interceptor)
+            } catch {
+                fail(error)
             }
-            run(request, interceptor, last)
         case .downloadDestination(let destination), .downloadParameters(_, _, let destination):
             run(session.download(described, interceptor: interceptor, to: destination), interceptor)
         default:
@@ -34,28 +38,34 @@ extension ProviderCall {
         }
     }
 
+    private func run(_ request: UploadRequest, _ interceptor: PluginInterceptor?) {
+        var last: LastProgress?
+        if let progress {
+            request.uploadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
+            last = { request.uploadProgress }
+        }
+        run(request, interceptor, last)
+    }
+
     private func run(
         _ request: DataRequest, _ interceptor: PluginInterceptor?,
         _ last: LastProgress?
     ) {
-        // Before the first handler, which may start the request.
-        interceptor?.attach(request)
+        attach(request, interceptor)
         let codes = target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
         request.response(queue: queue) { response in
-            let received = response.response.map { head in
-                Response(
-                    statusCode: head.statusCode, data: response.data ?? Data(),
-                    request: response.request, response: head, metrics: response.metrics)
-            }
-            self.end(received, response.error, last)
+            self.end(
+                convertResponseToResult(
+                    response.response, request: response.request, data: response.data,
+                    error: response.error, metrics: response.metrics), last)
         }
-        start(request)
+        // Whether or not the session starts requests by itself, a provider's call starts.
+        request.resume()
     }
 
     private func run(_ request: DownloadRequest, _ interceptor: PluginInterceptor?) {
-        // Before the first handler, which may start the request.
-        interceptor?.attach(request)
+        attach(request, interceptor)
         let codes = target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
         var last: LastProgress?
@@ -64,34 +74,24 @@ extension ProviderCall {
             last = { request.downloadProgress }
         }
         request.response(queue: queue) { [last] response in
-            let received = response.response.map { head in
-                Response(
-                    statusCode: head.statusCode, data: Data(), request: response.request,
-                    response: head, metrics: response.metrics, fileURL: response.fileURL)
-            }
-            self.end(received, response.error, last)
+            self.end(
+                convertResponseToResult(
+                    response.response, request: response.request, data: nil,
+                    error: response.error, metrics: response.metrics, fileURL: response.fileURL),
+                last)
         }
-        start(request)
-    }
-
-    private func start(_ request: Request) {
         // Whether or not the session starts requests by itself, a provider's call starts.
         request.resume()
-        token.onCancel { request.cancel() }
     }
 
-    private func end(
-        _ received: Response?, _ error: SessionError?, _ last: LastProgress?
-    ) {
-        let result: Result<Response, ProviderError>
-        switch (received, error) {
-        case (let received, let error?): result = .failure(.underlying(error, received))
-        case (let received?, nil): result = .success(received)
-        case (nil, nil):
-            let error = TransferError(
-                code: .unknown, reason: "the request ended with neither a response nor an error")
-            result = .failure(.underlying(error, nil))
-        }
+    /// Makes the request known to whoever may cancel it, and to the plugins: before the first
+    /// handler, which may start it.
+    private func attach(_ request: Request, _ interceptor: PluginInterceptor?) {
+        token.cancels(request)
+        interceptor?.attach(request)
+    }
+
+    private func end(_ result: Result<Response, ProviderError>, _ last: LastProgress?) {
         finish(result) { result in
             progress?(ProgressResponse(progress: last?(), response: try? result.get()))
         }

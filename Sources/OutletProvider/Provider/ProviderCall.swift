@@ -103,75 +103,15 @@ final class ProviderCall: Sendable {
         _ result: Result<Response, ProviderError>,
         between: (Result<Response, ProviderError>) -> Void = { _ in }
     ) {
-        token.settle()
         for plugin in plugins { plugin.didReceive(result, target: target) }
         between(result)
+        complete(result)
+    }
+
+    /// Hands over a result that the plugins have received.
+    func complete(_ result: Result<Response, ProviderError>) {
+        token.settle()
         completion(processes ? plugins.reduce(result) { $1.process($0, target: target) } : result)
-    }
-}
-
-/// Runs `prepare` and `willSend` of all plugins before each attempt of the session's request.
-final class PluginInterceptor: RequestInterceptor {
-    private let call: ProviderCall
-    /// Weak: the request holds this interceptor.
-    private struct WeakRequest { weak var request: Request? }
-    private let request = Lock(WeakRequest())
-
-    init(call: ProviderCall) {
-        self.call = call
-    }
-
-    func attach(_ request: Request) {
-        self.request.withLock { $0.request = request }
-    }
-
-    func adapt(
-        _ request: HTTPRequest, using state: RequestAdapterState,
-        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
-    ) {
-        completion(
-            Result {
-                var described = request
-                described.attributes["request.id"] = state.requestID.uuidString
-                described.attributes["request.attempt"] = "\(state.retryCount + 1)"
-                let prepared = try call.prepare(described)
-                call.willSend(
-                    SentRequest(
-                        request: prepared, session: state.session,
-                        sent: self.request.withLock { $0.request }))
-                return prepared
-            })
-    }
-
-    func retry(
-        _ request: Request, for session: Session, dueTo error: any Error,
-        completion: @escaping @Sendable (RetryResult) -> Void
-    ) { completion(.doNotRetry) }
-}
-
-/// A request of the session, as plugins see it.
-private struct SentRequest: RequestType {
-    let request: HTTPRequest?
-    let session: Session
-    let sent: Request?
-
-    var sessionHeaders: [String: String] { session.sessionConfiguration.headers.dictionary }
-
-    func authenticate(
-        username: String, password: String, persistence: Credential.Persistence
-    ) -> Self {
-        authenticate(
-            with: Credential(user: username, password: password, persistence: persistence))
-    }
-
-    func authenticate(with credential: Credential) -> Self {
-        sent?.authenticate(with: credential)
-        return self
-    }
-
-    func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self {
-        sent?.cURLDescription(calling: handler)
-        return self
     }
 }
 

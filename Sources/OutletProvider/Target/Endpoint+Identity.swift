@@ -9,6 +9,8 @@ extension Endpoint: Hashable {
         case json(HTTPRequest, JSONValue)
         /// What is sent from a file.
         case upload(HTTPRequest, URL)
+        /// What is sent as a form.
+        case form(HTTPRequest, HTTPTask.MultipartFormData)
         /// What cannot be made is known by what it would be made of.
         case address(String, HTTPMethod, [String: String]?)
     }
@@ -18,6 +20,7 @@ extension Endpoint: Hashable {
             return .address(url, method, httpHeaderFields)
         }
         if case .uploadFile(let file) = task { return .upload(request, file) }
+        if let form = task.form { return .form(request, form) }
         guard let data = request.httpBody, let value = try? JSONValue(parsing: data) else {
             return .request(request)
         }

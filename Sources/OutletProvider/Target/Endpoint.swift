@@ -79,7 +79,9 @@ extension Endpoint {
         let fields = (httpHeaderFields ?? [:]).sorted { $0.key < $1.key }
         for (name, value) in fields { request.headers.update(name: name, value: value) }
         switch task {
-        case .requestPlain, .uploadFile, .downloadDestination: break
+        case .requestPlain, .uploadFile, .uploadMultipartFormData, .downloadDestination: break
+        case .uploadCompositeMultipartFormData(_, let urlParameters):
+            try request.encode(urlParameters, with: URLEncoding(destination: .queryString))
         case .downloadParameters(let parameters, let encoding, _):
             try request.encode(parameters, with: encoding)
         case .requestData(let data): request.body = .data(data)

@@ -22,6 +22,12 @@ public enum HTTPTask: Sendable {
         bodyParameters: Parameters, bodyEncoding: any ParameterEncoding, urlParameters: Parameters)
     /// A file's bytes.
     case uploadFile(URL)
+    /// A form of several parts.
+    ///
+    /// For POST, PUT, PATCH and CONNECT; the form sets the `Content-Type`.
+    case uploadMultipartFormData(MultipartFormData)
+    /// A form of several parts, and parameters in the address.
+    case uploadCompositeMultipartFormData(MultipartFormData, urlParameters: Parameters)
     /// Nothing; what comes goes into a file.
     case downloadDestination(DownloadDestination)
     /// Parameters, where and how the encoding says; what comes goes into a file.
@@ -33,6 +39,28 @@ public enum HTTPTask: Sendable {
 public typealias DownloadDestination = DownloadRequest.Destination
 
 extension HTTPTask {
+    /// A form of those parts.
+    public static func uploadMultipart(_ parts: [MultipartFormBodyPart]) -> HTTPTask {
+        .uploadMultipartFormData(MultipartFormData(parts: parts))
+    }
+
+    /// A form of those parts, and parameters in the address.
+    public static func uploadCompositeMultipart(
+        _ parts: [MultipartFormBodyPart], urlParameters: Parameters
+    ) -> HTTPTask {
+        .uploadCompositeMultipartFormData(
+            MultipartFormData(parts: parts), urlParameters: urlParameters)
+    }
+
+    /// The form, if one is sent.
+    var form: MultipartFormData? {
+        switch self {
+        case .uploadMultipartFormData(let form), .uploadCompositeMultipartFormData(let form, _):
+            form
+        default: nil
+        }
+    }
+
     /// Whether what comes goes into a file, which others who ask for the same do not get.
     var isDownload: Bool {
         switch self {

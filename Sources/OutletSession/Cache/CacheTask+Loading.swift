@@ -38,19 +38,13 @@ extension CacheTask: TransferHandler {
         // A body that is withheld is dropped as it comes.
         guard let handler else { return .deliver(.chunks) }
         let decision = handler.transfer(self, didReceive: head, turn: turn)
-        if case .deliver = decision { course.withLock { $0.isDiverted = true } }
-        if head.isFinal, job.delivery == .chunks, mayStorePieces(of: head, now) {
+        if case .deliver(let delivery) = decision { course.withLock { $0.delivery = delivery } }
+        if head.isFinal, job.delivery == .chunks, head.mimeType != "text/event-stream",
+            mayStore(head, now)
+        {
             course.withLock { $0.passed = Data() }
         }
         return decision
-    }
-
-    /// Whether a body that passes piece by piece is worth keeping: one that ends, and is not too large.
-    private func mayStorePieces(of head: HTTPResponse, _ now: Date) -> Bool {
-        head.expectedContentLength <= Int64(caching.cache.bodyLimit)
-            && head.mimeType != "text/event-stream"
-            && caching.cache.rules.entry(
-                for: head, data: Data(), to: request, requestTime: start, responseTime: now) != nil
     }
 
     func transfer(
@@ -78,10 +72,10 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
         let now = Date()
-        let (stored, isWithheld, isDiverted, passed) = course.withLock { state in
+        let (stored, isWithheld) = course.withLock { state in
             state.inner = nil
             state.isLoading = false
-            return (state.stored, state.isWithheld, state.isDiverted, state.passed)
+            return (state.stored, state.isWithheld)
         }
         if let stored, let response = result.response, isWithheld, response.statusCode == 304,
             result.error == nil
@@ -95,7 +89,8 @@ extension CacheTask: TransferHandler {
             play(stored, .localCache, result.metrics)
             return
         }
-        guard let response = result.response, result.error == nil else {
+        // Of an answer that was withheld the body is gone.
+        guard let response = result.response, result.error == nil, !isWithheld else {
             finish(result, turn: turn)
             return
         }
@@ -103,16 +98,7 @@ extension CacheTask: TransferHandler {
             caching.cache.remove(key)
         }
         if request.method == .head { learn(fromHead: response, now) }
-        let data = job.delivery == .collect ? result.body ?? Data() : passed
-        guard let data, !isDiverted || response.isRedirect,
-            data.count <= caching.cache.bodyLimit,
-            let entry = caching.cache.rules.entry(
-                for: response, data: data, to: request, requestTime: start, responseTime: now)
-        else {
-            finish(result, turn: turn)
-            return
-        }
-        store(entry, result, turn)
+        keep(response, result, now, turn)
     }
 
     /// Brings what a `GET` has stored up to date by the answer to a `HEAD`, or forgets it (§4.3.5).
@@ -157,46 +143,5 @@ extension CacheTask: TransferHandler {
         }
         caching.cache.store(fresh, for: key)
         play(fresh, .validatedCache, result.metrics)
-    }
-
-    private func play(
-        _ entry: CacheEntry, _ type: TransferMetrics.ResourceFetchType, _ measured: TransferMetrics
-    ) {
-        var metrics = measured
-        metrics.resourceFetchType = type
-        course.withLock {
-            $0.playing = Playing(entry: entry, metrics: metrics, delivery: job.delivery)
-        }
-        caching.queue.async { self.play() }
-    }
-
-    private func store(_ entry: CacheEntry, _ result: TransferResult, _ turn: TransportTurn) {
-        guard let key = request.key else { return finish(result, turn: turn) }
-        let proposed = CachedResponse(entry)
-        var result = result
-        result.proposedForCache = proposed
-        let plain = storing as? ResponseCacher
-        switch (storing, plain?.behavior) {
-        case (nil, _), (_, .cache):
-            caching.cache.store(entry, for: key)
-            finish(result, turn: turn)
-        case (_, .doNotCache):
-            finish(result, turn: turn)
-        case (let handler?, _):
-            let ended = result
-            caching.propose(proposed, of: self, to: handler) { [self] answer in
-                if let answer {
-                    var entry = entry
-                    entry.response = answer.response
-                    entry.data = answer.data
-                    entry.userInfo = answer.userInfo
-                    entry.storagePolicy = answer.storagePolicy
-                    caching.cache.store(entry, for: key)
-                }
-                let turn = TransportTurn()
-                finish(ended, turn: turn)
-                turn.end()
-            }
-        }
     }
 }

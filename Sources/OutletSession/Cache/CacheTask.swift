@@ -15,7 +15,7 @@ final class CacheTask: TransferTask {
     /// Decides what is stored.
     let storing: (any CachedResponseHandler)?
     let start = Date()
-    private let startTime = ContinuousClock.now
+    let startTime = ContinuousClock.now
     let course: Lock<State>
     private let visible = VisibleState()
 
@@ -36,24 +36,13 @@ final class CacheTask: TransferTask {
         var isValidating = false
         /// What is being handed over.
         var playing: Playing?
-        /// Whether the handler sent the body of the transfer elsewhere.
-        var isDiverted = false
+        /// Where the body of the transfer goes: as its job says, if the handler says nothing else.
+        var delivery: BodyDelivery
         /// The transfer's head and body are kept from the handler.
         var isWithheld = false
         /// What has passed of a body that goes to the handler piece by piece; `nil` when it is not
         /// to be stored, or too large.
         var passed: Data?
-    }
-
-    /// A stored response on its way to the handler.
-    struct Playing: Sendable {
-        let entry: CacheEntry
-        var metrics: TransferMetrics
-        var delivery: BodyDelivery
-        var isHeadTold = false
-        var offset = 0
-        /// Whether the handler waits for ``TransferTask/resume()``.
-        var isPaused = false
     }
 
     static func start(
@@ -82,7 +71,8 @@ final class CacheTask: TransferTask {
         self.storing = storing
         self.firstURL = firstURL
         request = CacheRequest(job.request, user: job.credential?.user)
-        course = Lock(State(handler: handler, reportsProgress: job.reportsProgress))
+        course = Lock(
+            State(handler: handler, reportsProgress: job.reportsProgress, delivery: job.delivery))
     }
 
     // MARK: The handler's side
@@ -179,12 +169,8 @@ final class CacheTask: TransferTask {
         let age = min(caching.cache.rules.age(of: entry, now: start), 1e9)
         entry.response.headers.update(name: "Age", value: "\(Int(age))")
         var metrics = TransferMetrics()
-        metrics.resourceFetchType = .localCache
         metrics.httpVersion = entry.response.httpVersion
-        course.withLock {
-            $0.playing = Playing(entry: entry, metrics: metrics, delivery: job.delivery)
-        }
-        caching.queue.async { self.play() }
+        play(entry, .localCache, metrics)
     }
 
     private func load(validating entry: CacheEntry) {
@@ -204,6 +190,7 @@ final class CacheTask: TransferTask {
             state.loads += 1
             state.inner = nil
             state.isWithheld = false
+            state.delivery = job.delivery
             state.passed = nil
             state.stored = stored
             state.isValidating = isValidating
@@ -225,66 +212,10 @@ final class CacheTask: TransferTask {
         }
     }
 
-    // MARK: Handing over
-
-    /// Hands the stored response over, as far as the handler lets it.
-    ///
-    /// Thread: the cache's queue.
-    func play() {
-        let turn = TransportTurn()
-        defer { turn.end() }
-        while let (handler, playing) = next() {
-            guard playing.isHeadTold else {
-                course.withLock { $0.playing?.isHeadTold = true }
-                follow(handler.transfer(self, didReceive: playing.entry.response, turn: turn))
-                continue
-            }
-            guard case .chunks = playing.delivery, playing.offset < playing.entry.data.count else {
-                finish(playing, turn)
-                return
-            }
-            let piece = playing.entry.data.dropFirst(playing.offset).prefix(64 << 10)
-            course.withLock { $0.playing?.offset += piece.count }
-            follow(piece.withUnsafeBytes { handler.transfer(self, didReceive: $0, turn: turn) })
-        }
-    }
-
-    private func next() -> (any TransferHandler, Playing)? {
-        course.withLock { state in
-            guard !state.isSuspended, !state.isCancelled, let playing = state.playing,
-                !playing.isPaused, let handler = state.handler
-            else { return nil }
-            return (handler, playing)
-        }
-    }
-
-    private func follow(_ decision: TransferDecision) {
-        switch decision {
-        case .proceed: break
-        case .deliver(let delivery): course.withLock { $0.playing?.delivery = delivery }
-        case .pause: course.withLock { $0.playing?.isPaused = true }
-        case .cancel: end(.cancelled)
-        }
-    }
-
-    private func finish(_ playing: Playing, _ turn: TransportTurn) {
-        var result = TransferResult(response: playing.entry.response, metrics: playing.metrics)
-        if job.request.method != .head {
-            switch playing.delivery {
-            case .collect where playing.entry.data.isEmpty: break
-            // Whoever wants a file writes it when the request is finished, which is no place to wait.
-            case .collect, .file: result.body = playing.entry.data
-            case .chunks: break
-            }
-        }
-        if result.metrics.resourceFetchType == .localCache {
-            result.metrics.total = Int64((ContinuousClock.now - startTime) / .microseconds(1))
-        }
-        finish(result, turn: turn)
-    }
+    // MARK: The end
 
     /// Ends without a transfer.
-    private func end(_ error: TransferError) {
+    func end(_ error: TransferError) {
         let turn = TransportTurn()
         finish(TransferResult(error: error), turn: turn)
         turn.end()

@@ -2,7 +2,7 @@
 public protocol CachedResponseHandler: Sendable {
     /// Answers with what is to be stored, or with `nil` for nothing.
     ///
-    /// Asked for responses that HTTP allows to be stored; the request goes on once it has answered,
+    /// Asked for responses of all kinds of requests that HTTP allows to be stored; the request goes on once it has answered,
     /// and without storing once ``SessionConfiguration/interceptorTimeout`` has passed.
     ///
     /// - Parameters:

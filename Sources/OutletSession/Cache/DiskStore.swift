@@ -51,7 +51,7 @@ final class DiskStore: Sendable {
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            let data = Self.read(descriptor, Int(status.st_size)),
+            let data = Data(from: descriptor, count: Int(status.st_size)),
             let entry = CacheFile.decode(data, key: key)
         else {
             unlink(path)
@@ -60,22 +60,6 @@ final class DiskStore: Sendable {
         // The order in which files go is that of their last use.
         futimens(descriptor, nil)
         return entry
-    }
-
-    private static func read(_ descriptor: Int32, _ size: Int) -> Data? {
-        var data = Data(count: size)
-        let count = data.withUnsafeMutableBytes { buffer -> Int in
-            var done = 0
-            while done < size {
-                let count = Glibc.read(
-                    descriptor, buffer.baseAddress?.advanced(by: done), size - done)
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { break }
-                done += count
-            }
-            return done
-        }
-        return count == size ? data : nil
     }
 
     // MARK: Writing

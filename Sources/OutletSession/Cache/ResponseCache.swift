@@ -206,7 +206,7 @@ public final class ResponseCache: Sendable {
     }
 
     /// The largest body that can be kept, in bytes.
-    var bodyLimit: Int { max(memoryCapacity, diskCapacity) / 8 }
+    var bodyLimit: Int { max(memoryCapacity / 8, min(diskCapacity / 8, Self.pendingLimit)) }
 }
 
 extension ResponseCache.State {

@@ -14,7 +14,12 @@ extension Request {
     /// How far the response's body has come; live from the first call on, or once watched.
     public var downloadProgress: TransferProgress {
         progress(\.downloaded) { mutable in
-            TransferProgress(
+            // What came from the cache was not received, but is there.
+            if let data = mutable.data, mutable.metrics.last?.resourceFetchType != .networkLoad {
+                let count = Int64(data.count)
+                return TransferProgress(completedUnitCount: count, totalUnitCount: count)
+            }
+            return TransferProgress(
                 completedUnitCount: mutable.metrics.last?.responseBodyBytes ?? 0,
                 totalUnitCount: mutable.response?.expectedContentLength ?? 0)
         }

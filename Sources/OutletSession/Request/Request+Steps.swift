@@ -22,6 +22,8 @@ struct FinishingStep {
 struct EndOfObservers {
     let tellsCURL: Bool
     let endStreams: [@Sendable () -> Void]
+    /// Let go of with this.
+    let closures: RequestObservers.Closures
 }
 
 /// What it takes to judge a response.
@@ -71,7 +73,8 @@ extension Request.Mutable {
         swap(&step.spent, &responseHandlers)
         if let observers {
             step.observers = EndOfObservers(
-                tellsCURL: observers.curl != nil, endStreams: observers.endStreams())
+                tellsCURL: observers.curl != nil, endStreams: observers.endStreams(),
+                closures: observers.takeClosures())
         }
     }
 }

@@ -1,5 +1,5 @@
 import Dispatch
-import FoundationEssentials
+public import FoundationEssentials
 
 /// What a request sees of its session.
 public protocol RequestDelegate: AnyObject, Sendable {
@@ -11,6 +11,11 @@ public protocol RequestDelegate: AnyObject, Sendable {
     /// Makes a request ready without starting it; no effect on one that is ready, or was cancelled.
     func readyToPerform(request: Request)
 
+    /// Takes a request out of those under way, as is done at its end.
+    ///
+    /// One that is not over goes on; nothing that is done to all requests reaches it any more.
+    func cleanup(after request: Request)
+
     /// Asks the session's retriers, then the request's own, what they make of an error.
     ///
     /// - Parameter completion: Called once with the first answer that is not
@@ -18,6 +23,13 @@ public protocol RequestDelegate: AnyObject, Sendable {
     func retryResult(
         for request: Request, dueTo error: SessionError,
         completion: @escaping @Sendable (RetryResult) -> Void)
+
+    /// Tries a request again whose retriers are being asked, in place of their answer.
+    ///
+    /// - Parameter timeDelay: After how many seconds; at once if `nil`.
+    ///
+    /// No effect on a request that asks nobody, nor after a cancel.
+    func retryRequest(_ request: Request, withDelay timeDelay: TimeInterval?)
 }
 
 extension Session: RequestDelegate {
@@ -30,6 +42,12 @@ extension Session: RequestDelegate {
         core.rootQueue.async { request.setUpAhead() }
     }
 
+    /// Takes a request out of those under way; one of another session stays where it is.
+    public func cleanup(after request: Request) {
+        guard request.core === core else { return }
+        core.unregister(request)
+    }
+
     /// Asks the retriers on ``rootQueue``.
     public func retryResult(
         for request: Request, dueTo error: SessionError,
@@ -39,6 +57,13 @@ extension Session: RequestDelegate {
         core.rootQueue.async {
             retriers.retry(request, for: self, dueTo: error, completion: completion)
         }
+    }
+
+    /// Tries a request again whose retriers are being asked; no effect on another session's.
+    public func retryRequest(_ request: Request, withDelay timeDelay: TimeInterval?) {
+        guard request.core === core else { return }
+        let wait = request.mutable.withLock { $0.wait as? Wait<RetryVerdict> }
+        wait?.answer(.retry(after: timeDelay ?? 0))
     }
 }
 

@@ -138,6 +138,30 @@ final class RequestObservers: @unchecked Sendable {
             + downloadProgress.streams.map { $0.finish }
     }
 
+    /// Closures of the user's that are called no more.
+    struct Closures: Sendable {
+        let urlRequest: Observer<HTTPRequest>?
+        let task: Observer<any TransferTask>?
+        let informational: Observer<HTTPResponse>?
+        let response: Judge?
+        let progress: [Observer<TransferProgress>?]
+    }
+
+    /// Lets go of all closures; of what they hold, often the request itself, outside the lock.
+    func takeClosures() -> Closures {
+        defer {
+            urlRequest.observer = nil
+            task.observer = nil
+            informational = nil
+            response = nil
+            uploadProgress.observer = nil
+            downloadProgress.observer = nil
+        }
+        return Closures(
+            urlRequest: urlRequest.observer, task: task.observer, informational: informational,
+            response: response, progress: [uploadProgress.observer, downloadProgress.observer])
+    }
+
     deinit {
         for end in endStreams() { end() }
     }

@@ -11,7 +11,10 @@ extension HTTPHeaders {
 }
 
 extension HTTPHeader {
-    /// What the linked libcurl can decode, best first (RFC 9110 §12.5.3).
+    /// The codings that servers know best, best first (RFC 9110 §12.5.3).
+    ///
+    /// zstd (RFC 8878) is undone, too, for requests that ask for it: `.acceptEncoding("zstd, br, gzip")`.
+    /// It is not asked for by itself, so that servers answer as they do to other clients of this field.
     public static let defaultAcceptEncoding = acceptEncoding("br;q=1.0, gzip;q=0.9, deflate;q=0.8")
 
     /// The languages of the environment (`LC_ALL`, `LC_MESSAGES`, `LANG`), English if none is set.

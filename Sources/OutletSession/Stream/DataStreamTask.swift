@@ -5,9 +5,9 @@ public import FoundationEssentials
 /// A loop that cannot keep up makes the transfer wait. Each loop adds a handler to the request, and
 /// so starts it.
 public struct DataStreamTask: Sendable {
-    /// Takes a stream's events.
+    /// A stream's events, for a `for await` loop.
     public typealias Stream<Success: Sendable, Failure: Error> =
-        DataStreamRequest.Stream<Success, Failure>
+        StreamOf<DataStreamRequest.Stream<Success, Failure>>
 
     private let request: DataStreamRequest
 
@@ -22,8 +22,8 @@ public struct DataStreamTask: Sendable {
     ///   - bufferingPolicy: What becomes of pieces that nobody takes in time.
     public func streamingData(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
-        bufferingPolicy: StreamOf<Stream<Data, Never>>.BufferingPolicy = .unbounded
-    ) -> StreamOf<Stream<Data, Never>> {
+        bufferingPolicy: Stream<Data, Never>.BufferingPolicy = .unbounded
+    ) -> Stream<Data, Never> {
         stream(shouldAutomaticallyCancel, bufferingPolicy) { PassthroughParser() }
     }
 
@@ -34,8 +34,8 @@ public struct DataStreamTask: Sendable {
     ///   - bufferingPolicy: What becomes of pieces that nobody takes in time.
     public func streamingStrings(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
-        bufferingPolicy: StreamOf<Stream<String, Never>>.BufferingPolicy = .unbounded
-    ) -> StreamOf<Stream<String, Never>> {
+        bufferingPolicy: Stream<String, Never>.BufferingPolicy = .unbounded
+    ) -> Stream<String, Never> {
         stream(shouldAutomaticallyCancel, bufferingPolicy) { TextParser() }
     }
 
@@ -50,8 +50,8 @@ public struct DataStreamTask: Sendable {
         _ type: T.Type = T.self,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         using decoder: any DataDecoder = JSONDecoder(),
-        bufferingPolicy: StreamOf<Stream<T, SessionError>>.BufferingPolicy = .unbounded
-    ) -> StreamOf<Stream<T, SessionError>> {
+        bufferingPolicy: Stream<T, SessionError>.BufferingPolicy = .unbounded
+    ) -> Stream<T, SessionError> {
         streamingResponses(
             serializedUsing: DecodableStreamSerializer<T>(decoder: decoder),
             automaticallyCancelling: shouldAutomaticallyCancel, bufferingPolicy: bufferingPolicy)
@@ -66,10 +66,10 @@ public struct DataStreamTask: Sendable {
     public func streamingResponses<Serializer: DataStreamSerializer>(
         serializedUsing serializer: Serializer,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
-        bufferingPolicy: StreamOf<Stream<Serializer.SerializedObject, SessionError>>
+        bufferingPolicy: Stream<Serializer.SerializedObject, SessionError>
             .BufferingPolicy =
             .unbounded
-    ) -> StreamOf<Stream<Serializer.SerializedObject, SessionError>> {
+    ) -> Stream<Serializer.SerializedObject, SessionError> {
         stream(shouldAutomaticallyCancel, bufferingPolicy) {
             SerializingParser(serializer: serializer)
         }
@@ -82,17 +82,17 @@ public struct DataStreamTask: Sendable {
     ///   - bufferingPolicy: What becomes of events that nobody takes in time.
     public func streamingServerSentEvents(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
-        bufferingPolicy: StreamOf<Stream<ServerSentEvent, SessionError>>.BufferingPolicy =
+        bufferingPolicy: Stream<ServerSentEvent, SessionError>.BufferingPolicy =
             .unbounded
-    ) -> StreamOf<Stream<ServerSentEvent, SessionError>> {
+    ) -> Stream<ServerSentEvent, SessionError> {
         stream(shouldAutomaticallyCancel, bufferingPolicy) { ServerSentEventParser() }
     }
 
     private func stream<Parser: StreamParser>(
         _ shouldAutomaticallyCancel: Bool,
-        _ bufferingPolicy: StreamOf<Stream<Parser.Value, Parser.Failure>>.BufferingPolicy,
+        _ bufferingPolicy: Stream<Parser.Value, Parser.Failure>.BufferingPolicy,
         _ make: @escaping @Sendable () -> Parser
-    ) -> StreamOf<Stream<Parser.Value, Parser.Failure>> {
+    ) -> Stream<Parser.Value, Parser.Failure> {
         let request = request
         let core = request.core
         let queue = Parser.isQuick ? core.explicitSerializationQueue : core.serializationQueue

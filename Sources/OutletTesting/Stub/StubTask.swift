@@ -235,13 +235,7 @@ final class StubTask: TransferTask, @unchecked Sendable {
         result.metrics.requestBodyBytes = counts.sent
         result.metrics.responseBodyBytes = counts.received
         result.metrics.total = elapsed
-        if case .chunks = delivery { result.body = nil }
-        if case .file(let path, let offset) = delivery, let response = result.response {
-            let start = response.statusCode == 206 ? offset : 0
-            let failure = Self.write(result.body ?? Data(), to: path, at: start)
-            result.error = error ?? failure
-            result.body = nil
-        }
+        result.place(result.body ?? Data(), as: delivery)
         let onFinish = onFinish
         self.onFinish = nil
         onFinish?(identifier)
@@ -249,19 +243,6 @@ final class StubTask: TransferTask, @unchecked Sendable {
         told { handler, turn in
             self.handler = nil
             handler.transferDidFinish(self, result: result, turn: turn)
-        }
-    }
-
-    private static func write(_ body: Data, to path: String, at offset: Int64) -> TransferError? {
-        do {
-            let url = URL(filePath: path)
-            let kept =
-                offset > 0 ? try Data(contentOf: url).prefix(Int(clamping: offset)) : Data()
-            try (kept + body).write(to: url)
-            return nil
-        } catch {
-            return TransferError(
-                code: .cannotWriteToFile, stage: .receiving, reason: "\(path): \(error)")
         }
     }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import OutletSession
 
-/// What the cache does for `HEAD`, streams and downloads.
+/// What the cache does for `HEAD` and streams.
 @Suite struct CacheKindsTests {
     private let url = URL(string: "http://a.test/x")
 
@@ -149,49 +149,5 @@ import Testing
         }
         _ = try await stream(session)
         #expect(cache.currentMemoryUsage == 0)
-    }
-
-    // MARK: Downloads
-
-    private func download(_ session: Session) async -> DownloadResponse<Data, SessionError> {
-        let response = await session.download(HTTPRequest(url: url)).serializingData().response
-        response.removeFiles()
-        return response
-    }
-
-    @Test(arguments: ["body", ""])
-    func `a stored response answers a download`(text: String) async throws {
-        let (session, transport) = session { _ in
-            StubAnswer(headers: ["Cache-Control": "max-age=60"], body: Data(text.utf8))
-        }
-        _ = await get(session)
-        let response = await session.download(HTTPRequest(url: url))
-            .serializingDownloadedFileURL().response
-        #expect(response.error == nil)
-        #expect(response.metrics?.resourceFetchType == .localCache)
-        let file = try #require(response.fileURL)
-        #expect(try Data(contentOf: file) == Data(text.utf8))
-        try FileManager.default.removeItem(at: file)
-        #expect(transport.requests.count == 1)
-    }
-
-    @Test func `a stale one is validated for a download, too, and downloads are not stored`()
-        async
-    {
-        let cache = ResponseCache()
-        let (session, transport) = session(cache) { job in
-            guard job.request.headers["If-None-Match"] == "\"1\"" else {
-                return StubAnswer(headers: ["ETag": "\"1\""], body: Data("body".utf8))
-            }
-            return .status(304)
-        }
-        #expect(await download(session).value == Data("body".utf8))
-        #expect(cache.currentMemoryUsage == 0)
-        _ = await get(session)
-        let validated = await download(session)
-        #expect(validated.value == Data("body".utf8))
-        #expect(validated.response?.statusCode == 200)
-        #expect(validated.metrics?.resourceFetchType == .validatedCache)
-        #expect(transport.requests.count == 3)
     }
 }

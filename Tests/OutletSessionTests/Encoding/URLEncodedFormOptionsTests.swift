@@ -97,6 +97,29 @@ import Testing
         #expect(try form(["k": [1, nil, 2]], URLEncodedFormEncoder()) == "k%5B%5D=1&k%5B%5D=2")
     }
 
+    @Test func `nil that is meant is told from what is not there`() throws {
+        struct Meant: Encodable {
+            enum CodingKeys: String, CodingKey { case absent, list, meant }
+
+            func encode(to encoder: any Encoder) throws {
+                var members = encoder.container(keyedBy: CodingKeys.self)
+                try members.encode(nil as Int?, forKey: .meant)
+                try members.encodeIfPresent(nil as Int?, forKey: .absent)
+                try members.encode([1, nil], forKey: .list)
+            }
+        }
+        func spelt(_ encoding: URLEncodedFormEncoder.NilEncoding) throws -> String {
+            try form(Meant(), URLEncodedFormEncoder(nilEncoding: encoding))
+        }
+        #expect(try spelt(.intentionalOnly) == "list%5B%5D=1&list%5B%5D=null&meant=null")
+        #expect(
+            try spelt(.init(encode: { "-" }, encodeIfPresent: { "+" }))
+                == "absent=%2B&list%5B%5D=1&list%5B%5D=-&meant=-")
+        #expect(try spelt(.null) == "absent=null&list%5B%5D=1&list%5B%5D=null&meant=null")
+        #expect(
+            try form(Optionals(), URLEncodedFormEncoder(nilEncoding: .intentionalOnly)) == "z=1")
+    }
+
     @Test func `an element left out takes no index`() throws {
         let encoder = URLEncodedFormEncoder(arrayEncoding: .indexInBrackets)
         #expect(try form(["k": [nil, 5]], encoder) == "k%5B0%5D=5")

@@ -54,6 +54,28 @@ import Testing
         await expectGone { former == nil }
     }
 
+    @Test(arguments: [false, true])
+    func `is let go of at the end also by those who only watch`(isCancelled: Bool) async throws {
+        weak var former: DataRequest?
+        let session = Session(
+            transport: StubTransport { _ in isCancelled ? .silence : .text("x") })
+        do {
+            let request = session.request(address)
+            request.downloadProgress { _ in _ = request.retryCount }
+                .uploadProgress { _ in _ = request.retryCount }
+                .onURLRequestCreation { _ in _ = request.retryCount }
+                .onURLSessionTaskCreation { _ in _ = request.retryCount }
+                .onHTTPResponse { _ in _ = request.retryCount }
+                .onInformationalResponse { _ in _ = request.retryCount }
+                .cURLDescription { _ in _ = request.retryCount }
+            let task = request.serializingData()
+            if isCancelled { request.cancel() }
+            _ = await task.response
+            former = request
+        }
+        await expectGone { former == nil }
+    }
+
     @Test(arguments: [Request.ResponseDisposition.allow, .cancel, nil])
     func `does not hold the request by the answer about a head`(
         answer: Request.ResponseDisposition?

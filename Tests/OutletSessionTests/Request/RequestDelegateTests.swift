@@ -46,6 +46,48 @@ import Testing
         #expect(try await refusals.wait(for: 1) == [false])
     }
 
+    @Test(arguments: [nil, 0.001])
+    func `a request is tried again in place of its retriers' answer`(delay: Double?) async throws {
+        let session = Session(
+            transport: StubTransport(answers: [.status(500), .status(200)]))
+        let questions = Events<@Sendable (RetryResult) -> Void>()
+        let request = session.request(
+            address,
+            interceptor: Retrier { _, _, _, completion in questions.append(completion) }
+        ).validate()
+        let response = request.serializingUnserialized()
+        let answer = try #require(try await questions.wait(for: 1).first)
+        let other = Session(transport: StubTransport { _ in .status(500) })
+        other.retryRequest(request, withDelay: nil)
+        #expect(request.retryCount == 0 && !request.isFinished)
+        request.delegate?.retryRequest(request, withDelay: delay)
+        answer(.doNotRetry)
+        #expect(await response.response.response?.statusCode == 200)
+        #expect(request.retryCount == 1 && request.error == nil)
+        session.retryRequest(request, withDelay: nil)
+        #expect(request.retryCount == 1 && questions.values.count == 1)
+    }
+
+    @Test func `a request that was cleaned up after is no longer one of all`() async throws {
+        let gate = StubGate()
+        let session = Session(
+            transport: StubTransport { _ in .text("x").waiting(atByte: 0, for: gate) })
+        let request = session.request(address)
+        let text = request.serializingString()
+        let other = Session(transport: StubTransport { _ in .text("y") })
+        let seen = Events<Int>()
+        other.cleanup(after: request)
+        session.withAllRequests { seen.append($0.count) }
+        #expect(try await seen.wait(for: 1) == [1])
+        request.delegate?.cleanup(after: request)
+        session.withAllRequests { seen.append($0.count) }
+        #expect(try await seen.wait(for: 2) == [1, 0])
+        session.cancelAllRequests { seen.append(-1) }
+        try await seen.wait(for: 3)
+        gate.open()
+        #expect(await text.response.value == "x")
+    }
+
     @Test func `a request is made ready ahead, by its own session only`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(transport: transport)

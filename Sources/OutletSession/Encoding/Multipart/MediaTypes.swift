@@ -5,9 +5,9 @@ import OutletFiles
 ///
 /// A table of common ones decides first, so that a request is the same on every machine; the
 /// system's `/etc/mime.types` (Debian's media-types) knows the rest.
-enum MediaTypes {
+package enum MediaTypes {
     /// The type, `application/octet-stream` when the extension is not known.
-    static func type(forPathExtension pathExtension: String) -> String {
+    package static func type(forPathExtension pathExtension: String) -> String {
         let key = pathExtension.lowercased()
         return common[key] ?? system[key] ?? "application/octet-stream"
     }

@@ -1,0 +1,75 @@
+import CWslay
+
+/// wslay's callbacks: each finds the frames that its context was made for, and asks or tells them.
+extension wslay_event_callbacks {
+    /// For a context whose user data is a ``WebSocketFrames``.
+    static var ofFrames: wslay_event_callbacks {
+        wslay_event_callbacks(
+            recv_callback: onReceive, send_callback: onSend, genmask_callback: onMask,
+            on_frame_recv_start_callback: onFrame, on_frame_recv_chunk_callback: onChunk,
+            on_frame_recv_end_callback: nil, on_msg_recv_callback: onMessage)
+    }
+}
+
+private func frames(_ client: UnsafeMutableRawPointer?) -> WebSocketFrames? {
+    client.map { Unmanaged<WebSocketFrames>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func onReceive(
+    _ context: wslay_event_context_ptr?, _ buffer: UnsafeMutablePointer<UInt8>?, _ size: Int,
+    _ flags: Int32, _ client: UnsafeMutableRawPointer?
+) -> Int {
+    let count = frames(client)?.takeInput(into: .init(start: buffer, count: size)) ?? 0
+    if count > 0 { return count }
+    wslay_event_set_error(context, Int32(WSLAY_ERR_WOULDBLOCK.rawValue))
+    return -1
+}
+
+private func onSend(
+    _ context: wslay_event_context_ptr?, _ bytes: UnsafePointer<UInt8>?, _ size: Int,
+    _ flags: Int32, _ client: UnsafeMutableRawPointer?
+) -> Int {
+    let count = frames(client)?.putOutput(.init(start: bytes, count: size)) ?? 0
+    if count > 0 { return count }
+    wslay_event_set_error(context, Int32(WSLAY_ERR_WOULDBLOCK.rawValue))
+    return -1
+}
+
+/// Masks are unpredictable (RFC 6455 §10.3): from the system's random source.
+private func onMask(
+    _ context: wslay_event_context_ptr?, _ buffer: UnsafeMutablePointer<UInt8>?, _ size: Int,
+    _ client: UnsafeMutableRawPointer?
+) -> Int32 {
+    var random = SystemRandomNumberGenerator()
+    // One call of the system's for each mask, which has four bytes.
+    var bytes: UInt64 = random.next()
+    for index in 0..<min(size, 8) {
+        buffer?[index] = UInt8(truncatingIfNeeded: bytes)
+        bytes >>= 8
+    }
+    return size <= 8 ? 0 : -1
+}
+
+private func onFrame(
+    _ context: wslay_event_context_ptr?,
+    _ frame: UnsafePointer<wslay_event_on_frame_recv_start_arg>?,
+    _ client: UnsafeMutableRawPointer?
+) {
+    if let frame { frames(client)?.beginFrame(frame.pointee) }
+}
+
+private func onChunk(
+    _ context: wslay_event_context_ptr?,
+    _ chunk: UnsafePointer<wslay_event_on_frame_recv_chunk_arg>?,
+    _ client: UnsafeMutableRawPointer?
+) {
+    guard let chunk else { return }
+    frames(client)?.addChunk(.init(start: chunk.pointee.data, count: chunk.pointee.data_length))
+}
+
+private func onMessage(
+    _ context: wslay_event_context_ptr?, _ message: UnsafePointer<wslay_event_on_msg_recv_arg>?,
+    _ client: UnsafeMutableRawPointer?
+) {
+    if let message { frames(client)?.endMessage(message.pointee) }
+}

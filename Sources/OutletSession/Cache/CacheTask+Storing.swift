@@ -1,0 +1,83 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+
+/// What becomes of a response that has come whole: it is stored, if it may be, and handed over.
+extension CacheTask {
+    /// Stores a response, wherever its body has gone, and tells the end.
+    func keep(
+        _ response: HTTPResponse, _ result: TransferResult, _ now: Date, _ turn: TransportTurn
+    ) {
+        let (delivery, passed) = course.withLock { ($0.delivery, $0.passed) }
+        switch delivery {
+        case .collect: store(result.body ?? Data(), response, result, now, turn)
+        case .file(let path, 0) where mayStoreFile(response, now):
+            // The transport's thread does not wait for a disk.
+            SessionCore.fileQueue.async { [self] in
+                let turn = TransportTurn()
+                let data = Data(contentOf: path, limit: caching.cache.bodyLimit)
+                store(data, response, result, now, turn)
+                turn.end()
+            }
+        case .chunks where job.delivery == .collect && response.isRedirect:
+            store(Data(), response, result, now, turn)
+        case .chunks, .file: store(passed, response, result, now, turn)
+        }
+    }
+
+    /// Whether a file is worth reading: if what is in it is small enough, and can answer again.
+    ///
+    /// A resumed file is not: its response is a part.
+    private func mayStoreFile(_ response: HTTPResponse, _ now: Date) -> Bool {
+        let answersAgain =
+            CacheEntry.saysSomething(response) || request.policy == .returnCacheDataElseLoad
+            || request.policy == .returnCacheDataDontLoad
+        return answersAgain && mayStore(response, now)
+    }
+
+    /// Whether a body that is not in memory as a whole is worth keeping.
+    func mayStore(_ response: HTTPResponse, _ now: Date) -> Bool {
+        response.expectedContentLength <= Int64(caching.cache.bodyLimit)
+            && entry(for: response, Data(), now) != nil
+    }
+
+    private func entry(for response: HTTPResponse, _ data: Data, _ now: Date) -> CacheEntry? {
+        caching.cache.rules.entry(
+            for: response, data: data, to: request, requestTime: start, responseTime: now)
+    }
+
+    private func store(
+        _ data: Data?, _ response: HTTPResponse, _ result: TransferResult, _ now: Date,
+        _ turn: TransportTurn
+    ) {
+        guard let data, data.count <= caching.cache.bodyLimit, let key = request.key,
+            let entry = entry(for: response, data, now)
+        else { return finish(result, turn: turn) }
+        let proposed = CachedResponse(entry)
+        var result = result
+        result.proposedForCache = proposed
+        let plain = storing as? ResponseCacher
+        switch (storing, plain?.behavior) {
+        case (nil, _), (_, .cache):
+            caching.cache.store(entry, for: key)
+            finish(result, turn: turn)
+        case (_, .doNotCache):
+            finish(result, turn: turn)
+        case (let handler?, _):
+            let ended = result
+            caching.propose(proposed, of: self, to: handler) { [self] answer in
+                if let answer {
+                    var entry = entry
+                    entry.response = answer.response
+                    entry.data = answer.data
+                    entry.userInfo = answer.userInfo
+                    entry.storagePolicy = answer.storagePolicy
+                    caching.cache.store(entry, for: key)
+                }
+                let turn = TransportTurn()
+                finish(ended, turn: turn)
+                turn.end()
+            }
+        }
+    }
+}

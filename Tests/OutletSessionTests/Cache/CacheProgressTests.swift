@@ -1,0 +1,75 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+/// How far stored responses have come, as those who asked for them see it.
+@Suite struct CacheProgressTests {
+    private let url = "http://a.test/x"
+    private let session: Session
+    private let transport: StubTransport
+
+    init() {
+        transport = StubTransport { _ in
+            StubAnswer(headers: ["Cache-Control": "max-age=60"], body: Data(count: 100_000))
+        }
+        var configuration = SessionConfiguration()
+        configuration.urlCache = ResponseCache()
+        session = Session(transport: transport, configuration: configuration)
+    }
+
+    private func warm() async {
+        _ = await session.request(url).serializingData().response
+    }
+
+    /// The last told, once all is there.
+    private func last(_ told: Events<TransferProgress>) async throws -> TransferProgress? {
+        var values = try await told.wait(for: 1)
+        while values.last?.isFinished == false {
+            values = try await told.wait(for: values.count + 1)
+        }
+        return values.last
+    }
+
+    @Test func `is told to its end of data, a download and a stream`() async throws {
+        await warm()
+        let whole = TransferProgress(completedUnitCount: 100_000, totalUnitCount: 100_000)
+        let told = (0..<3).map { _ in Events<TransferProgress>() }
+        let data = session.request(url).downloadProgress { told[0].append($0) }
+        #expect(await data.serializingData().response.value?.count == 100_000)
+        #expect(try await last(told[0]) == whole && told[0].values.count == 1)
+        #expect(data.downloadProgress == whole)
+        let download = session.download(url).downloadProgress { told[1].append($0) }
+        let file = try await download.serializingDownloadedFileURL().value
+        try FileManager.default.removeItem(at: file)
+        #expect(try await last(told[1]) == whole)
+        #expect(download.downloadProgress == whole)
+        let stream = session.streamRequest(url).downloadProgress { told[2].append($0) }
+        for await _ in stream.streamTask().streamingData() {}
+        #expect(try await last(told[2]) == whole)
+        #expect(told[2].values.map(\.completedUnitCount) == [65_536, 100_000])
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `is known without being watched`() async {
+        await warm()
+        let request = session.request(url)
+        _ = await request.serializingData().response
+        #expect(request.downloadProgress.fractionCompleted == 1)
+        #expect(request.metrics?.resourceFetchType == .localCache)
+        #expect(request.metrics?.responseBodyBytes == 0)
+    }
+
+    @Test func `is nothing where only the head was asked for, which has no body`() async throws {
+        await warm()
+        let told = Events<TransferProgress>()
+        let stream = session.streamRequest(url, method: .head)
+            .downloadProgress { told.append($0) }
+        var pieces = 0
+        for await piece in stream.streamTask().streamingData() where piece.value != nil {
+            pieces += 1
+        }
+        #expect(pieces == 0 && told.values.isEmpty && transport.requests.count == 1)
+    }
+}
