@@ -13,7 +13,7 @@ extension Data {
     }
 
     /// Reads a whole plain file, if it can be read and has no more bytes than that.
-    init?(contentOf path: String, limit: Int) {
+    package init?(contentOf path: String, limit: Int) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -25,7 +25,7 @@ extension Data {
     }
 
     /// Reads so many bytes; `nil` if there are fewer.
-    init?(from descriptor: Int32, count: Int) {
+    package init?(from descriptor: Int32, count: Int) {
         self.init(count: count)
         let done = withUnsafeMutableBytes { buffer -> Int in
             var done = 0

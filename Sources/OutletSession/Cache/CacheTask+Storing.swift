@@ -1,5 +1,6 @@
 import Dispatch
 import FoundationEssentials
+import OutletFiles
 import OutletHTTP
 
 /// What becomes of a response that has come whole: it is stored, if it may be, and handed over.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletFiles
 import Glibc
 
 /// Stored responses in a directory, one file each; several processes may share it.

@@ -1,4 +1,5 @@
 package import FoundationEssentials
+import OutletFiles
 import OutletHTTP
 
 extension TransferResult {

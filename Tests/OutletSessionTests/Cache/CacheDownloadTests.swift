@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletFiles
 import OutletHTTP
 import OutletTesting
 import Testing
