@@ -47,9 +47,11 @@ void measure_end(
     if (latencies) qsort(latencies, (size_t)count, sizeof *latencies, compare);
     printf(
         "{\"name\":\"%s\",\"n\":%d,\"req_per_s\":%.0f,\"cpu_us_per_req\":%.2f,"
-        "\"p50_us\":%.1f,\"p99_us\":%.1f,\"peak_rss_mib\":%.1f,\"wall_s\":%.4f}\n",
+        "\"p50_us\":%.1f,\"p99_us\":%.1f,\"peak_rss_mib\":%.1f,\"wall_s\":%.4f",
         name, n, (double)count * 1e6 / wall, cpu / (double)count,
         latencies ? (double)latencies[count / 2] / 1e3 : 0,
         latencies ? (double)latencies[count * 99 / 100] / 1e3 : 0, (double)usage.ru_maxrss / 1024.0,
         wall / 1e6);
+    if (begun->pending_s > 0) printf(",\"pending_s\":%.4f", begun->pending_s);
+    puts("}");
 }

@@ -7,6 +7,8 @@ extern const char *const request_fields[5];
 
 struct measure {
     int64_t wall_us, cpu_us;
+    /// When all requests were under way, if that was measured.
+    double pending_s;
 };
 
 int64_t now_us(void);
