@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletFiles
 import OutletHTTP
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -32,7 +33,7 @@ import Testing
         let request = HTTPRequest(url: url, headers: headers, cachePolicy: policy)
         let response = await session.download(request, interceptor: interceptor)
             .serializingData(emptyResponseCodes: [200]).response
-        if let file = response.fileURL { try? FileManager.default.removeItem(at: file) }
+        response.removeFiles()
         return response
     }
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -36,7 +37,9 @@ private final class TaggingTransport: Transport {
         let session = Session(transport: transport)
         let url = "http://example.test/from"
         #expect(await session.request(url).validate().serializingString().response.value == "x")
-        #expect(await session.download(url).validate().serializingString().response.value == "x")
+        let downloaded = await session.download(url).validate().serializingString().response
+        #expect(downloaded.value == "x")
+        downloaded.removeFiles()
         var text = ""
         let stream = session.streamRequest(url).validate().streamTask()
         for await piece in stream.streamingStrings().compactMap(\.value) { text += piece }
