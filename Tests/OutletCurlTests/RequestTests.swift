@@ -39,6 +39,28 @@ import Testing
         #expect(lines == ["X-Twice: a", "X-Empty:", "X-Twice: b"])
     }
 
+    @Test func `fields keep their order and place, whatever libcurl knows of them`() async throws {
+        var headers = HTTPHeaders()
+        for (name, value) in [
+            ("X-First", "1"), ("Content-Type", "text/plain"), ("X-A", "2"), ("Accept", "*/*"),
+            ("X-B", ""), ("X-C", "3"), ("Other", "4"), ("Accept-Language", "en"),
+            ("User-Agent", ""), ("X-D", " "), ("Authorization", "Bearer t"), ("X-E", "5"),
+            ("Connection", "keep-alive"), ("X-F", "6"), ("X-F", "7"), ("Accept-Encoding", "br"),
+            ("Accept-Language", "de"), ("TE", "trailers"), ("X-G", "8"),
+        ] {
+            headers.append(name: name, value: value)
+        }
+        let request = try await seen { HTTPRequest(url: URL(string: $0), headers: headers) }
+        let lines = request.head.split(separator: "\r\n").dropFirst(2).map(String.init)
+        #expect(
+            lines == [
+                "X-First: 1", "Content-Type: text/plain", "X-A: 2", "Accept: */*", "X-B:", "X-C: 3",
+                "Other: 4", "Accept-Language: en", "User-Agent:", "X-D:", "Authorization: Bearer t",
+                "X-E: 5", "Connection: keep-alive", "X-F: 6", "X-F: 7", "Accept-Encoding: br",
+                "Accept-Language: de", "TE: trailers", "X-G: 8",
+            ])
+    }
+
     @Test(arguments: ["POST", "PUT", "PATCH", "DELETE", "GET", "PURGE"])
     func `a body in memory has its exact length and no invented type`(method: String) async throws {
         let request = try await seen {
