@@ -16,7 +16,7 @@ final class EventLoop: @unchecked Sendable {
     /// µs of the monotonic clock, read once a turn and after each wait.
     @exclusivity(unchecked) private(set) var now: Int64
 
-    private let mailbox = Mailbox()
+    let mailbox = Mailbox()
     /// How many transfers were given to the loop and are not over.
     let load = Load()
     /// Runs Swift tasks on the loop's thread.
@@ -25,7 +25,7 @@ final class EventLoop: @unchecked Sendable {
     let multi: UnsafeMutableRawPointer
     let shared: SharedState
 
-    @exclusivity(unchecked) private var messages: [LoopMessage] = []
+    @exclusivity(unchecked) var messages: [LoopMessage] = []
     /// Whether the last turn had several messages of other threads: then more of them are likely.
     @exclusivity(unchecked) private var isBusy = false
     @exclusivity(unchecked) var pool: HandlePool
@@ -87,85 +87,10 @@ final class EventLoop: @unchecked Sendable {
         ccurl_poller_destroy(poller)
     }
 
-    // MARK: Any thread
-
-    /// Leaves a message for the loop, and starts its thread if nobody drives it.
-    ///
-    /// - Returns: False when the loop has ended.
-    @discardableResult
-    func post(_ message: LoopMessage) -> Bool {
-        heed(mailbox.post(message, isOwn: ccurl_poller_is_current(poller)))
-    }
-
-    /// Leaves a message, and drives the loop on this thread until the transfer is over, unless
-    /// somebody drives it already.
-    ///
-    /// - Returns: False when the loop has ended.
-    func post(_ message: LoopMessage, drivingUntilEndOf transfer: CurlTransfer) -> Bool {
-        let reply = mailbox.post(message)
-        guard reply == .drive else { return heed(reply) }
-        drive { transfer.phase == .finished }
-        return true
-    }
-
-    /// Starts a transfer, on this thread if the loop has nothing else to do.
-    ///
-    /// - Returns: False when the loop has ended.
-    func borrow(toStart transfer: CurlTransfer) -> Bool {
-        let reply = mailbox.post(
-            .start(transfer), isOwn: ccurl_poller_is_current(poller), mayBorrow: true)
-        guard reply == .lent else { return heed(reply) }
-        work(on: transfer)
-        return heed(mailbox.giveBack(isIdle: hasNothingToDo))
-    }
-
-    /// Ends a loop that has nothing to do; on this thread if nobody drives it.
-    func close(_ message: LoopMessage) {
-        let reply = mailbox.post(message)
-        if reply == .drive { drive { false } } else { _ = heed(reply) }
-    }
-
-    /// Sees to it that a message is read.
-    ///
-    /// - Returns: False when the loop has ended.
-    private func heed(_ reply: Mailbox.Reply) -> Bool {
-        switch reply {
-        case .accepted, .lent: break
-        case .wake: ccurl_poller_wake(poller)
-        case .rouse: ccurl_poller_rouse(poller)
-        case .drive: startThread()
-        case .closed: return false
-        }
-        return true
-    }
-
-    private func startThread() {
-        var thread = pthread_t()
-        // The thread keeps the loop alive until it ends.
-        let box = Unmanaged.passRetained(self)
-        let code = pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument else { return nil }
-                ccurl_prepare_thread("outlet-loop")
-                Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue().drive { false }
-                return nil
-            }, box.toOpaque())
-        guard code != 0 else {
-            pthread_detach(thread)
-            return
-        }
-        box.release()
-        abandon(
-            TransferError(
-                code: .unknown,
-                reason: "the transport's thread cannot start: \(String(cString: strerror(code)))"))
-    }
-
     // MARK: The driver's thread
 
     /// Runs the loop until it is over, or until `isEnough` and somebody else can go on.
-    private func drive(until isEnough: () -> Bool) {
+    func drive(until isEnough: () -> Bool) {
         let before = ccurl_poller_enter(poller)
         defer { _ = ccurl_poller_enter(before) }
         repeat {
@@ -181,38 +106,13 @@ final class EventLoop: @unchecked Sendable {
         executor.belongs(to: nil)
     }
 
-    /// Leaves the loop to itself when it has nothing to do, else to a thread of its own.
-    private func handOver() {
-        let isIdle = active.isEmpty && held.isEmpty
-        if !isIdle || !mailbox.park() { startThread() }
-    }
-
-    /// Fails what has come to a loop that cannot be driven.
-    private func abandon(_ error: TransferError) {
-        repeat {
-            _ = mailbox.take(into: &messages)
-            for message in messages {
-                switch message {
-                case .start(let transfer): fail(transfer, error)
-                case .run(let job): LoopExecutor.runElsewhere(job)
-                case .order(let order): take(order)
-                case .drain, .shutDown: executor.belongs(to: nil)
-                default: break
-                }
-            }
-            messages = []
-            while let transfer = active.last { end(transfer, error) }
-        } while !mailbox.park()
-        turn.end()
-    }
-
     private var isOver: Bool {
         (isDraining || isShutDown) && active.isEmpty && held.isEmpty && mailbox.close()
     }
 
     /// Starts a transfer on the thread that brings it: it is on its way, and may be over, before
     /// another thread could have been woken.
-    private func work(on transfer: CurlTransfer) {
+    func work(on transfer: CurlTransfer) {
         let before = ccurl_poller_enter(poller)
         defer { _ = ccurl_poller_enter(before) }
         // Nobody has looked at the kept connections since the loop began to doze.
@@ -275,7 +175,7 @@ final class EventLoop: @unchecked Sendable {
     }
 
     /// Whether no transfer is under way and no time is to be kept; kept connections need no care.
-    private var hasNothingToDo: Bool {
+    var hasNothingToDo: Bool {
         active.isEmpty && held.isEmpty && deadlines.firstDeadline == nil
             && ccurl_poller_timer(poller) < 0
     }

@@ -15,24 +15,6 @@ final class Flight: TransferHandler {
         var isSuspended = false
     }
 
-    fileprivate struct State: Sendable {
-        var leader: Member?
-        var followers: [Member] = []
-        /// The leader's transfer under way.
-        var transfer: (any TransferTask)?
-        /// Whether a transfer is under way, known here or not yet.
-        var isTransferring = false
-        /// Counts the transfers.
-        var generation = 0
-        /// Whether the transfer is being cancelled, or will be once it is known: it is nobody else's.
-        var isCancelWanted = false
-        var isSuspended = false
-        var wantsProgress = false
-        /// What the leader came to, kept for those who are suspended.
-        var outcome: Outcome?
-        var isOver = false
-    }
-
     /// What a request has come to in the end.
     struct Outcome: Sendable {
         let result: TransferResult
@@ -186,15 +168,6 @@ final class Flight: TransferHandler {
 
     // MARK: Going
 
-    /// What a request's leaving asks for.
-    fileprivate enum Departure {
-        case nothing
-        /// The last one is gone.
-        case cancel(any TransferTask)
-        /// The next one needs a transfer of its own.
-        case start(Member)
-    }
-
     /// A request's transfer is cancelled: it goes alone.
     func cancel(_ task: SharedTask) {
         let (member, departure) = state.withLock { state -> (Member?, Departure) in
@@ -299,69 +272,4 @@ final class Flight: TransferHandler {
         }
         transfer?.reportProgress()
     }
-}
-
-extension Flight.State {
-    /// Makes a request the leader, which begins a transfer now.
-    fileprivate mutating func lead(_ member: Flight.Member) {
-        leader = member
-        generation += 1
-        isTransferring = true
-        isCancelWanted = false
-        isSuspended = member.isSuspended
-    }
-
-    /// Whether the transfer under way is one that all have suspended, for somebody to go on with.
-    fileprivate var waitsForResume: Bool { isTransferring && isSuspended && !isCancelWanted }
-
-    /// Makes a request the leader; of the transfer under way, if there is one.
-    fileprivate mutating func hand(to member: Flight.Member) -> Flight.Departure {
-        guard !isTransferring else {
-            leader = member
-            return .nothing
-        }
-        lead(member)
-        return .start(member)
-    }
-
-    /// Takes the follower out that is to lead next; one that is not suspended, if there is one.
-    fileprivate mutating func takeNext() -> Flight.Member? {
-        let index = followers.firstIndex { !$0.isSuspended } ?? followers.indices.first
-        return index.map { followers.remove(at: $0) }
-    }
-}
-
-/// What a request that shares a transfer has in its place.
-final class SharedTask: TransferTask {
-    let identifier = TransferIdentifier.next()
-    let currentRequest: HTTPRequest?
-    private let flight: Flight
-    private let visible = VisibleState()
-
-    init(flight: Flight, request: HTTPRequest) {
-        self.flight = flight
-        currentRequest = request
-    }
-
-    var state: TransferState { visible.state }
-
-    func cancel() {
-        visible.wish(.canceling)
-        flight.cancel(self)
-    }
-
-    func suspend() {
-        visible.wish(.suspended)
-        flight.suspend(self)
-    }
-
-    func resume() {
-        visible.wish(.running)
-        flight.resume(self)
-    }
-
-    /// The request that shares the transfer has its result.
-    func complete() { visible.complete() }
-
-    func reportProgress() { flight.reportProgress() }
 }

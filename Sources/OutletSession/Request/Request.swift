@@ -1,6 +1,6 @@
-public import Dispatch
+import Dispatch
 public import FoundationEssentials
-public import OutletHTTP
+import OutletHTTP
 import Synchronization
 
 /// What all kinds of requests share: a state, a pipeline, a history of attempts.
@@ -28,70 +28,6 @@ public class Request: @unchecked Sendable {
     public typealias ProgressHandler = @Sendable (_ progress: TransferProgress) -> Void
     /// A validator's verdict.
     public typealias ValidationResult = Result<Void, any Error>
-
-    /// Everything that changes.
-    struct Mutable: Sendable {
-        var machine = RequestMachine()
-        /// The requests of all attempts, before and after adaptation, in order.
-        var requests = InlineFirst<HTTPRequest>()
-        /// What went on the wire, in order.
-        var performedRequests = InlineFirst<HTTPRequest>()
-        /// The transfers of all attempts, of redirects the last, in order.
-        var tasks = InlineFirst<any TransferTask>()
-        /// Whether the last of ``tasks`` stands for a transfer that nobody has asked to run yet.
-        var isTaskAhead = false
-        /// The transfer that was told to end, be it at once or in order.
-        var endingTask: UInt64?
-        /// The attempt whose transfer is the last of ``tasks``.
-        var begunAttempt = 0
-        /// The measures of all attempts, in order.
-        var metrics = InlineFirst<TransferMetrics>()
-        /// The last response.
-        var response: HTTPResponse?
-        /// Why the request failed.
-        var error: SessionError?
-        /// How many redirects this attempt has followed.
-        var redirects = 0
-        /// Whether the transfer under way goes on with the one before, after a redirect for instance.
-        var isHop = false
-        /// Whether the transfer under way reads a file of this machine.
-        var readsFile = false
-        /// How long those redirects took, µs.
-        var redirectDuration: Int64 = 0
-        var credential: Credential?
-        /// The stored credential that the transfer under way was begun with.
-        var authentication: AuthenticationRound?
-        /// Challenges that were answered in this attempt.
-        var answeredChallenges: UInt8 = 0
-        var redirectHandler: (any RedirectHandler)?
-        var cachedResponseHandler: (any CachedResponseHandler)?
-        var interceptor: (any RequestInterceptor)?
-        /// Those that have not had their values delivered.
-        var responseHandlers = InlineFirst<ResponseHandler>()
-        /// The next of ``responseHandlers`` to serialize.
-        var nextHandler = 0
-        /// What the serializers that are done want delivered.
-        var deliveries = InlineFirst<Delivery>()
-        /// The answer or the time this is waiting for, between its steps.
-        var wait: (any PendingWait)?
-        /// The request that is ready to be sent.
-        var prepared: HTTPRequest?
-        /// The body of the last response, kinds that collect it only.
-        var data: Data?
-        var dataValidators = InlineFirst<DataRequest.Validator>()
-        /// Who else watches; most requests have nobody.
-        var observers: RequestObservers?
-        /// Why the transfer waits besides the user's own suspending.
-        var holds: TransferHolds = []
-        /// Whether transfers may be shared, if it was said for this request.
-        var coalesces: Bool?
-        /// Those whose transfer this request shares.
-        var flight: Flight?
-        /// Whether another request's result was taken as this one's.
-        var sharesResult = false
-        /// Which of several waiting requests goes first, if it was said for this request.
-        var priority: TransferPriority?
-    }
 
     let mutable: Lock<Mutable>
     let core: SessionCore
@@ -211,72 +147,6 @@ public class Request: @unchecked Sendable {
     /// Does what was decided under the lock.
     func carryOut(_ decision: Decision) { perform(decision.action, on: decision.task) }
 
-    // MARK: Settings of this request
-
-    /// Where the request's own work runs: the session's root queue.
-    public var underlyingQueue: DispatchQueue { core.rootQueue }
-    /// Where the request's responses are serialized for tasks: the session's queue.
-    public var serializationQueue: DispatchQueue { core.serializationQueue }
-
-    /// What answers authentication challenges.
-    public var credential: Credential? { mutable.withLock { $0.credential } }
-
-    /// Answers authentication challenges with a name and a password.
-    @discardableResult
-    public func authenticate(
-        username: String, password: String, persistence: Credential.Persistence = .forSession
-    ) -> Self {
-        authenticate(
-            with: Credential(user: username, password: password, persistence: persistence))
-    }
-
-    /// Answers authentication challenges with a credential.
-    @discardableResult
-    public func authenticate(with credential: Credential) -> Self {
-        mutable.withLock { $0.credential = credential }
-        return self
-    }
-
-    /// What decides about redirects, if it was set for this request.
-    public var redirectHandler: (any RedirectHandler)? { mutable.withLock { $0.redirectHandler } }
-
-    /// Decides about redirects of this request; the last one set counts.
-    @discardableResult
-    public func redirect(using handler: any RedirectHandler) -> Self {
-        mutable.withLock { $0.redirectHandler = handler }
-        return self
-    }
-
-    /// Which of several requests that wait for a connection goes first: what was set here, else what
-    /// the request that was made says.
-    public var priority: TransferPriority {
-        mutable.withLock { $0.priority ?? $0.requests.last?.priority ?? .normal }
-    }
-
-    /// Lets this request go before or after others that wait for a connection to the same host.
-    ///
-    /// Counts from the next transfer on. A lower priority waits longer, but not for ever.
-    @discardableResult
-    public func priority(_ priority: TransferPriority) -> Self {
-        mutable.withLock { $0.priority = priority }
-        return self
-    }
-
-    /// What decides about storing the response, if it was set for this request.
-    public var cachedResponseHandler: (any CachedResponseHandler)? {
-        mutable.withLock { $0.cachedResponseHandler }
-    }
-
-    /// Decides about storing this request's response; the last one set counts.
-    @discardableResult
-    public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
-        mutable.withLock { $0.cachedResponseHandler = handler }
-        return self
-    }
-
-    /// This request's own interceptor.
-    public var interceptor: (any RequestInterceptor)? { mutable.withLock { $0.interceptor } }
-
     // MARK: What the kinds fill in
 
     /// Whether making the request runs no code of the user's, so that no thread is needed.
@@ -374,25 +244,5 @@ public class Request: @unchecked Sendable {
     /// Takes what a transfer brought.
     func take(_ result: TransferResult, _ mutable: inout Mutable) {
         mutable.data = result.body
-    }
-}
-
-extension Request: Equatable, Hashable {
-    /// The same request.
-    public static func == (a: Request, b: Request) -> Bool { a === b }
-
-    /// Hashes the identity.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-}
-
-extension Request: CustomStringConvertible {
-    /// Method and address, as last sent, and, once known, status.
-    public var description: String {
-        let (request, response) = mutable.withLock {
-            ($0.performedRequests.last ?? $0.requests.last, $0.response)
-        }
-        guard let request, let url = request.url else { return "No request created yet." }
-        let status = response.map { " (\($0.statusCode))" } ?? ""
-        return "\(request.method) \(url.absoluteString)\(status)"
     }
 }

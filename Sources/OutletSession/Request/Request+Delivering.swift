@@ -1,0 +1,114 @@
+import Dispatch
+
+/// From an attempt that was the last to the user's completions: serialize, then deliver.
+extension Request {
+    func finish(at place: FinishingPlace) {
+        var step = FinishingStep()
+        if mutable.withLock({ $0.beginFinishing(&step) }) { finish(&step, at: place) }
+    }
+
+    /// Tells that an attempt was the last, and sees to the handlers.
+    ///
+    /// The end is told before anything is serialized: a handler that comes later adds none.
+    func finish(_ step: inout FinishingStep, at place: FinishingPlace) {
+        if let flight = step.flight { leave(flight) }
+        monitors?.requestDidFinish(self)
+        if step.handler == nil { mutable.withLock { $0.advance(&step) } }
+        go(on: &step, at: place)
+    }
+
+    /// Runs the handlers that have not run, one after the other, then delivers all values.
+    func serializeNext(at place: FinishingPlace) {
+        var step = FinishingStep()
+        mutable.withLock { $0.advance(&step) }
+        go(on: &step, at: place)
+    }
+
+    private func go(on step: inout FinishingStep, at place: FinishingPlace) {
+        while let handler = step.handler, let facts = step.facts {
+            let serialized = handler.serialize(self, facts)
+            if let failure = serialized.failure, hasInterceptors, !isCancelled,
+                let session = core.session,
+                case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
+            {
+                let attempt = mutable.withLock { mutable in
+                    mutable.machine.beginConsulting()
+                    return mutable.machine.attempt
+                }
+                return consult {
+                    self.ask(
+                        retriers[...], of: session, about: failure, attempt: attempt,
+                        in: .finishing
+                    ) { self.conclude(handler, serialized, $0, attempt: attempt) }
+                }
+            }
+            mutable.withLock { mutable in
+                mutable.deliveries.append(
+                    Delivery(destination: handler.destination, serialized: serialized))
+                mutable.advance(&step)
+            }
+        }
+        guard step.isLast else { return }
+        if step.observers?.tellsCURL == true { tellCURL() }
+        core.unregister(self)
+        cleanUp()
+        for end in step.observers?.endStreams ?? [] { end() }
+        step.deliveries.forEach { deliver($0, from: place) }
+    }
+
+    /// Goes on after the retriers' word about a serializer's failure.
+    private func conclude(
+        _ handler: ResponseHandler, _ serialized: ResponseHandler.Serialized,
+        _ verdict: RetryVerdict, attempt: Int
+    ) {
+        // A cancel may have come between the answer and this: it alone counts.
+        let isWanted = mutable.withLock { $0.machine.endConsulting() }
+        switch isWanted ? verdict : .fail(error ?? .explicitlyCancelled) {
+        case .retry(let delay): retry(attempt: attempt, after: delay)
+        case .leave:
+            append(Delivery(destination: handler.destination, serialized: serialized))
+            onFinishingQueue { self.serializeNext(at: $0) }
+        case .fail(let error):
+            append(
+                Delivery(
+                    destination: handler.destination, replacement: error, serialized: serialized))
+            onFinishingQueue { self.serializeNext(at: $0) }
+        }
+    }
+
+    private func append(_ delivery: Delivery) {
+        mutable.withLock { $0.deliveries.append(delivery) }
+    }
+
+    private func deliver(_ delivery: Delivery, from place: FinishingPlace) {
+        guard case .queue(let wanted) = delivery.destination else {
+            delivery.deliver()
+            return
+        }
+        switch place {
+        case .transport where wanted == nil && core.deliversInline: delivery.deliver()
+        case .queue(let current) where current === (wanted ?? core.callbackQueue):
+            delivery.deliver()
+        default: (wanted ?? core.callbackQueue).async { delivery.deliver() }
+        }
+    }
+
+    // MARK: Handlers
+
+    /// Adds a handler: it starts the request, or runs at once on one that is over.
+    func append(_ handler: ResponseHandler) {
+        let monitors = monitors
+        let starts = shouldAutomaticallyResume ?? core.startsImmediately
+        let (isOver, decision) = mutable.withLock { mutable in
+            mutable.responseHandlers.append(handler)
+            let isOver = mutable.machine.reopen()
+            let decision = starts && !isOver ? resume(&mutable, monitors) : nil
+            return (isOver, decision)
+        }
+        if isOver {
+            onFinishingQueue { self.serializeNext(at: $0) }
+        } else if let decision {
+            carryOut(decision)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+public import OutletHTTP
+
+/// Told what happens to a transfer.
+///
+/// All calls come from the transport's own thread, or, where ``TransferJob/mayRunOnCaller`` allows it,
+/// from the one that starts the transfer; one at a time, in this order: any number of heads
+/// (interim ones first, the final one last), chunks and progress in between and after, the end
+/// exactly once and last. Nothing here may block.
+public protocol TransferHandler: AnyObject, Sendable {
+    /// A server that TLS was agreed on with waits for the request, if ``TransferJob/asksForTrust``.
+    ///
+    /// Asked before the first byte of a request goes out on a connection; a transport keeps the
+    /// answer as long as the connection.
+    ///
+    /// - Returns: Whether to send; if not, the transfer ends with
+    ///   ``TransferError/Code/serverCertificateUntrusted``.
+    func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool
+
+    /// The transport itself has answered a challenge, with ``TransferJob/credential``; another head
+    /// will come.
+    ///
+    /// - Parameter challenge: The head that asked.
+    func transfer(
+        _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn)
+
+    /// A head has arrived; interim ones (1xx) come here too.
+    ///
+    /// - Returns: Whether to go on, to wait for ``TransferTask/resume()`` or to end as cancelled.
+    func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision
+
+    /// The next bytes of the body, under ``BodyDelivery/chunks`` only.
+    ///
+    /// - Parameter chunk: Valid until this returns.
+    /// - Returns: Whether to go on, to wait for ``TransferTask/resume()`` (this chunk counts as
+    ///   delivered) or to end as cancelled.
+    func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision
+
+    /// How far the bodies have come, if ``TransferJob/reportsProgress`` asks for it.
+    func transfer(
+        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn)
+
+    /// The transfer is over; nothing follows.
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn)
+}
+
+extension TransferHandler {
+    /// Trusts servers whose chain is good and whose certificate is for the host.
+    public func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
+        trust.chainFault == nil && trust.hostFault(for: trust.host) == nil
+    }
+
+    /// Takes no notice.
+    public func transfer(
+        _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
+    ) {}
+
+    /// Goes on.
+    public func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision { .proceed }
+
+    /// Drops the chunk and goes on.
+    public func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision { .proceed }
+
+    /// Takes no notice.
+    public func transfer(
+        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
+    ) {}
+}
+
+/// What a handler answers to a head or a chunk.
+public enum TransferDecision: Sendable {
+    /// Go on.
+    case proceed
+    /// Go on, with the body to go there in place of where the job says; an answer to a head only.
+    ///
+    /// To a file only if the job's delivery was one. A handler that takes no chunks drops them.
+    case deliver(BodyDelivery)
+    /// Wait for ``TransferTask/resume()``.
+    case pause
+    /// End the transfer as cancelled.
+    case cancel
+}

@@ -1,0 +1,66 @@
+public import FoundationEssentials
+public import OutletHTTP
+
+/// How many body bytes have passed; totals are -1 where unknown.
+public struct TransferCounts: Sendable, Equatable {
+    /// Bytes of the request's body handed to the network.
+    public var sent: Int64
+    /// Bytes of the request's body in all.
+    public var expectedToSend: Int64
+    /// Bytes of the response's body received, decoded.
+    public var received: Int64
+    /// Bytes of the response's body in all, as announced.
+    public var expectedToReceive: Int64
+
+    /// Makes counts.
+    public init(
+        sent: Int64 = 0, expectedToSend: Int64 = -1, received: Int64 = 0,
+        expectedToReceive: Int64 = -1
+    ) {
+        self.sent = sent
+        self.expectedToSend = expectedToSend
+        self.received = received
+        self.expectedToReceive = expectedToReceive
+    }
+}
+
+/// How a transfer ended.
+public struct TransferResult: Sendable {
+    /// The final head, if one arrived.
+    public var response: HTTPResponse?
+    /// The body, under ``BodyDelivery/collect``; `nil` when no byte arrived.
+    public var body: Data?
+    /// Trailer fields (RFC 9110 §6.5).
+    public var trailers: HTTPHeaders?
+    /// Why it failed; `nil` when the response arrived whole.
+    public var error: TransferError?
+    /// What was measured.
+    public var metrics: TransferMetrics
+    /// The head of a proxy that wants a credential before it makes way (407 to `CONNECT`).
+    public var tunnelRefusal: TunnelRefusal?
+    /// What the session's cache was about to keep of it.
+    var proposedForCache: CachedResponse?
+
+    /// Makes a result.
+    public init(
+        response: HTTPResponse? = nil, body: Data? = nil, trailers: HTTPHeaders? = nil,
+        error: TransferError? = nil, metrics: TransferMetrics = TransferMetrics()
+    ) {
+        self.response = response
+        self.body = body
+        self.trailers = trailers
+        self.error = error
+        self.metrics = metrics
+    }
+}
+
+/// A proxy's answer to `CONNECT`; a class, because few results have one.
+public final class TunnelRefusal: Sendable {
+    /// The head.
+    public let head: HTTPResponse
+
+    /// Keeps a head.
+    public init(head: HTTPResponse) {
+        self.head = head
+    }
+}
