@@ -185,8 +185,8 @@ extension Request {
                 job.reportsProgress = true
             }
             job.asksForTrust = asksForTrust
-            // Where completions run inline, something of the user's does.
-            job.mayRunOnCaller = !core.deliversInline
+            // Inline completions and trust evaluators are the user's.
+            job.mayRunOnCaller = !core.deliversInline && !asksForTrust
             if keepsCredential(for: request, &mutable) { job.credential = mutable.credential }
             // One that nobody has asked for in this attempt counts like an answer.
             if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }
