@@ -26,9 +26,12 @@ let linkOwnRuntime: [LinkerSetting] = [
     .linkedLibrary("swiftSynchronization"),
 ]
 
-/// The same for a program, but for one with a sanitizer (`.ci/sanitize`): linked to a static runtime,
-/// it keeps the sanitizer's `malloc` to itself, and frees what libc allocated with another.
-let programWithRuntime = Context.environment["OUTLET_SANITIZE"] == nil ? linkOwnRuntime : []
+/// Whether programs are built for a sanitizer (`.ci/sanitize`).
+let isSanitized = Context.environment["OUTLET_SANITIZE"] != nil
+
+/// The same for a program, but for one with a sanitizer: linked to a static runtime, it keeps the
+/// sanitizer's `malloc` to itself, and frees what libc allocated with another.
+let programWithRuntime = isSanitized ? [] : linkOwnRuntime
 
 /// What the SDK asks of every plugin's link: one exported symbol, bound to itself, never unloaded.
 let pluginLink: [LinkerSetting] = [
@@ -146,7 +149,8 @@ let package = Package(
             name: "OutletCLI", dependencies: umbrella + ["OutletFiles", "OutletTestServer"],
             swiftSettings: swift),
         .executableTarget(
-            name: "OutletTool", dependencies: ["OutletCLI"], swiftSettings: swift,
+            name: "OutletTool", dependencies: ["OutletCLI"] + (isSanitized ? ["CGrace"] : []),
+            swiftSettings: swift,
             linkerSettings: programWithRuntime),
 
         // Sample plugins.
@@ -172,6 +176,7 @@ let package = Package(
             name: "KitFixture", dependencies: ["OutletPluginKit", "COutletPlugin"],
             path: "Tests/FaultyPlugins/KitFixture", swiftSettings: swift + ownRuntime,
             linkerSettings: pluginLink + linkOwnRuntime),
+        .target(name: "CGrace", path: "Tests/CGrace", cSettings: c),
         .target(name: "CSpawn", path: "Tests/CSpawn", cSettings: c),
         .target(name: "CFaults", path: "Tests/CFaults", cSettings: c),
         .target(

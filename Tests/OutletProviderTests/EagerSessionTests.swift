@@ -9,6 +9,8 @@ import Testing
 /// A session whose requests are adapted before whoever asked for them has them in hand.
 private final class HastySession: Session, @unchecked Sendable {
     // because what it adds is behind a lock.
+
+    /// To be taken out: a request holds what has plugins, and that its session.
     let made = Lock<[Request]>([])
 
     override func request(
@@ -38,7 +40,7 @@ private final class HastySession: Session, @unchecked Sendable {
             plugins: [CredentialsPlugin { _ in Credential(user: "me", password: "p") }, diary])
         let response = try await provider.request(.feed(grams: 1))
         #expect(try response.mapString() == "fed")
-        let request = try #require(session.made.withLock { $0.first })
+        let request = try #require(session.made.withLock { $0.popLast() })
         #expect(request.credential?.user == "me")
         #expect(response.request?.headers["X-Seen-By"] == "a")
         #expect(

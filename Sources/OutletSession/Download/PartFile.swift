@@ -8,7 +8,7 @@ import OutletFiles
 /// because it lies in a directory that all users share.
 final class PartFile: Sendable {
     let url: URL
-    private let descriptor: Int32
+    let descriptor: Int32
 
     /// Makes an empty file with a name of its own.
     init(in directory: URL = FileManager.default.temporaryDirectory) throws(TransferError) {
@@ -38,7 +38,11 @@ final class PartFile: Sendable {
     }
 
     deinit {
-        if descriptor >= 0 { close(descriptor) }
+        guard descriptor >= 0 else { return }
+        // Closing is not enough: a process that is being started has the descriptor, too, until it
+        // runs its program.
+        _ = flock(descriptor, LOCK_UN)
+        close(descriptor)
     }
 
     private static let prefix = "Outlet_"

@@ -201,6 +201,23 @@ extension AloneTests {
             }
         }
 
+        @Test func `what nobody has gone on with for a week goes with the first download`() async {
+            await #expect(processExitsWith: .success) {
+                let directory = try TemporaryDirectory()
+                setenv("TMPDIR", directory.path, 1)
+                let forgotten = try directory.write("abc", to: "Outlet_1.part")
+                try FileManager.default.setAttributes(
+                    [.modificationDate: Date.now - 8 * 86_400], ofItemAtPath: forgotten)
+                let wanted = try directory.write("abc", to: "Outlet_2.part")
+                let server = try ScriptedServer.start(.request, .respond(body: "x"))
+                let outcome = try await DiskFaultTests.download(
+                    server.baseURL, to: directory.path("file"))
+                #expect(outcome.error == nil)
+                while access(forgotten, F_OK) == 0 { await Task.yield() }
+                #expect(access(wanted, F_OK) == 0)
+            }
+        }
+
         @Test(arguments: [[], DownloadRequest.Options.removePreviousFile])
         func `a place that is a directory stays one`(options: DownloadRequest.Options) async throws
         {

@@ -1,0 +1,1 @@
+/* Nothing to call: linked into a program, it takes effect by itself. */
