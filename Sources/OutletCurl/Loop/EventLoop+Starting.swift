@@ -125,7 +125,9 @@ extension EventLoop {
             }
         }
         easy.applyBody(transfer.job.request.method, transfer.body)
-        easy.applyBuffers(isBulk: transfer.job.isBulk)
+        easy.applyBuffers(
+            isBulk: transfer.job.isBulk,
+            isAlone: active.isEmpty && transfer.job.isCollected)
         easy.applyProgress(transfer.reportsProgress)
         try checkOptions(of: easy, address)
     }
@@ -194,6 +196,11 @@ extension HTTPRequest {
 }
 
 extension TransferJob {
+    /// Whether the response's body is handed over whole.
+    var isCollected: Bool {
+        if case .collect = delivery { true } else { false }
+    }
+
     /// Whether a file or a stream is at either end, so that a disk may stall it.
     var isBulk: Bool {
         if case .file = delivery { return true }

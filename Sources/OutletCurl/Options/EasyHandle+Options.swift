@@ -148,13 +148,22 @@ extension EasyHandle {
     }
 
     /// How large the pieces are in which a body arrives and leaves.
-    func applyBuffers(isBulk: Bool) {
-        // A large buffer is made anew for each transfer: worth it for files, not for small answers.
-        guard isBulk else { return }
-        isMarked = true
+    ///
+    /// A large buffer is made anew for each transfer: worth it for files, not for small answers. A
+    /// transfer without others beside it does well with one in between, whatever it brings.
+    ///
+    /// - Parameters:
+    ///   - isBulk: Whether there is a file or a stream at either end.
+    ///   - isAlone: Whether no other transfer is under way.
+    func applyBuffers(isBulk: Bool, isAlone: Bool) {
+        let size = isBulk ? 256 * 1024 : isAlone ? 64 * 1024 : Self.usualBufferSize
         // Refused by a handle that kept its buffer because its last transfer was cancelled before it was
         // connected; that one serves as well.
-        _ = ccurl_set_long(raw, CURLOPT_BUFFERSIZE, 256 * 1024)
+        if size != bufferSize, ccurl_set_long(raw, CURLOPT_BUFFERSIZE, size) == CURLE_OK {
+            bufferSize = size
+        }
+        guard isBulk else { return }
+        isMarked = true
         set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
     }
 

@@ -42,6 +42,10 @@ final class EasyHandle {
     @exclusivity(unchecked) var socketsAtSend: UInt32 = 0
     /// `CURLOPT_FRESH_CONNECT`.
     @exclusivity(unchecked) var isFresh = false
+    /// `CURLOPT_BUFFERSIZE`.
+    @exclusivity(unchecked) var bufferSize = usualBufferSize
+    /// libcurl's own choice (`CURL_MAX_WRITE_SIZE`).
+    static let usualBufferSize = Int(CURL_MAX_WRITE_SIZE)
 
     private let setUp: HandleSetUp
 
@@ -95,6 +99,7 @@ final class EasyHandle {
         waitsForStream = false
         hasMethod = false
         isFresh = false
+        bufferSize = Self.usualBufferSize
         isTunnelled = false
         negotiationFault = nil
         begin()
