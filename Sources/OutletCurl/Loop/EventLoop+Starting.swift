@@ -127,7 +127,7 @@ extension EventLoop {
         easy.applyBody(transfer.job.request.method, transfer.body)
         easy.applyBuffers(
             isBulk: transfer.job.isBulk,
-            isAlone: active.isEmpty && transfer.job.isCollected)
+            isLone: active.isEmpty && transfer.job.isCollected)
         easy.applyProgress(transfer.reportsProgress)
         try checkOptions(of: easy, address)
     }

@@ -150,13 +150,13 @@ extension EasyHandle {
     /// How large the pieces are in which a body arrives and leaves.
     ///
     /// A large buffer is made anew for each transfer: worth it for files, not for small answers. A
-    /// transfer without others beside it does well with one in between, whatever it brings.
+    /// collected body without others beside it does well with one in between, however long it is.
     ///
     /// - Parameters:
     ///   - isBulk: Whether there is a file or a stream at either end.
-    ///   - isAlone: Whether no other transfer is under way.
-    func applyBuffers(isBulk: Bool, isAlone: Bool) {
-        let size = isBulk ? 256 * 1024 : isAlone ? 64 * 1024 : Self.usualBufferSize
+    ///   - isLone: Whether the body is collected, and no other transfer under way.
+    func applyBuffers(isBulk: Bool, isLone: Bool) {
+        let size = isBulk ? 256 * 1024 : isLone ? 64 * 1024 : Self.usualBufferSize
         // Refused by a handle that kept its buffer because its last transfer was cancelled before it was
         // connected; that one serves as well.
         if size != bufferSize, ccurl_set_long(raw, CURLOPT_BUFFERSIZE, size) == CURLE_OK {

@@ -2,8 +2,9 @@
 public protocol CachedResponseHandler: Sendable {
     /// Answers with what is to be stored, or with `nil` for nothing.
     ///
-    /// Asked for responses of all kinds of requests that HTTP allows to be stored; the request goes on once it has answered,
-    /// and without storing once ``SessionConfiguration/interceptorTimeout`` has passed.
+    /// Asked for responses of all kinds of requests that HTTP allows to be stored; the request goes on
+    /// once it has answered, and without storing once ``SessionConfiguration/interceptorTimeout`` has
+    /// passed.
     ///
     /// - Parameters:
     ///   - task: The transfer that brought the response.

@@ -1,6 +1,6 @@
 import FoundationEssentials
-import OutletFiles
 import Glibc
+import OutletFiles
 
 /// Stored responses in a directory, one file each; several processes may share it.
 ///
