@@ -23,7 +23,7 @@ final class SharedState: @unchecked Sendable {
     /// libcurl's once-per-process set-up (`curl_global_init`), which is thread-safe from 7.84 on.
     private static let isReady = {
         TLSLibrary.keepsAtExit()
-        return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+        return ccurl_global_init() == CURLE_OK
     }()
 
     init() throws(TransferError) {
