@@ -93,6 +93,7 @@ extension EventLoop {
         let remaining = resourceLimit.map { $0 - (now - transfer.arrived) }
         if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
         if address.isSecure {
+            easy.applyAuthorities(settings)
             if transfer.job.asksForTrust {
                 easy.applyForeignTrust()
             } else {

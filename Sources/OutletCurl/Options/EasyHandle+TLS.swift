@@ -10,12 +10,14 @@ extension EasyHandle {
     /// Whom to trust, and who we are.
     func applyTLS(_ settings: TransportSettings) {
         let configuration = settings.configuration
-        // Without a store no https transfer gets as far as its handle.
-        let store = (try? settings.trust.get()) ?? TrustStore()
-        // Explicitly unset: with both a bundle and a directory, libcurl's cache of parsed
-        // authorities is off, and Debian's default has both.
-        set(CURLOPT_CAINFO, text: store.bundle)
-        set(CURLOPT_CAPATH, text: store.directory)
+        // libcurl copies these for each transfer, one without TLS too.
+        hasAuthorities = false
+        set(CURLOPT_CAINFO, text: nil)
+        set(CURLOPT_CAPATH, text: nil)
+        if settings.proxies.isEmpty {
+            set(CURLOPT_PROXY_CAINFO, text: nil)
+            set(CURLOPT_PROXY_CAPATH, text: nil)
+        }
         set(CURLOPT_SSL_VERIFYPEER, configuration.verifiesCertificates ? 1 : 0)
         set(CURLOPT_SSL_VERIFYHOST, configuration.verifiesCertificates ? 2 : 0)
         note(CURLOPT_SSL_CTX_FUNCTION, ccurl_set_ssl_context(raw, willSecure))
@@ -50,6 +52,17 @@ extension EasyHandle {
     }
 
     // MARK: For each transfer
+
+    /// Where the authorities are; from the handle's first transfer with TLS on.
+    func applyAuthorities(_ settings: TransportSettings) {
+        guard !hasAuthorities else { return }
+        hasAuthorities = true
+        // Without a store no https transfer gets as far as its handle.
+        let store = (try? settings.trust.get()) ?? TrustStore()
+        // Never both: libcurl's cache of parsed authorities would be off, as it is by Debian's default.
+        set(CURLOPT_CAINFO, text: store.bundle)
+        set(CURLOPT_CAPATH, text: store.directory)
+    }
 
     /// Who we are for this host, where that is not the same for all.
     func applyIdentity(_ settings: TransportSettings, _ address: Address) {

@@ -40,6 +40,8 @@ final class EasyHandle {
     @exclusivity(unchecked) var isTunnelled = false
     /// How many sockets were open when the request was last sent.
     @exclusivity(unchecked) var socketsAtSend: UInt32 = 0
+    /// `CURLOPT_CAINFO` and `CURLOPT_CAPATH`.
+    @exclusivity(unchecked) var hasAuthorities = false
     /// `CURLOPT_FRESH_CONNECT`.
     @exclusivity(unchecked) var isFresh = false
     /// `CURLOPT_BUFFERSIZE`.

@@ -3,10 +3,17 @@ import OutletHTTP
 import Synchronization
 
 extension Request {
+    /// Whether anybody watches; where not, an event costs this test.
+    var isMonitored: Bool { core.isMonitored || hasOwnMonitors.load(ordering: .acquiring) }
+
     /// Who watches this request: the session's monitors, then its own; `nil` without any.
     var monitors: CompositeEventMonitor? {
-        guard hasOwnMonitors.load(ordering: .acquiring) else { return core.monitors }
-        return mutable.withLock { $0.observers?.monitors }
+        isMonitored ? mutable.withLock { monitors($0) } : nil
+    }
+
+    /// The same under the lock.
+    func monitors(_ mutable: borrowing Mutable) -> CompositeEventMonitor? {
+        isMonitored ? mutable.observers?.monitors ?? core.monitors : nil
     }
 
     /// Who watches this request, as one; `nil` without anybody.
@@ -30,8 +37,7 @@ extension Request {
 
     /// Keeps a transfer, and tells of it if it is new.
     func announce(_ task: any TransferTask) {
-        let monitors = monitors
-        for call in mutable.withLock({ keep(task, &$0, monitors) }) { call() }
+        for call in mutable.withLock({ keep(task, &$0) }) { call() }
     }
 
     /// Keeps a transfer that was begun; the monitors are told before anything else about it.
@@ -41,9 +47,7 @@ extension Request {
     /// lock, so that nobody overtakes: they only put the event on their queues.
     ///
     /// - Returns: What is to be called once the lock is released.
-    func keep(
-        _ task: any TransferTask, _ mutable: inout Mutable, _ monitors: CompositeEventMonitor?
-    ) -> LaterCalls {
+    func keep(_ task: any TransferTask, _ mutable: inout Mutable) -> LaterCalls {
         let wasAnnounced = mutable.isTaskAhead
         guard mutable.note(task) else { return [] }
         mutable.begunAttempt = mutable.machine.attempt
@@ -53,7 +57,7 @@ extension Request {
             for stream in channel.streams { stream.yield(task) }
             if let observer = channel.observer { calls = [{ self.core.tell(observer, task) }] }
         }
-        guard let monitors else { return calls }
+        guard let monitors = monitors(mutable) else { return calls }
         if !wasAnnounced { monitors.request(self, didCreateTask: task) }
         let state = mutable.machine.state
         // A task that was made ahead and is cancelled before its start only ever ends.
@@ -181,10 +185,10 @@ extension Request.Mutable {
     }
 }
 
-extension TransferJob {
+extension BodyDelivery {
     /// Whether the body of the response goes into a file.
-    var writesFile: Bool {
-        guard case .file = delivery else { return false }
+    var isFile: Bool {
+        guard case .file = self else { return false }
         return true
     }
 }

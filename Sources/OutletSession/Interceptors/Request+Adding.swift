@@ -32,6 +32,6 @@ extension Request {
 
     /// Whether anybody adapts or retries the request.
     var hasInterceptors: Bool {
-        core.interceptor != nil || hasOwnInterceptor.load(ordering: .acquiring)
+        core.hasInterceptor || hasOwnInterceptor.load(ordering: .acquiring)
     }
 }

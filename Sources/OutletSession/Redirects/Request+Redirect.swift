@@ -10,11 +10,10 @@ extension Request {
     func redirect(
         _ task: any TransferTask, _ response: HTTPResponse, _ result: TransferResult
     ) -> Bool {
-        let monitors = monitors
         let (calls, sent, handler, hops, attempt) = mutable.withLock { mutable in
             mutable.redirectDuration += result.metrics.total
             return (
-                keep(task, &mutable, monitors), mutable.prepared,
+                keep(task, &mutable), mutable.prepared,
                 mutable.redirectHandler ?? core.redirectHandler, mutable.redirects,
                 mutable.machine.attempt
             )

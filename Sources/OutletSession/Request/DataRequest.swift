@@ -136,8 +136,8 @@ public class DataRequest: Request, @unchecked Sendable {
         let result: Result<Data?, SessionError> =
             facts.error.map(Result.failure) ?? .success(facts.data)
         let response = DataResponse(facts, result, took: 0)
-        if let monitors = request.monitors, let request = request as? DataRequest {
-            monitors.request(request, didParseResponse: response)
+        if request.isMonitored, let request = request as? DataRequest {
+            request.monitors?.request(request, didParseResponse: response)
         }
         // Retriers were asked about this error when the transfer ended.
         return ResponseHandler.Serialized(failure: nil) { _ in completion(response) }
@@ -148,7 +148,7 @@ public class DataRequest: Request, @unchecked Sendable {
         _ completion:
             @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
     ) -> ResponseHandler.Serialized {
-        let start = DispatchTime.now().uptimeNanoseconds
+        let watch = Stopwatch()
         let result = Result {
             try serializer.serialize(
                 request: facts.request, response: facts.response, data: facts.data,
@@ -158,10 +158,9 @@ public class DataRequest: Request, @unchecked Sendable {
                 .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
             }
         }
-        let end = DispatchTime.now().uptimeNanoseconds
-        let response = DataResponse(facts, result, took: Double(end &- start) / 1e9)
-        if let monitors = request.monitors, let request = request as? DataRequest {
-            monitors.request(request, didParseResponse: response)
+        let response = DataResponse(facts, result, took: watch.seconds)
+        if request.isMonitored, let request = request as? DataRequest {
+            request.monitors?.request(request, didParseResponse: response)
         }
         return ResponseHandler.Serialized(failure: response.error) { replacement in
             if let replacement {

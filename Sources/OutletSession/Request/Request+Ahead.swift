@@ -10,7 +10,6 @@ extension Request {
 
     /// Tells of the transfer of a request that is ready, and waits for `resume()`.
     func announceAhead(_ request: HTTPRequest, attempt: Int) {
-        let monitors = monitors
         let task = AheadTask(of: self, sending: request)
         let channel = mutable.withLock {
             mutable -> RequestObservers.Channel<any TransferTask>? in
@@ -21,6 +20,7 @@ extension Request {
             mutable.tasks.append(task)
             mutable.begunAttempt = attempt
             // Under the lock, so that no later event comes first.
+            let monitors = monitors(mutable)
             monitors?.request(self, didCreateTask: task)
             if mutable.machine.state == .suspended {
                 monitors?.request(self, didSuspendTask: task)

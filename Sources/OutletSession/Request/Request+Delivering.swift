@@ -12,7 +12,7 @@ extension Request {
     /// The end is told before anything is serialized: a handler that comes later adds none.
     func finish(_ step: inout FinishingStep, at place: FinishingPlace) {
         if let flight = step.flight { leave(flight) }
-        monitors?.requestDidFinish(self)
+        if isMonitored { monitors?.requestDidFinish(self) }
         if step.handler == nil { mutable.withLock { $0.advance(&step) } }
         go(on: &step, at: place)
     }
@@ -97,12 +97,11 @@ extension Request {
 
     /// Adds a handler: it starts the request, or runs at once on one that is over.
     func append(_ handler: ResponseHandler) {
-        let monitors = monitors
         let starts = shouldAutomaticallyResume ?? core.startsImmediately
         let (isOver, decision) = mutable.withLock { mutable in
             mutable.responseHandlers.append(handler)
             let isOver = mutable.machine.reopen()
-            let decision = starts && !isOver ? resume(&mutable, monitors) : nil
+            let decision = starts && !isOver ? resume(&mutable) : nil
             return (isOver, decision)
         }
         if isOver {

@@ -32,17 +32,16 @@ extension Request: TransferHandler {
     /// Takes a result as the attempt's last; outside a transport's turn without one.
     func conclude(_ task: any TransferTask, _ result: TransferResult, turn: TransportTurn?) {
         var calls: LaterCalls = []
-        let monitors = monitors
         let evaluation = mutable.withLock { mutable -> Evaluation? in
             let attempt = mutable.machine.attempt
             guard mutable.machine.beginEvaluating(attempt: attempt) else { return nil }
-            calls = keep(task, &mutable, monitors)
+            calls = keep(task, &mutable)
             if let observers = mutable.observers {
                 calls += observers.finish(result.metrics, core)
             }
             mutable.response = result.response
             if let trailers = result.trailers { mutable.watched().trailers = trailers }
-            mutable.add(result.metrics)
+            mutable.add(result.measured)
             if mutable.error == nil, let error = result.error {
                 mutable.error = .sessionTaskFailed(error: error)
             }
@@ -52,11 +51,11 @@ extension Request: TransferHandler {
                 attempt: attempt, validates: effort != .none,
                 queue: finishingQueue(
                     &mutable, inTransport: turn != nil,
-                    isQuick: effort != .slow && monitors == nil))
+                    isQuick: effort != .slow && !isMonitored))
         }
         guard let evaluation else { return }
         for call in calls { call() }
-        if monitors != nil {
+        if isMonitored {
             tellEnd(result, of: task)
             tellExchange(result, of: task)
         }

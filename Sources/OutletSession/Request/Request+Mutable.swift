@@ -18,7 +18,7 @@ extension Request {
         /// The attempt whose transfer is the last of ``tasks``.
         var begunAttempt = 0
         /// The measures of all attempts, in order.
-        var metrics = InlineFirst<TransferMetrics>()
+        var metrics = InlineFirst<Boxed<TransferMetrics>>()
         /// The last response.
         var response: HTTPResponse?
         /// Why the request failed.
@@ -31,22 +31,14 @@ extension Request {
         var readsFile = false
         /// How long those redirects took, µs.
         var redirectDuration: Int64 = 0
-        var credential: Credential?
-        /// The stored credential that the transfer under way was begun with.
-        var authentication: AuthenticationRound?
         /// Challenges that were answered in this attempt.
         var answeredChallenges: UInt8 = 0
-        var redirectHandler: (any RedirectHandler)?
-        var cachedResponseHandler: (any CachedResponseHandler)?
-        var interceptor: (any RequestInterceptor)?
         /// Those that have not had their values delivered.
         var responseHandlers = InlineFirst<ResponseHandler>()
         /// The next of ``responseHandlers`` to serialize.
         var nextHandler = 0
         /// What the serializers that are done want delivered.
         var deliveries = InlineFirst<Delivery>()
-        /// The answer or the time this is waiting for, between its steps.
-        var wait: (any PendingWait)?
         /// The request that is ready to be sent.
         var prepared: HTTPRequest?
         /// The body of the last response, kinds that collect it only.
@@ -54,15 +46,12 @@ extension Request {
         var dataValidators = InlineFirst<DataRequest.Validator>()
         /// Who else watches; most requests have nobody.
         var observers: RequestObservers?
+        var interceptor: (any RequestInterceptor)?
+        /// What this request has of its own besides; most have nothing.
+        var specials: RequestSpecials?
         /// Why the transfer waits besides the user's own suspending.
         var holds: TransferHolds = []
-        /// Whether transfers may be shared, if it was said for this request.
-        var coalesces: Bool?
-        /// Those whose transfer this request shares.
-        var flight: Flight?
         /// Whether another request's result was taken as this one's.
         var sharesResult = false
-        /// Which of several waiting requests goes first, if it was said for this request.
-        var priority: TransferPriority?
     }
 }

@@ -64,7 +64,7 @@ extension Request {
             return
         }
         mutable.withLock { $0.requests.append(initial) }
-        monitors?.request(self, didCreateInitialURLRequest: initial)
+        if isMonitored { monitors?.request(self, didCreateInitialURLRequest: initial) }
         guard !adapters.isEmpty else {
             // An interceptor that only retries was passed over, and has adapted all the same.
             if usesAdapters, hasInterceptors {
@@ -111,7 +111,7 @@ extension Request {
             fail(with: error, attempt: attempt, mayRetry: true)
             return
         }
-        monitors?.request(self, didCreateURLRequest: request)
+        if isMonitored { monitors?.request(self, didCreateURLRequest: request) }
         let (action, observers) = mutable.withLock { mutable in
             mutable.prepared = prepared
             return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
@@ -167,40 +167,29 @@ extension Request {
     private func transfer(isHop: Bool, readsFile: Bool = false) {
         let dressed = core.policies?.mayChangeRequests == true ? dress() : nil
         var sharing = Mutable.Sharing.none
-        let asksForTrust = evaluatesTrust()
+        let asksForTrust = core.serverTrustManager != nil && evaluatesTrust()
         let storage = storage
         let round = authenticationRound(storage)
-        let proxyCredentials = storage.map { knownProxyCredentials($0) } ?? [:]
+        let proxyCredentials = storage.map { knownProxyCredentials($0) }
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = dressed ?? mutable.prepared else { return nil }
             mutable.isHop = isHop
             mutable.readsFile = readsFile
             mutable.performedRequests.append(request)
-            var job = TransferJob(request: request, delivery: delivery())
-            job.priority = mutable.priority ?? request.priority
-            mutable.observers?.counts = TransferCounts()
-            job.reportsProgress = mutable.observers?.wantsProgress == true
-            if core.monitors != nil, !request.body.isNone || job.writesFile {
+            let delivery = delivery()
+            var isCounted = mutable.observers?.startCounting() == true
+            if core.isMonitored, !request.body.isNone || delivery.isFile {
+                isCounted = true
                 mutable.watched().counts = TransferCounts()
-                job.reportsProgress = true
-            }
-            job.asksForTrust = asksForTrust
-            // Inline completions and trust evaluators are the user's.
-            job.mayRunOnCaller = !core.deliversInline && !asksForTrust
-            if keepsCredential(for: request, &mutable) { job.credential = mutable.credential }
-            // One that nobody has asked for in this attempt counts like an answer.
-            if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }
-            mutable.authentication = round
-            if let round {
-                job.credential = round.credential
-                job.sendsCredentialAtOnce = true
-            }
-            if !proxyCredentials.isEmpty {
-                job.proxyCredentials = proxyCredentials
-                mutable.watched().sentProxyCredentials = proxyCredentials
             }
             sharing = mutable.sharing(core)
-            return job
+            return TransferJob(
+                request: request, delivery: delivery,
+                priority: mutable.priority ?? request.priority, reportsProgress: isCounted,
+                asksForTrust: asksForTrust,
+                // Inline completions and trust evaluators are the user's.
+                mayRunOnCaller: !core.deliversInline && !asksForTrust,
+                answers: answers(for: request, round, proxyCredentials, &mutable))
         }
         guard let job else { return }
         if readsFile { willReadFile() }
@@ -208,11 +197,10 @@ extension Request {
             readsFile
             ? FileTask.start(job, limit: core.configuration.maximumResponseSize, handler: self)
             : start(job, sharing: sharing)
-        let monitors = monitors
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
         let (calls, state, wantsProgress, isEnding) = mutable.withLock { mutable in
             (
-                keep(task, &mutable, monitors), mutable.machine.state,
+                keep(task, &mutable), mutable.machine.state,
                 mutable.observers?.wantsProgress == true,
                 mutable.endingTask == task.identifier
             )
@@ -225,6 +213,30 @@ extension Request {
         case .suspended: task.suspend()
         default: break
         }
+    }
+
+    /// What the transfer of a request takes along for those who may ask.
+    private func answers(
+        for request: HTTPRequest, _ round: AuthenticationRound?,
+        _ proxyCredentials: [String: Credential]?, _ mutable: inout Mutable
+    ) -> TransferJob.Answers? {
+        guard round != nil || mutable.specials != nil || proxyCredentials?.isEmpty == false else {
+            return nil
+        }
+        var answers = TransferJob.Answers()
+        if keepsCredential(for: request, &mutable) { answers.credential = mutable.credential }
+        // One that nobody has asked for in this attempt counts like an answer.
+        if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }
+        mutable.authentication = round
+        if let round {
+            answers.credential = round.credential
+            answers.sendsAtOnce = true
+        }
+        if let proxyCredentials, !proxyCredentials.isEmpty {
+            answers.toProxies = proxyCredentials
+            mutable.watched().sentProxyCredentials = proxyCredentials
+        }
+        return answers
     }
 
     /// The prepared request with the session's cookies, which do not go along to the next hop.

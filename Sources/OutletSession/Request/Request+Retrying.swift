@@ -2,27 +2,20 @@ import Dispatch
 
 /// Is an attempt good? If not, do the retriers want another?
 extension Request {
-    /// What retriers are asked about, and who of them is the request's own.
-    private struct Question {
-        let error: SessionError
-        let interceptor: (any RequestInterceptor)?
-    }
-
     func evaluate(
         _ task: any TransferTask, _ evaluation: Evaluation, at place: FinishingPlace
     ) {
         didTransfer(task)
-        let monitors = monitors
-        if monitors != nil { tellUntoldEnd(of: task) }
+        if isMonitored { tellUntoldEnd(of: task) }
         if evaluation.validates { runValidators() }
-        if let monitors { monitors.request(self, didCompleteTask: task, with: error) }
+        if isMonitored { monitors?.request(self, didCompleteTask: task, with: error) }
         retryOrFinish(attempt: evaluation.attempt, at: place)
     }
 
     func retryOrFinish(attempt: Int, at place: FinishingPlace) {
         var step = FinishingStep()
         var isMine = false
-        let question = mutable.withLock { mutable -> Question? in
+        let error = mutable.withLock { mutable -> SessionError? in
             // The retriers were asked about a shared result already, by the request that brought it.
             guard let error = mutable.error, mutable.machine.state != .cancelled,
                 !mutable.sharesResult
@@ -30,18 +23,18 @@ extension Request {
                 isMine = mutable.beginFinishing(&step)
                 return nil
             }
-            return Question(error: error, interceptor: mutable.interceptor)
+            return error
         }
-        guard let question else {
+        guard let error else {
             if isMine { finish(&step, at: place) }
             return
         }
         guard let session = core.session,
-            case let retriers = core.retriers(for: question.interceptor), !retriers.isEmpty
+            case let retriers = core.retriers(for: interceptor), !retriers.isEmpty
         else { return finish(at: place) }
         consult {
             self.ask(
-                retriers[...], of: session, about: question.error, attempt: attempt, in: .evaluating
+                retriers[...], of: session, about: error, attempt: attempt, in: .evaluating
             ) {
                 switch $0 {
                 case .retry(let delay): self.retry(attempt: attempt, after: delay)
@@ -70,10 +63,9 @@ extension Request {
     func retry(attempt: Int, after delay: Double) {
         let pause = Wait<Void>(core.deadlines) {
             self.core.rootQueue.async {
-                let monitors = self.monitors
                 let action = self.mutable.withLock { mutable in
                     let action = mutable.machine.retryNow(attempt: attempt)
-                    if action != .nothing { monitors?.requestIsRetrying(self) }
+                    if action != .nothing { self.monitors(mutable)?.requestIsRetrying(self) }
                     return action
                 }
                 self.perform(action)

@@ -38,11 +38,13 @@ enum ValidationEffort {
 
 extension Request.Mutable {
     /// Takes the measures of an attempt, with those of the redirects that led there.
-    mutating func add(_ metrics: TransferMetrics) {
-        var metrics = metrics
-        metrics.redirectCount = redirects
-        metrics.redirectDuration = redirectDuration
-        self.metrics.append(metrics)
+    mutating func add(_ measured: Boxed<TransferMetrics>) {
+        var measured = measured
+        if redirects > 0 || redirectDuration > 0 {
+            measured.value.redirectCount = redirects
+            measured.value.redirectDuration = redirectDuration
+        }
+        metrics.append(measured)
     }
 
     /// Takes an attempt for the last, and finds the first handler.

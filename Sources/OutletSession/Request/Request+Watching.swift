@@ -60,7 +60,7 @@ extension Request {
     public func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
-        if core.monitors != nil { tellChunk(Data(chunk), of: task) }
+        if core.isMonitored { tellChunk(Data(chunk), of: task) }
         return consume(chunk, from: task)
     }
 
@@ -75,13 +75,12 @@ extension Request {
         if core.caching == nil, let policies = core.policies, policies.concerns(head) {
             learn(from: head, policies)
         }
-        tellHead(head, of: task)
+        if core.isMonitored { tellHead(head, of: task) }
         guard watchesHeads else { return .proceed }
         let fate = redirectFate(of: head, from: task)
-        let monitors = monitors
         let calls = mutable.withLock { mutable in
             mutable.observers?.isPassingBy = fate != .response
-            return keep(task, &mutable, monitors)
+            return keep(task, &mutable)
         }
         for call in calls { call() }
         switch fate {

@@ -83,29 +83,28 @@ public class Request: @unchecked Sendable {
     /// Starts the request, or goes on after ``suspend()``; has no effect otherwise.
     @discardableResult
     public func resume() -> Self {
-        let monitors = monitors
-        if let decision = mutable.withLock({ resume(&$0, monitors) }) { carryOut(decision) }
+        if let decision = mutable.withLock({ resume(&$0) }) { carryOut(decision) }
         return self
     }
 
     /// Decides about a start, under the lock; `nil` when there is nothing to do.
-    func resume(_ mutable: inout Mutable, _ monitors: CompositeEventMonitor?) -> Decision? {
+    func resume(_ mutable: inout Mutable) -> Decision? {
         guard let action = mutable.machine.resume() else { return nil }
         // Here and below under the lock, so that no later event comes first: all that is
         // done with an event here is to put it on its monitors' queues.
-        monitors?.requestDidResume(self)
+        monitors(mutable)?.requestDidResume(self)
         guard action == .resumeTransfer else { return Decision(action: action, task: nil) }
         let task = mutable.currentTask
-        if let task { monitors?.request(self, didResumeTask: task) }
+        if let task { monitors(mutable)?.request(self, didResumeTask: task) }
         return Decision(action: action, task: task)
     }
 
     /// Makes the request wait: no byte is read or written until ``resume()``.
     @discardableResult
     public func suspend() -> Self {
-        let monitors = monitors
         let decision = mutable.withLock { mutable -> Decision? in
             guard let action = mutable.machine.suspend() else { return nil }
+            let monitors = monitors(mutable)
             monitors?.requestDidSuspend(self)
             let task = mutable.currentTask
             if action == .suspendTransfer || mutable.isTaskAhead, let task {
@@ -122,9 +121,9 @@ public class Request: @unchecked Sendable {
     /// Handlers are still called, once each. No effect on a request that is over.
     @discardableResult
     public func cancel() -> Self {
-        let monitors = monitors
         let decision = mutable.withLock { mutable -> Decision? in
             guard let action = mutable.machine.cancel() else { return nil }
+            let monitors = monitors(mutable)
             mutable.error = mutable.error ?? .explicitlyCancelled
             monitors?.requestDidCancel(self)
             let task = mutable.currentTask

@@ -75,6 +75,14 @@ final class RequestObservers: @unchecked Sendable {
         let curlStreams: [StreamBuffer<String>]
     }
 
+    /// A transfer begins.
+    ///
+    /// - Returns: Whether the transport has to count.
+    func startCounting() -> Bool {
+        counts = TransferCounts()
+        return wantsProgress
+    }
+
     /// Takes what the transport has counted.
     ///
     /// - Returns: What is to be called once the lock is released.

@@ -35,18 +35,20 @@ final class AttemptFacts: Sendable {
     let request: HTTPRequest?
     let response: HTTPResponse?
     let data: Data?
-    let metrics: TransferMetrics?
+    private let measured: Boxed<TransferMetrics>?
+    /// The measures of the last attempt.
+    var metrics: TransferMetrics? { measured?.value }
     /// Why the request has failed already.
     let error: SessionError?
 
     init(
-        request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
-        error: SessionError?
+        request: HTTPRequest?, response: HTTPResponse?, data: Data?,
+        measured: Boxed<TransferMetrics>?, error: SessionError?
     ) {
         self.request = request
         self.response = response
         self.data = data
-        self.metrics = metrics
+        self.measured = measured
         self.error = error
     }
 }
@@ -55,7 +57,7 @@ extension Request.Mutable {
     /// What serializers are told of the last attempt.
     var facts: AttemptFacts {
         AttemptFacts(
-            request: requests.last, response: response, data: data, metrics: metrics.last,
+            request: requests.last, response: response, data: data, measured: metrics.last,
             error: error)
     }
 }

@@ -36,6 +36,9 @@ final class SessionCore: Sendable {
     let flights = Flights()
     /// `nil` when nobody watches: the request path then pays one test an event.
     let monitors: CompositeEventMonitor?
+    /// A flag, because looking at the reference would retain it.
+    let isMonitored: Bool
+    let hasInterceptor: Bool
 
     private let registry = Lock(RequestRegistry())
     private let owner = Lock(WeakSession())
@@ -60,6 +63,7 @@ final class SessionCore: Sendable {
         self.setup = setup
         self.deliversInline = deliversInline
         self.interceptor = interceptor
+        self.hasInterceptor = interceptor != nil
         self.sessionAdapters = interceptor.map { Interceptor.adapters(in: $0) } ?? []
         self.sessionRetriers = interceptor.map { Interceptor.retriers(in: $0) } ?? []
         self.serverTrustManager = serverTrustManager
@@ -74,6 +78,7 @@ final class SessionCore: Sendable {
         } else {
             caching = nil
         }
+        isMonitored = !eventMonitors.isEmpty
         self.monitors =
             eventMonitors.isEmpty
             ? nil : CompositeEventMonitor(monitors: eventMonitors, defaultQueue: queues.callback)

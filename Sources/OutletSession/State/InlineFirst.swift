@@ -1,33 +1,87 @@
 /// A list whose first element needs no allocation: most requests have one of each thing.
-struct InlineFirst<Element> {
-    private(set) var first: Element?
-    private var rest: [Element] = []
+enum InlineFirst<Element> {
+    case none
+    case one(Element)
+    /// Never with fewer than two.
+    case many([Element])
 
-    var isEmpty: Bool { first == nil }
-    var count: Int { first == nil ? 0 : 1 + rest.count }
-    var last: Element? { rest.last ?? first }
-    var array: [Element] { first.map { [$0] + rest } ?? [] }
+    init() { self = .none }
+
+    var isEmpty: Bool {
+        if case .none = self { true } else { false }
+    }
+    var count: Int {
+        switch self {
+        case .none: 0
+        case .one: 1
+        case .many(let all): all.count
+        }
+    }
+    var first: Element? {
+        switch self {
+        case .none: nil
+        case .one(let element): element
+        case .many(let all): all.first
+        }
+    }
+    var last: Element? {
+        switch self {
+        case .none: nil
+        case .one(let element): element
+        case .many(let all): all.last
+        }
+    }
+    var array: [Element] {
+        switch self {
+        case .none: []
+        case .one(let element): [element]
+        case .many(let all): all
+        }
+    }
 
     subscript(index: Int) -> Element? {
-        index == 0 ? first : (rest.indices.contains(index - 1) ? rest[index - 1] : nil)
+        switch self {
+        case .none: nil
+        case .one(let element): index == 0 ? element : nil
+        case .many(let all): all.indices.contains(index) ? all[index] : nil
+        }
     }
 
     mutating func append(_ element: Element) {
-        if first == nil { first = element } else { rest.append(element) }
+        switch self {
+        case .none: self = .one(element)
+        case .one(let first): self = .many([first, element])
+        case .many(var all):
+            self = .none
+            all.append(element)
+            self = .many(all)
+        }
     }
 
     mutating func replaceLast(_ element: Element) {
-        if rest.isEmpty { first = element } else { rest[rest.count - 1] = element }
+        switch self {
+        case .none, .one: self = .one(element)
+        case .many(var all):
+            self = .none
+            all[all.count - 1] = element
+            self = .many(all)
+        }
     }
 
     func allSatisfy(_ predicate: (Element) -> Bool) -> Bool {
-        first.map(predicate) != false && rest.allSatisfy(predicate)
+        switch self {
+        case .none: true
+        case .one(let element): predicate(element)
+        case .many(let all): all.allSatisfy(predicate)
+        }
     }
 
     func forEach(_ body: (Element) throws -> Void) rethrows {
-        guard let first else { return }
-        try body(first)
-        try rest.forEach(body)
+        switch self {
+        case .none: break
+        case .one(let element): try body(element)
+        case .many(let all): try all.forEach(body)
+        }
     }
 }
 

@@ -9,13 +9,22 @@ public struct TransferJob: Sendable {
     /// Whether the handler wants ``TransferHandler/transfer(_:didProgress:)``.
     public var reportsProgress: Bool
     /// Answers authentication challenges, if present.
-    public var credential: Credential?
+    public var credential: Credential? {
+        get { answers?.value.credential }
+        set { if newValue != nil || answers != nil { change { $0.credential = newValue } } }
+    }
     /// Whether ``credential`` goes along from the start, where its scheme is known and allows it.
-    public var sendsCredentialAtOnce: Bool
+    public var sendsCredentialAtOnce: Bool {
+        get { answers?.value.sendsAtOnce ?? false }
+        set { if newValue || answers != nil { change { $0.sendsAtOnce = newValue } } }
+    }
     /// Answers proxies, by their addresses (``TransferTask/proxy``), each with a scheme that it asked for.
     ///
     /// Counts where neither the proxy's address nor ``SessionConfiguration/proxyCredential`` has one.
-    public var proxyCredentials: [String: Credential]
+    public var proxyCredentials: [String: Credential] {
+        get { answers?.value.toProxies ?? [:] }
+        set { if !newValue.isEmpty || answers != nil { change { $0.toProxies = newValue } } }
+    }
     /// Whether the handler decides about the server, in place of the transport's own checks.
     public var asksForTrust: Bool
     /// Decides which of several waiting requests goes first.
@@ -31,12 +40,40 @@ public struct TransferJob: Sendable {
         self.request = request
         self.delivery = delivery
         self.reportsProgress = false
-        self.credential = nil
-        self.sendsCredentialAtOnce = false
-        self.proxyCredentials = [:]
         self.asksForTrust = false
         self.priority = request.priority
         self.mayRunOnCaller = false
+    }
+
+    /// What a job answers challenges with.
+    struct Answers: Sendable {
+        var credential: Credential?
+        var sendsAtOnce = false
+        var toProxies: [String: Credential] = [:]
+    }
+
+    /// Makes a job in one go: what is changed afterwards, the compiler copies.
+    init(
+        request: HTTPRequest, delivery: BodyDelivery, priority: TransferPriority,
+        reportsProgress: Bool, asksForTrust: Bool, mayRunOnCaller: Bool, answers: Answers?
+    ) {
+        self.request = request
+        self.delivery = delivery
+        self.reportsProgress = reportsProgress
+        self.asksForTrust = asksForTrust
+        self.priority = priority
+        self.mayRunOnCaller = mayRunOnCaller
+        self.answers = answers.map { Boxed($0) }
+    }
+
+    /// One reference, because few jobs have any.
+    private var answers: Boxed<Answers>?
+
+    private mutating func change(_ body: (inout Answers) -> Void) {
+        var changed = answers ?? Boxed(Answers())
+        answers = nil
+        body(&changed.value)
+        answers = changed
     }
 }
 

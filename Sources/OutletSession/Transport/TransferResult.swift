@@ -30,16 +30,46 @@ public struct TransferResult: Sendable {
     public var response: HTTPResponse?
     /// The body, under ``BodyDelivery/collect``; `nil` when no byte arrived.
     public var body: Data?
-    /// Trailer fields (RFC 9110 §6.5).
-    public var trailers: HTTPHeaders?
     /// Why it failed; `nil` when the response arrived whole.
     public var error: TransferError?
     /// What was measured.
-    public var metrics: TransferMetrics
+    public var metrics: TransferMetrics {
+        get { measured.value }
+        _modify { yield &measured.value }
+    }
+    /// Trailer fields (RFC 9110 §6.5).
+    public var trailers: HTTPHeaders? {
+        get { extras?.value.trailers }
+        set { if newValue != nil || extras != nil { change { $0.trailers = newValue } } }
+    }
     /// The head of a proxy that wants a credential before it makes way (407 to `CONNECT`).
-    public var tunnelRefusal: TunnelRefusal?
+    public var tunnelRefusal: TunnelRefusal? {
+        get { extras?.value.tunnelRefusal }
+        set { if newValue != nil || extras != nil { change { $0.tunnelRefusal = newValue } } }
+    }
     /// What the session's cache was about to keep of it.
-    var proposedForCache: CachedResponse?
+    var proposedForCache: CachedResponse? {
+        get { extras?.value.proposedForCache }
+        set { if newValue != nil || extras != nil { change { $0.proposedForCache = newValue } } }
+    }
+
+    /// By reference, because results pass through many hands.
+    private(set) var measured: Boxed<TransferMetrics>
+    /// By reference, because few results have any.
+    private var extras: Boxed<Extras>?
+
+    private struct Extras: Sendable {
+        var trailers: HTTPHeaders?
+        var tunnelRefusal: TunnelRefusal?
+        var proposedForCache: CachedResponse?
+    }
+
+    private mutating func change(_ body: (inout Extras) -> Void) {
+        var changed = extras ?? Boxed(Extras())
+        extras = nil
+        body(&changed.value)
+        extras = changed
+    }
 
     /// Makes a result.
     public init(
@@ -48,9 +78,9 @@ public struct TransferResult: Sendable {
     ) {
         self.response = response
         self.body = body
-        self.trailers = trailers
         self.error = error
-        self.metrics = metrics
+        measured = Boxed(metrics)
+        extras = trailers.map { Boxed(Extras(trailers: $0)) }
     }
 }
 

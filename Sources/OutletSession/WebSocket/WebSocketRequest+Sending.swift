@@ -61,13 +61,11 @@ extension WebSocketRequest {
     private func ping(_ answer: @escaping @Sendable (PingResponse) -> Void) {
         guard isResumed else { return answer(.unsent) }
         let start = Date()
-        let startTime = DispatchTime.now().uptimeNanoseconds
+        let watch = Stopwatch()
         carryOut(.ping) { result in
             switch result {
             case .success:
-                let nanoseconds = DispatchTime.now().uptimeNanoseconds - startTime
-                answer(
-                    .pong(.init(start: start, end: Date(), latency: Double(nanoseconds) / 1e9)))
+                answer(.pong(.init(start: start, end: Date(), latency: watch.seconds)))
             case .failure(let error): answer(.error(self.sendError(error)))
             }
         }

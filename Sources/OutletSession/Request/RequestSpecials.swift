@@ -1,0 +1,75 @@
+import OutletHTTP
+
+/// What few requests have: settings of their own, somebody to answer or to wait for.
+///
+/// Behind one reference, because each stored in the request would cost every request its release.
+final class RequestSpecials: @unchecked Sendable {
+    // because it is read and written under the lock of its request only.
+
+    var credential: Credential?
+    var authentication: AuthenticationRound?
+    var redirectHandler: (any RedirectHandler)?
+    var cachedResponseHandler: (any CachedResponseHandler)?
+    var wait: (any PendingWait)?
+    var coalesces: Bool?
+    var flight: Flight?
+    var priority: TransferPriority?
+}
+
+extension Request.Mutable {
+    /// What this request has of its own, made on first use.
+    private mutating func special() -> RequestSpecials {
+        if let specials { return specials }
+        let made = RequestSpecials()
+        specials = made
+        return made
+    }
+
+    /// What answers authentication challenges, if it was said for this request.
+    var credential: Credential? {
+        get { specials?.credential }
+        set { if newValue != nil || specials != nil { special().credential = newValue } }
+    }
+
+    /// The stored credential that the transfer under way was begun with.
+    var authentication: AuthenticationRound? {
+        get { specials?.authentication }
+        set { if newValue != nil || specials != nil { special().authentication = newValue } }
+    }
+
+    /// What decides about redirects, if it was said for this request.
+    var redirectHandler: (any RedirectHandler)? {
+        get { specials?.redirectHandler }
+        set { special().redirectHandler = newValue }
+    }
+
+    /// What decides about storing the response, if it was said for this request.
+    var cachedResponseHandler: (any CachedResponseHandler)? {
+        get { specials?.cachedResponseHandler }
+        set { special().cachedResponseHandler = newValue }
+    }
+
+    /// The answer or the time this is waiting for, between its steps.
+    var wait: (any PendingWait)? {
+        get { specials?.wait }
+        set { if newValue != nil || specials != nil { special().wait = newValue } }
+    }
+
+    /// Whether transfers may be shared, if it was said for this request.
+    var coalesces: Bool? {
+        get { specials?.coalesces }
+        set { special().coalesces = newValue }
+    }
+
+    /// Those whose transfer this request shares.
+    var flight: Flight? {
+        get { specials?.flight }
+        set { if newValue != nil || specials != nil { special().flight = newValue } }
+    }
+
+    /// Which of several waiting requests goes first, if it was said for this request.
+    var priority: TransferPriority? {
+        get { specials?.priority }
+        set { special().priority = newValue }
+    }
+}
