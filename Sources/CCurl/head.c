@@ -5,12 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
-/// Notes what a `Content-Length` field says: one number, however often it is said (RFC 9110 §8.6).
-static void note_length(ccurl_head *head, const char *line, size_t length) {
-    static const char name[] = "content-length:";
-    const char *at = line + sizeof name - 1;
-    const char *end = line + length;
-    if (length < sizeof name - 1 || strncasecmp(line, name, sizeof name - 1)) return;
+/// Notes what the value of a `Content-Length` field says, from its colon to the line's end: one
+/// number, however often it is said (RFC 9110 §8.6).
+static void note_length(ccurl_head *head, const char *at, const char *end) {
     while (end > at && (end[-1] == '\r' || end[-1] == '\n')) end--;
     while (true) {
         int64_t value = 0;
@@ -33,7 +30,20 @@ static void note_length(ccurl_head *head, const char *line, size_t length) {
     }
 }
 
-static bool collect_line(ccurl_head *head, const char *line, size_t length) {
+/// Makes room for `length` more bytes.
+static bool reserve(ccurl_head *head, size_t length) {
+    size_t capacity = head->capacity ? head->capacity * 2 : 512;
+    while (capacity < head->count + length) capacity *= 2;
+    char *bytes = realloc(head->bytes, capacity);
+    if (!bytes) return false;
+    head->bytes = bytes;
+    head->capacity = capacity;
+    return true;
+}
+
+/// Takes one line, whose name ends at `colon`, if it has one.
+static bool collect_line(ccurl_head *head, const char *line, size_t length, size_t colon) {
+    static const char length_name[] = "content-length";
     bool is_end = length <= 2 && (line[0] == '\r' || line[0] == '\n');
     if (head->is_behind) {
         if (is_end) return true;
@@ -47,21 +57,17 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length) {
     // The status line and the empty line are no fields.
     if (length > head->limit - head->count || (!is_end && head->lines++ > head->line_limit))
         return head->completed(head->client, false);
-    if (head->count + length > head->capacity) {
-        size_t capacity = head->capacity ? head->capacity * 2 : 512;
-        while (capacity < head->count + length) capacity *= 2;
-        char *bytes = realloc(head->bytes, capacity);
-        if (!bytes) return false;
-        head->bytes = bytes;
-        head->capacity = capacity;
-    }
+    if (head->count + length > head->capacity && !reserve(head, length)) return false;
     if (head->count == 0) {
         head->has_length = head->is_ambiguous = false;
         head->marks = 0;
     }
-    const char *colon = memchr(line, ':', length);
-    if (colon) head->marks |= ccurl_mark(line, (size_t)(colon - line));
-    if ((*line == 'C' || *line == 'c') && !head->is_behind) note_length(head, line, length);
+    if (colon < length) {
+        head->marks |= ccurl_mark(line, colon);
+        if (colon == sizeof length_name - 1 && !head->is_behind &&
+            strncasecmp(line, length_name, colon) == 0)
+            note_length(head, line + colon + 1, line + length);
+    }
     memcpy(head->bytes + head->count, line, length);
     head->count += length;
     return !is_end || head->completed(head->client, true);
@@ -71,10 +77,16 @@ size_t ccurl_collect_header(char *lines, size_t size, size_t count, void *client
     size_t length = size * count;
     // One line at a time, but after a pause: libcurl has gathered what came meanwhile.
     for (size_t start = 0; start < length;) {
-        const char *end = memchr(lines + start, '\n', length - start);
-        size_t next = end ? (size_t)(end - lines) + 1 : length;
-        if (!collect_line(client, lines + start, next - start)) return 0;
-        start = next;
+        const char *line = lines + start;
+        size_t rest = length - start;
+        size_t colon = 0;
+        // A loop for so few bytes, and few steps to the line's end behind them.
+        while (colon < rest && line[colon] != ':' && line[colon] != '\n') colon++;
+        const char *end = memchr(line + colon, '\n', rest - colon);
+        size_t next = end ? (size_t)(end - line) + 1 : rest;
+        if (!collect_line(client, line, next, colon < rest && line[colon] == ':' ? colon : next))
+            return 0;
+        start += next;
     }
     return length;
 }

@@ -1,5 +1,7 @@
 #include "ccurl_options.h"
 
+#include <stddef.h>
+
 const long ccurl_auth_password = (long)(CURLAUTH_DIGEST | CURLAUTH_NTLM | CURLAUTH_BASIC);
 const long ccurl_auth_basic = (long)CURLAUTH_BASIC;
 const long ccurl_auth_digest = (long)CURLAUTH_DIGEST;
@@ -69,14 +71,33 @@ int64_t ccurl_get_offset(CURL *easy, CURLINFO info) {
     return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
 }
 
-const char *ccurl_get_string(CURL *easy, CURLINFO info) {
-    const char *value = NULL;
-    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : NULL;
-}
-
-void *ccurl_get_pointer(CURL *easy, CURLINFO info) {
-    void *value = NULL;
-    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : NULL;
+ccurl_measures ccurl_measure(CURL *easy) {
+    // A table and a loop: so many calls in a row would each be a surprise to the processor.
+    static const struct {
+        CURLINFO info;
+        size_t offset;
+    } table[] = {
+        {CURLINFO_NAMELOOKUP_TIME_T, offsetof(ccurl_measures, namelookup_time_t)},
+        {CURLINFO_CONNECT_TIME_T, offsetof(ccurl_measures, connect_time_t)},
+        {CURLINFO_APPCONNECT_TIME_T, offsetof(ccurl_measures, appconnect_time_t)},
+        {CURLINFO_PRETRANSFER_TIME_T, offsetof(ccurl_measures, pretransfer_time_t)},
+        {CURLINFO_STARTTRANSFER_TIME_T, offsetof(ccurl_measures, starttransfer_time_t)},
+        {CURLINFO_TOTAL_TIME_T, offsetof(ccurl_measures, total_time_t)},
+        {CURLINFO_SIZE_UPLOAD_T, offsetof(ccurl_measures, size_upload_t)},
+        {CURLINFO_SIZE_DOWNLOAD_T, offsetof(ccurl_measures, size_download_t)},
+        {CURLINFO_REQUEST_SIZE, offsetof(ccurl_measures, request_size)},
+        {CURLINFO_HEADER_SIZE, offsetof(ccurl_measures, header_size)},
+        {CURLINFO_NUM_CONNECTS, offsetof(ccurl_measures, num_connects)},
+        {CURLINFO_HTTP_VERSION, offsetof(ccurl_measures, http_version)},
+        {CURLINFO_PRIMARY_PORT, offsetof(ccurl_measures, primary_port)},
+        {CURLINFO_LOCAL_PORT, offsetof(ccurl_measures, local_port)},
+        {CURLINFO_PRIMARY_IP, offsetof(ccurl_measures, primary_ip)},
+        {CURLINFO_LOCAL_IP, offsetof(ccurl_measures, local_ip)},
+    };
+    ccurl_measures measures = {0};
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++)
+        curl_easy_getinfo(easy, table[index].info, (char *)&measures + table[index].offset);
+    return measures;
 }
 
 int ccurl_get_socket(CURL *easy) {
@@ -94,13 +115,15 @@ CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }
 
-CURL *ccurl_multi_next_done(CURLM *multi, CURLcode *result) {
+void *ccurl_multi_next_done(CURLM *multi, CURLcode *result) {
     int left;
     CURLMsg *message;
     while ((message = curl_multi_info_read(multi, &left))) {
+        void *client = NULL;
         if (message->msg != CURLMSG_DONE) continue;
         *result = message->data.result;
-        return message->easy_handle;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &client);
+        if (client) return client;
     }
     return NULL;
 }

@@ -35,7 +35,7 @@ public final class CurlTransport: Transport {
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         begin(job, handler) { loop, transfer in
             // A slow disk holds up nobody but the loop of those with a file.
-            job.mayRunOnCaller && !job.isBulk
+            job.mayRunOnCaller && !loop.isBulk
                 ? loop.borrow(toStart: transfer) : loop.post(.start(transfer))
         }
     }
@@ -76,7 +76,10 @@ public final class CurlTransport: Transport {
         post: (EventLoop, CurlTransfer) -> Bool
     ) -> CurlTransfer {
         do throws(TransferError) {
-            let loop = try loop(isBulk: job.isBulk, for: job.request.url)
+            let isBulk = job.isBulk
+            let loop = try loops.withLock { loops throws(TransferError) in
+                try loops.loop(isBulk: isBulk, for: job.request.url)
+            }
             let transfer = CurlTransfer(
                 job, link: link, handler: handler, loop: loop,
                 patience: settings.patience(of: job.request))
@@ -96,19 +99,15 @@ public final class CurlTransport: Transport {
         turn.end()
     }
 
-    private func loop(isBulk: Bool, for url: URL?) throws(TransferError) -> EventLoop {
-        try loops.withLock { loops throws(TransferError) in
-            try loops.loop(isBulk: isBulk, for: url)
-        }
-    }
-
     /// Runs tasks on the transport's own thread: `withTaskExecutorPreference(transport.taskExecutor)`.
     ///
     /// A task that awaits one transfer after another then changes threads no more, which halves its
     /// latency. Such tasks must not block: all transfers wait for them.
     public var taskExecutor: (any TaskExecutor)? {
         do throws(TransferError) {
-            return try loop(isBulk: false, for: nil).executor
+            return try loops.withLock { loops throws(TransferError) in
+                try loops.loop(isBulk: false, for: nil).executor
+            }
         } catch {
             return nil
         }

@@ -33,8 +33,19 @@ CURLcode ccurl_set_debug(CURL *_Nonnull easy, curl_debug_callback _Nullable call
 
 long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info);
 int64_t ccurl_get_offset(CURL *_Nonnull easy, CURLINFO info);
-const char *_Nullable ccurl_get_string(CURL *_Nonnull easy, CURLINFO info);
-void *_Nullable ccurl_get_pointer(CURL *_Nonnull easy, CURLINFO info);
+/// What a handle has measured of its transfer: the answers to the `CURLINFO_` of the same names, 0
+/// or NULL where libcurl has none.
+typedef struct ccurl_measures {
+    int64_t namelookup_time_t, connect_time_t, appconnect_time_t, pretransfer_time_t,
+        starttransfer_time_t, total_time_t;
+    int64_t size_upload_t, size_download_t;
+    long request_size, header_size;
+    long num_connects, http_version, primary_port, local_port;
+    /// libcurl's own, until the handle's next transfer.
+    const char *_Nullable primary_ip, *_Nullable local_ip;
+} ccurl_measures;
+
+ccurl_measures ccurl_measure(CURL *_Nonnull easy);
 /// `CURLINFO_ACTIVESOCKET`; -1 without a connection.
 int ccurl_get_socket(CURL *_Nonnull easy);
 /// `CURLINFO_TLS_SSL_PTR`: the connection's `SSL *` when OpenSSL runs it, else NULL.
@@ -56,5 +67,6 @@ extern const int ccurl_pause_all;
 
 CURLMcode ccurl_multi_set_long(CURLM *_Nonnull multi, CURLMoption option, long value);
 
-/// The next finished handle and its result; NULL when none is left (`curl_multi_info_read`).
-CURL *_Nullable ccurl_multi_next_done(CURLM *_Nonnull multi, CURLcode *_Nonnull result);
+/// What the next finished handle has for `CURLOPT_PRIVATE`, and its result; NULL when none is left
+/// (`curl_multi_info_read`).
+void *_Nullable ccurl_multi_next_done(CURLM *_Nonnull multi, CURLcode *_Nonnull result);

@@ -26,7 +26,7 @@ extension EventLoop {
         transfer.wantsOtherConnection = false
         // An authentication round begins anew, too.
         transfer.heldHead = nil
-        if transfer.sends > 0, case .reader = transfer.body, !transfer.rewindBody() { return false }
+        if transfer.sends > 0, case .reader = easy.source, !transfer.rewindBody() { return false }
         curl_multi_remove_handle(multi, easy.raw)
         easy.applyFreshConnection()
         let code = curl_multi_add_handle(multi, easy.raw)
@@ -77,16 +77,14 @@ extension EventLoop {
             response: transfer.response.take(),
             body: easy.body.count > 0 ? easy.body.takeData() : nil,
             trailers: easy.head.trailers, error: error,
-            metrics: TransferMetrics(transfer, easy, &connections))
+            metrics: metrics(of: transfer, easy))
         if error != nil, transfer.sends == 0, let head = transfer.heldHead {
             result.tunnelRefusal = TunnelRefusal(head: head)
         }
         curl_multi_remove_handle(multi, easy.raw)
         deadlines.remove(transfer)
         transfer.easy = nil
-        transfer.body = .none
-        transfer.file = nil
-        transfer.decoder = nil
+        transfer.letGoOfBody()
         pool.put(easy, isClean: error == nil)
         let last = active.removeLast()
         if last !== transfer {

@@ -16,13 +16,7 @@ extension EventLoop {
         } catch {
             return fail(transfer, error)
         }
-        if let limit = resourceLimit { deadlines.set(transfer, to: now + limit) }
         enqueue(transfer)
-    }
-
-    /// How long a transfer may take in all, µs.
-    var resourceLimit: Int64? {
-        milliseconds(settings.configuration.timeoutIntervalForResource).map { Int64($0) * 1000 }
     }
 
     /// Starts a transfer, or lets it wait for a place.
@@ -30,9 +24,15 @@ extension EventLoop {
         guard let origin = transfer.address?.origin else { return }
         transfer.phase = .queued
         guard admission.enter(transfer, origin: origin, priority: transfer.job.priority) else {
-            return
+            return limitWait(of: transfer)
         }
         if !begin(transfer) { leave(origin) }
+    }
+
+    /// Sees to it that a transfer without a place ends when its whole time is over.
+    private func limitWait(of transfer: CurlTransfer) {
+        guard let limit = settings.resourceLimit else { return }
+        deadlines.set(transfer, to: transfer.arrived + limit)
     }
 
     /// Gives a place that has become free to those who wait.
@@ -56,6 +56,7 @@ extension EventLoop {
         if transfer.isPaused {
             transfer.phase = .held
             held[transfer.identifier] = transfer
+            limitWait(of: transfer)
             return false
         }
         transfer.admitted = now
@@ -76,7 +77,6 @@ extension EventLoop {
         } catch {
             if let easy = transfer.easy { pool.put(easy, isClean: false) }
             transfer.easy = nil
-            transfer.body = .none
             fail(transfer, error)
             return false
         }
@@ -90,7 +90,7 @@ extension EventLoop {
     private func configure(
         _ transfer: CurlTransfer, _ easy: EasyHandle, _ address: Address
     ) throws(TransferError) {
-        let remaining = resourceLimit.map { $0 - (now - transfer.arrived) }
+        let remaining = settings.resourceLimit.map { $0 - (now - transfer.arrived) }
         if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
         if address.isSecure {
             easy.applyAuthorities(settings)
@@ -101,7 +101,11 @@ extension EventLoop {
             }
             easy.applyIdentity(settings, address)
         }
-        transfer.proxy = easy.applyAddress(address, settings, transfer.job.proxyCredentials)
+        easy.applyAddress(address)
+        if !settings.proxies.isEmpty {
+            transfer.proxy = easy.applyProxy(
+                for: address, settings, transfer.job.proxyCredentials)
+        }
         easy.applyLimit(remaining)
         easy.applyMultiplexing(settings, address)
         easy.applyReuse(settings, address)
@@ -110,27 +114,34 @@ extension EventLoop {
             link.handshake = try handshake(link.job, address)
             return try checkOptions(of: easy, address)
         }
-        easy.applyCredential(
-            transfer.job.credential, atOnce: transfer.job.sendsCredentialAtOnce)
-        if transfer.job.request.mayHaveBody {
-            transfer.body = try RequestBody(transfer.job.request.body)
+        if let credential = transfer.job.credential {
+            easy.apply(credential, atOnce: transfer.job.sendsCredentialAtOnce)
         }
-        guard
-            let facts = easy.applyHeaders(
-                transfer.job.request.headers, hasBody: transfer.job.request.mayHaveBody)
-        else { throw malformed(transfer.job.request, address) }
-        if transfer.job.request.mayHaveBody || facts.contentLength != nil {
-            try check(transfer.job.request, transfer.body, facts, address)
-            if let length = facts.contentLength.flatMap({ Int64($0) }) {
-                transfer.body = transfer.body.declared(length)
-            }
+        guard easy.applyHeaders(transfer.job.request.headers, hasBody: transfer.mayHaveBody) else {
+            throw malformed(transfer.job.request, address)
         }
-        easy.applyBody(transfer.job.request.method, transfer.body)
-        easy.applyBuffers(
-            isBulk: transfer.job.isBulk,
-            isLone: active.isEmpty && transfer.job.isCollected)
-        easy.applyProgress(transfer.reportsProgress)
+        if transfer.mayHaveBody {
+            try applyBody(of: transfer.job.request, easy, address)
+        } else {
+            try checkLength(0, easy.headers.facts, address)
+            easy.applyPlainMethod()
+        }
+        easy.applyBuffers(isBulk: isBulk, isLone: active.isEmpty && transfer.isCollected)
+        if transfer.reportsProgress { easy.applyProgress() }
         try checkOptions(of: easy, address)
+    }
+
+    /// The method and the body of any but the plainest request.
+    private func applyBody(
+        of request: HTTPRequest, _ easy: EasyHandle, _ address: Address
+    ) throws(TransferError) {
+        var body = try RequestBody(request.body)
+        try check(request, address)
+        try checkLength(body.length, easy.headers.facts, address)
+        if let length = easy.headers.facts.contentLength.flatMap({ Int64($0) }) {
+            body = body.declared(length)
+        }
+        easy.applyBody(request.method, body)
     }
 
     private func handshake(
@@ -161,9 +172,9 @@ extension EventLoop {
         }
     }
 
-    /// Refuses what would leave client and server at odds about where the request ends.
+    /// Refuses methods that are none, and bodies where none can be.
     private func check(
-        _ request: HTTPRequest, _ body: RequestBody, _ facts: HeaderList.Facts, _ address: Address
+        _ request: HTTPRequest, _ address: Address
     ) throws(TransferError) {
         guard isToken(request.method.rawValue) else {
             throw malformed(request, address)
@@ -173,8 +184,16 @@ extension EventLoop {
                 code: .badRequest, host: address.host,
                 reason: "\(request.method): a request of this method cannot carry a body")
         }
+    }
+
+    /// Refuses what would leave client and server at odds about where the request ends.
+    ///
+    /// - Parameter length: The body's; `nil` when unknown.
+    private func checkLength(
+        _ length: Int64?, _ facts: HeaderList.Facts, _ address: Address
+    ) throws(TransferError) {
         guard let written = facts.contentLength else { return }
-        guard let length = body.length else {
+        guard let length else {
             guard let declared = Int64(written), declared >= 0 else {
                 throw TransferError(
                     code: .badRequest, host: address.host,
@@ -197,11 +216,6 @@ extension HTTPRequest {
 }
 
 extension TransferJob {
-    /// Whether the response's body is handed over whole.
-    var isCollected: Bool {
-        if case .collect = delivery { true } else { false }
-    }
-
     /// Whether a file or a stream is at either end, so that a disk may stall it.
     var isBulk: Bool {
         if case .file = delivery { return true }

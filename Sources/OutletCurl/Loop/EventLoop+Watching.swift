@@ -60,7 +60,7 @@ extension EventLoop {
     /// Counts a transfer's bytes for its handler from now on.
     func reportProgress(of transfer: CurlTransfer) {
         transfer.reportsProgress = true
-        transfer.easy?.applyProgress(true)
+        transfer.easy?.applyProgress()
     }
 
     // MARK: Time limits
@@ -104,7 +104,7 @@ extension EventLoop {
         }
         let due = transfer.lastProgress + patience
         guard due <= now else {
-            let isSending = sent < transfer.body.length ?? 0
+            let isSending = sent < easy.source.length ?? 0
             return deadlines.set(transfer, to: isSending ? min(due, now + patience / 4) : due)
         }
         let stage = TransferError.Stage(transfer)
@@ -119,10 +119,9 @@ extension EventLoop {
     // MARK: Origins
 
     /// Notes what an answer says about its origin and its connection.
-    func learn(from transfer: CurlTransfer, _ head: HTTPResponse) {
-        guard let address = transfer.address, let easy = transfer.easy else { return }
-        let version: Origin<CurlTransfer>.Version =
-            head.httpVersion == "HTTP/2" ? .http2 : .http1
+    func learn(from transfer: CurlTransfer, _ easy: EasyHandle) {
+        guard let address = transfer.address else { return }
+        let version: Origin<CurlTransfer>.Version = easy.head.isHTTP2 ? .http2 : .http1
         if version != address.origin.version {
             address.origin.version = version
             if address.isSecure, let url = transfer.job.request.url {

@@ -12,6 +12,8 @@ final class EventLoop: @unchecked Sendable {
     // a time: the driver, and the mailbox says who that is.
 
     let settings: TransportSettings
+    /// Whether it carries the transfers with a file or a stream at either end.
+    let isBulk: Bool
     let turn = TransportTurn()
     /// µs of the monotonic clock, read once a turn and after each wait.
     @exclusivity(unchecked) private(set) var now: Int64
@@ -45,9 +47,11 @@ final class EventLoop: @unchecked Sendable {
 
     /// Makes a loop.
     ///
-    /// - Parameter share: Among how many loops the limits of the configuration are divided.
+    /// - Parameters:
+    ///   - share: Among how many loops the limits of the configuration are divided.
+    ///   - isBulk: Whether its transfers have a file or a stream at either end.
     init(
-        _ settings: TransportSettings, shared: SharedState, share: Int
+        _ settings: TransportSettings, shared: SharedState, share: Int, isBulk: Bool
     ) throws(TransferError) {
         var error: Int32 = 0
         guard let poller = ccurl_poller_create(&error) else {
@@ -62,6 +66,7 @@ final class EventLoop: @unchecked Sendable {
                 code: .unknown, reason: "the transport cannot start: no memory left")
         }
         self.settings = settings
+        self.isBulk = isBulk
         self.shared = shared
         self.poller = poller
         self.multi = multi
@@ -195,8 +200,11 @@ final class EventLoop: @unchecked Sendable {
     }
 
     private func handleMessages() {
-        for message in messages { handle(message) }
-        messages.removeAll(keepingCapacity: messages.capacity <= 4096)
+        guard !messages.isEmpty else { return }
+        // Taken from the end, which moves nothing.
+        if messages.count > 1 { messages.reverse() }
+        while let message = messages.popLast() { handle(message) }
+        if messages.capacity > 4096 { messages = [] }
     }
 
     private func handle(_ message: LoopMessage) {
@@ -219,10 +227,8 @@ final class EventLoop: @unchecked Sendable {
     private func collect() -> Bool {
         var code = CURLE_OK
         var isNews = false
-        while let raw = ccurl_multi_next_done(multi, &code) {
-            guard let client = ccurl_get_pointer(raw, CURLINFO_PRIVATE),
-                let transfer = EasyHandle.from(client).transfer
-            else { continue }
+        while let client = ccurl_multi_next_done(multi, &code) {
+            guard let transfer = EasyHandle.from(client).transfer else { continue }
             isNews = true
             complete(transfer, code)
         }

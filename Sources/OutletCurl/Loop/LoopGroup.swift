@@ -36,19 +36,22 @@ struct LoopGroup {
 
     /// The loop for a transfer.
     ///
-    /// - Parameter url: Where it goes; `nil` for the loop that is never full.
-    mutating func loop(isBulk: Bool, for url: URL?) throws(TransferError) -> EventLoop {
+    /// - Parameter url: Where it goes, asked for only where that matters; `nil` for the loop that is
+    ///   never full.
+    mutating func loop(
+        isBulk: Bool, for url: @autoclosure () -> URL?
+    ) throws(TransferError) -> EventLoop {
         guard !isClosed else { throw .transportClosed }
         if isBulk {
             if let bulk { return bulk }
-            let loop = try make(share: 1)
+            let loop = try make(share: 1, isBulk: true)
             bulk = loop
             return loop
         }
         if shardCount == 1 || shards.first.map({ $0.load.value < Self.transfersPerShard }) == true {
             return try shard(0)
         }
-        guard let url, mayShard(url) else { return try shard(0) }
+        guard let url = url(), mayShard(url) else { return try shard(0) }
         // The first ones are filled up first: that is where the idle connections are.
         var least = try shard(0)
         for index in 0..<shardCount {
@@ -83,15 +86,15 @@ struct LoopGroup {
 
     private mutating func shard(_ index: Int) throws(TransferError) -> EventLoop {
         if index < shards.count { return shards[index] }
-        let loop = try make(share: shardCount)
+        let loop = try make(share: shardCount, isBulk: false)
         shards.append(loop)
         return loop
     }
 
-    private mutating func make(share: Int) throws(TransferError) -> EventLoop {
+    private mutating func make(share: Int, isBulk: Bool) throws(TransferError) -> EventLoop {
         let shared: SharedState
         if let known = self.shared { shared = known } else { shared = try SharedState() }
         self.shared = shared
-        return try EventLoop(settings, shared: shared, share: share)
+        return try EventLoop(settings, shared: shared, share: share, isBulk: isBulk)
     }
 }

@@ -59,16 +59,21 @@ extension EasyHandle {
 
     // MARK: For each transfer
 
-    /// Where to, by way of which proxy.
+    /// Where to.
+    func applyAddress(_ address: Address) {
+        guard address !== self.address else { return }
+        self.address = address
+        set(CURLOPT_CURLU, pointer: UnsafeRawPointer(address.handle))
+        if address.hasCredential { isMarked = true }
+    }
+
+    /// By way of which proxy.
     ///
     /// - Parameter credentials: The job's, for proxies by their addresses.
     /// - Returns: The proxy's URL without credentials; empty without one.
-    func applyAddress(
-        _ address: Address, _ settings: TransportSettings, _ credentials: [String: Credential]
+    func applyProxy(
+        for address: Address, _ settings: TransportSettings, _ credentials: [String: Credential]
     ) -> String {
-        set(CURLOPT_CURLU, pointer: UnsafeRawPointer(address.handle))
-        if address.hasCredential { isMarked = true }
-        guard !settings.proxies.isEmpty else { return "" }
         let proxy = settings.proxies.proxy(
             host: address.hostName, port: address.port, isSecure: address.isSecure)
         guard !proxy.isEmpty else { return "" }
@@ -170,8 +175,7 @@ extension EasyHandle {
     /// Name and password, or a token, answered with when the server asks for them.
     ///
     /// - Parameter atOnce: Whether to send it without being asked, where the scheme allows that.
-    func applyCredential(_ credential: Credential?, atOnce: Bool) {
-        guard let credential else { return }
+    func apply(_ credential: Credential, atOnce: Bool) {
         isMarked = true
         let schemes = credential.schemes
         let waits = credential.scheme != nil && !atOnce
@@ -198,22 +202,26 @@ extension EasyHandle {
     /// The fields, and whether the codings of the answer are undone because a field asks for them.
     ///
     /// - Returns: False when the fields cannot go on the wire.
-    func applyHeaders(_ fields: HTTPHeaders, hasBody: Bool) -> HeaderList.Facts? {
-        guard let (list, facts) = headers.build(fields, hasBody: hasBody) else { return nil }
-        set(CURLOPT_HTTPHEADER, pointer: list)
-        decodes = facts.acceptsCodings
-        return facts
+    func applyHeaders(_ fields: HTTPHeaders, hasBody: Bool) -> Bool {
+        guard let list = headers.build(fields, hasBody: hasBody) else { return false }
+        if list != headerList {
+            headerList = list
+            set(CURLOPT_HTTPHEADER, pointer: list)
+        }
+        return true
     }
 
-    /// The method, and how the body is handed over.
+    /// `GET` without a body.
+    func applyPlainMethod() {
+        guard !hasMethod else { return }
+        hasMethod = true
+        set(CURLOPT_HTTPGET, 1)
+    }
+
+    /// Any other method, and how the body is handed over.
     func applyBody(_ method: HTTPMethod, _ source: RequestBody) {
-        if case .none = source, method == .get {
-            guard !hasMethod else { return }
-            hasMethod = true
-            set(CURLOPT_HTTPGET, 1)
-            return
-        }
         isMarked = true
+        self.source = source
         switch source {
         case .none:
             switch method {
@@ -233,7 +241,7 @@ extension EasyHandle {
                 applyBytes(method, requestBody.bytes.baseAddress, data.count)
             } else {
                 // Valid after the closure because data above its inline size keeps its bytes in one
-                // counted piece of memory, and the transfer holds the data until it is over.
+                // counted piece of memory, and the handle holds the data until it is recycled.
                 data.withUnsafeBytes { applyBytes(method, $0.baseAddress, data.count) }
             }
         case .reader(let reader):
@@ -255,8 +263,7 @@ extension EasyHandle {
     }
 
     /// Reports of progress; may be set while the transfer is under way.
-    func applyProgress(_ isWanted: Bool) {
-        guard isWanted else { return }
+    func applyProgress() {
         isMarked = true
         set(CURLOPT_NOPROGRESS, 0)
         note(CURLOPT_XFERINFOFUNCTION, ccurl_set_progress(raw, didProgress))

@@ -13,7 +13,10 @@ struct HeaderList: ~Copyable {
     private var used = 0
     private var count = 0
     /// What is laid out now, kept so that nobody changes it in its place.
-    private var laidOut: (headers: HTTPHeaders, hasBody: Bool, facts: Facts)?
+    private var fields: HTTPHeaders?
+    private var hasBody = false
+    /// What was found in the fields.
+    private(set) var facts = Facts()
 
     deinit {
         free(texts)
@@ -41,17 +44,15 @@ struct HeaderList: ~Copyable {
     /// Lays out the fields in their order.
     ///
     /// - Parameter hasBody: Whether libcurl might invent fields about a body.
-    /// - Returns: The list's head, valid until the next call, and what was found in the fields;
-    ///   `nil` when a name or a value cannot go on the wire, or memory is short.
+    /// - Returns: The list's head, valid until the next call; `nil` when a name or a value cannot go
+    ///   on the wire, or memory is short.
     mutating func build(
         _ headers: HTTPHeaders, hasBody: Bool
-    ) -> (UnsafeMutablePointer<curl_slist>, Facts)? {
+    ) -> UnsafeMutablePointer<curl_slist>? {
         // Most requests of a session have the same fields as the one before.
-        if let laidOut, laidOut.hasBody == hasBody, laidOut.headers.isSame(as: headers), let nodes {
-            return (nodes, laidOut.facts)
-        }
-        laidOut = nil
-        var facts = Facts()
+        if self.hasBody == hasBody, fields?.isSame(as: headers) == true { return nodes }
+        fields = nil
+        facts = Facts()
         used = 0
         count = 0
         guard reserveNodes(headers.count + 3) else { return nil }
@@ -71,8 +72,9 @@ struct HeaderList: ~Copyable {
             if !facts.has.contains(.contentType), !addLine("Content-Type:") { return nil }
         }
         guard let first = link() else { return nil }
-        laidOut = (headers, hasBody, facts)
-        return (first, facts)
+        fields = headers
+        self.hasBody = hasBody
+        return first
     }
 
     /// Notes what a field says about things that libcurl does itself.

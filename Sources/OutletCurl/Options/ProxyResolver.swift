@@ -8,6 +8,8 @@ struct ProxyResolver: Sendable {
     private let http: String
     private let https: String
     private let exceptions: [String]
+    /// Whether no address at all goes through a proxy.
+    let isEmpty: Bool
 
     /// Resolves by a policy.
     ///
@@ -33,10 +35,8 @@ struct ProxyResolver: Sendable {
                 .split { $0 == "," || $0 == " " || $0 == "\t" }
                 .compactMap { Self.normalized(String($0)) }
         }
+        isEmpty = http.isEmpty && https.isEmpty
     }
-
-    /// Whether no address at all goes through a proxy.
-    var isEmpty: Bool { http.isEmpty && https.isEmpty }
 
     /// The proxy's URL; empty for a direct connection.
     func proxy(host: String, port: Int, isSecure: Bool) -> String {

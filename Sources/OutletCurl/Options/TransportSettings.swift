@@ -4,7 +4,7 @@ import OutletSession
 import OutletTLS
 
 /// A session's configuration as the loops of a transport use it: looked up once, never changed.
-struct TransportSettings: Sendable {
+final class TransportSettings: Sendable {
     let configuration: SessionConfiguration
     let proxies: ProxyResolver
     /// The certificate authorities, or why there are none: an error of https transfers only.
@@ -13,11 +13,18 @@ struct TransportSettings: Sendable {
     let verifier: OpenSSLVerifier
     /// Whether each line on the wire goes to stderr.
     let logsWire: Bool
+    /// How long a transfer may take in all, µs; `nil` for no limit.
+    let resourceLimit: Int64?
+    /// The `timeoutInterval` of a request that sets no limit of its own, and what it stands for, µs.
+    private let usualTimeout = HTTPRequest.defaultTimeoutInterval
+    private let usualPatience: Int64?
 
     init(_ configuration: SessionConfiguration, environment: [String: String]) {
         self.configuration = configuration
         proxies = ProxyResolver(configuration.proxy, environment: environment)
         logsWire = configuration.logsWire || !["", "0"].contains(environment["OUTLET_DEBUG"] ?? "")
+        resourceLimit = microseconds(configuration.timeoutIntervalForResource)
+        usualPatience = microseconds(configuration.timeoutIntervalForRequest)
         let trust = Self.trust(configuration.certificateAuthorities, environment)
         self.trust = trust
         verifier = OpenSSLVerifier(trust)
@@ -58,10 +65,11 @@ struct TransportSettings: Sendable {
     /// How long a request may make no progress, µs; `nil` for no limit.
     func patience(of request: HTTPRequest) -> Int64? {
         let own = request.timeoutInterval
-        let seconds = own == Self.usualTimeout ? configuration.timeoutIntervalForRequest : own
-        return milliseconds(seconds).map { Int64($0) * 1000 }
+        return own == usualTimeout ? usualPatience : microseconds(own)
     }
+}
 
-    /// What a request says that says nothing.
-    private static let usualTimeout = HTTPRequest(url: nil).timeoutInterval
+/// Seconds in whole milliseconds, at least one, counted in µs; `nil` for 0 (no limit).
+private func microseconds(_ seconds: TimeInterval) -> Int64? {
+    milliseconds(seconds).map { Int64($0) * 1000 }
 }

@@ -23,38 +23,32 @@ struct ConnectionTexts {
 
     /// What a handle that has finished, or is about to be taken out, says about its connection.
     mutating func texts(
-        _ transfer: CurlTransfer, _ raw: UnsafeMutableRawPointer
+        _ measures: ccurl_measures, tls: String, proxy: String
     ) -> Boxed<TransferMetrics.Connection> {
-        let version = ccurl_get_long(raw, CURLINFO_HTTP_VERSION)
-        guard let remote = ccurl_get_string(raw, CURLINFO_PRIMARY_IP),
-            let local = ccurl_get_string(raw, CURLINFO_LOCAL_IP), remote.pointee != 0
+        guard let remote = measures.primary_ip, let local = measures.local_ip, remote.pointee != 0
         else {
-            guard version != 0 || !transfer.tls.isEmpty || !transfer.proxy.isEmpty else {
-                return none
-            }
-            return make(transfer, version, remote: "", local: "")
+            guard measures.http_version != 0 || !tls.isEmpty || !proxy.isEmpty else { return none }
+            return Self.make(measures.http_version, remote: "", local: "", tls, proxy)
         }
-        let remotePort = ccurl_get_long(raw, CURLINFO_PRIMARY_PORT)
-        let localPort = ccurl_get_long(raw, CURLINFO_LOCAL_PORT)
         // The kernel gives clients every second port.
-        let index = (localPort >> 1) & (Self.size - 1)
-        if entries[index].isSame(remote, remotePort, local, localPort, version),
-            entries[index].texts.value.tls == transfer.tls,
-            entries[index].texts.value.proxy == transfer.proxy
+        let index = (measures.local_port >> 1) & (Self.size - 1)
+        if entries[index].isSame(measures, remote, local), entries[index].texts.value.tls == tls,
+            entries[index].texts.value.proxy == proxy
         {
             return entries[index].texts
         }
-        let texts = make(
-            transfer, version, remote: Self.address(remote, remotePort),
-            local: Self.address(local, localPort))
+        let texts = Self.make(
+            measures.http_version, remote: Self.address(remote, measures.primary_port),
+            local: Self.address(local, measures.local_port), tls, proxy)
         entries[index] = Entry(
-            remotePort: remotePort, localPort: localPort, version: version,
-            remote: Self.copy(remote), local: Self.copy(local), texts: texts)
+            remotePort: measures.primary_port, localPort: measures.local_port,
+            version: measures.http_version, remote: Self.copy(remote), local: Self.copy(local),
+            texts: texts)
         return texts
     }
 
-    private func make(
-        _ transfer: CurlTransfer, _ version: Int, remote: String, local: String
+    private static func make(
+        _ version: Int, remote: String, local: String, _ tls: String, _ proxy: String
     ) -> Boxed<TransferMetrics.Connection> {
         var connection = TransferMetrics.Connection()
         connection.httpVersion =
@@ -67,8 +61,8 @@ struct ConnectionTexts {
             }
         connection.remoteAddress = remote
         connection.localAddress = local
-        connection.tls = transfer.tls
-        connection.proxy = transfer.proxy
+        connection.tls = tls
+        connection.proxy = proxy
         return Boxed(connection)
     }
 
@@ -85,10 +79,10 @@ struct ConnectionTexts {
 
 extension ConnectionTexts.Entry {
     fileprivate func isSame(
-        _ remote: UnsafePointer<CChar>, _ remotePort: Int,
-        _ local: UnsafePointer<CChar>, _ localPort: Int, _ version: Int
+        _ measures: ccurl_measures, _ remote: UnsafePointer<CChar>, _ local: UnsafePointer<CChar>
     ) -> Bool {
-        self.localPort == localPort && self.remotePort == remotePort && self.version == version
+        localPort == measures.local_port && remotePort == measures.primary_port
+            && version == measures.http_version
             && Self.isSame(self.remote, remote) && Self.isSame(self.local, local)
     }
 

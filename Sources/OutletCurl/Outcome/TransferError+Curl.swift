@@ -36,7 +36,7 @@ extension TransferError.Stage {
         {
             self = .receiving
         } else if transfer.sends > 0 {
-            let whole = transfer.body.length ?? .max
+            let whole = easy.source.length ?? .max
             self = ccurl_get_offset(raw, CURLINFO_SIZE_UPLOAD_T) < whole ? .sending : .waiting
         } else if transfer.verification != nil {
             self = .securing

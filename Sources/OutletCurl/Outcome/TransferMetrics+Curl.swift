@@ -2,35 +2,34 @@ import CCurl
 import OutletHTTP
 import OutletSession
 
-extension TransferMetrics {
-    /// Asks a handle that has finished, or is about to be taken out, for all it has measured.
-    init(
-        _ transfer: CurlTransfer, _ easy: EasyHandle, _ connections: inout ConnectionTexts
-    ) {
-        self.init()
-        let raw = easy.raw
-        isReusedConnection = transfer.sends > 0 && ccurl_get_long(raw, CURLINFO_NUM_CONNECTS) == 0
-        if !isReusedConnection {
-            nameLookup = ccurl_get_offset(raw, CURLINFO_NAMELOOKUP_TIME_T)
-            connect = ccurl_get_offset(raw, CURLINFO_CONNECT_TIME_T)
-            secureConnect = ccurl_get_offset(raw, CURLINFO_APPCONNECT_TIME_T)
+extension EventLoop {
+    /// What a handle that has finished, or is about to be taken out, has measured.
+    func metrics(of transfer: CurlTransfer, _ easy: EasyHandle) -> TransferMetrics {
+        let measures = ccurl_measure(easy.raw)
+        var metrics = TransferMetrics()
+        metrics.isReusedConnection = transfer.sends > 0 && measures.num_connects == 0
+        if !metrics.isReusedConnection {
+            metrics.nameLookup = measures.namelookup_time_t
+            metrics.connect = measures.connect_time_t
+            metrics.secureConnect = measures.appconnect_time_t
         }
-        preTransfer = ccurl_get_offset(raw, CURLINFO_PRETRANSFER_TIME_T)
-        firstByte = ccurl_get_offset(raw, CURLINFO_STARTTRANSFER_TIME_T)
-        total = ccurl_get_offset(raw, CURLINFO_TOTAL_TIME_T)
-        queued = transfer.admitted - transfer.arrived
-        requestHeaderBytes = Int64(ccurl_get_long(raw, CURLINFO_REQUEST_SIZE))
-        if transfer.job.request.mayHaveBody {
-            requestBodyBytes = ccurl_get_offset(raw, CURLINFO_SIZE_UPLOAD_T)
-        }
-        responseHeaderBytes = Int64(ccurl_get_long(raw, CURLINFO_HEADER_SIZE))
-        responseBodyBytes = ccurl_get_offset(raw, CURLINFO_SIZE_DOWNLOAD_T)
-        connection = connections.texts(transfer, raw)
-        if let link = transfer.link { count(link, transfer) }
+        metrics.preTransfer = measures.pretransfer_time_t
+        metrics.firstByte = measures.starttransfer_time_t
+        metrics.total = measures.total_time_t
+        metrics.queued = transfer.admitted - transfer.arrived
+        metrics.requestHeaderBytes = Int64(measures.request_size)
+        if transfer.mayHaveBody { metrics.requestBodyBytes = measures.size_upload_t }
+        metrics.responseHeaderBytes = Int64(measures.header_size)
+        metrics.responseBodyBytes = measures.size_download_t
+        metrics.connection = connections.texts(measures, tls: transfer.tls, proxy: transfer.proxy)
+        if let link = transfer.link { metrics.count(link, transfer) }
+        return metrics
     }
+}
 
+extension TransferMetrics {
     /// What libcurl cannot know of a WebSocket's bytes.
-    private mutating func count(_ link: WebSocketLink, _ transfer: CurlTransfer) {
+    fileprivate mutating func count(_ link: WebSocketLink, _ transfer: CurlTransfer) {
         guard link.isConnected else { return }
         httpVersion = "HTTP/1.1"
         let head = Int64(link.handshake?.head.count ?? 0)

@@ -26,7 +26,7 @@ extension CurlTransfer {
     ///
     /// - Returns: Whether the transfer goes on.
     func findDecoder(_ easy: EasyHandle) -> Bool {
-        guard easy.decodes, decoder == nil, let headers = response?.headers,
+        guard easy.headers.facts.acceptsCodings, decoder == nil, let headers = response?.headers,
             let first = headers.value(for: "Content-Encoding")
         else { return true }
         let fields = headers.values(for: "Content-Encoding")

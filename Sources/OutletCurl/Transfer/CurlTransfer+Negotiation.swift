@@ -10,14 +10,14 @@ extension CurlTransfer {
     func noteText(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.starts(with: Self.mark.utf8) else { return }
         let words = bytes.dropFirst(Self.mark.utf8.count)
-        easy?.negotiationFault = String(decoding: words, as: UTF8.self)
+        negotiationFault = String(decoding: words, as: UTF8.self)
             .split { $0 == "\n" || $0 == "\r" }.first
             .map { $0.last == " " ? String($0.dropLast()) : String($0) }
     }
 
     /// Why the answer that asks for a ticket has to do: GSSAPI has none to give.
     var missingTicket: TransferError? {
-        guard let fault = easy?.negotiationFault, let response,
+        guard let fault = negotiationFault, let response,
             response.statusCode == 401 || response.statusCode == 407
         else { return nil }
         return TransferError(

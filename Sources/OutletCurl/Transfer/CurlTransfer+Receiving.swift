@@ -23,7 +23,7 @@ extension CurlTransfer {
                 reason: "the answer does not begin with an HTTP status line")
             return false
         }
-        return receive(head, loop)
+        return receive(head, easy, loop)
     }
 
     /// A proxy has answered `CONNECT`, on a connection that the request has not been sent on: what it
@@ -49,12 +49,12 @@ extension CurlTransfer {
         return false
     }
 
-    private func receive(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
+    private func receive(_ head: HTTPResponse, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         if (100..<200).contains(head.statusCode), head.statusCode != 101 {
             return tell(head, loop)
         }
         // Whoever stands between may have gone by the other length (RFC 9112 §6.3).
-        if easy?.head.hasAmbiguousLength == true {
+        if easy.head.hasAmbiguousLength {
             failure = TransferError(
                 code: .badServerResponse, stage: .receiving, host: address?.host,
                 reason: "the answer's Content-Length is not one number: "
@@ -62,7 +62,7 @@ extension CurlTransfer {
             return false
         }
         if let link { return loop.greet(self, link, head) }
-        loop.learn(from: self, head)
+        loop.learn(from: self, easy)
         if mayBeChallenge(head) {
             heldHead = head
             return true
@@ -179,7 +179,7 @@ extension CurlTransfer {
 
     func reportProgress(_ loop: EventLoop) {
         let counts = TransferCounts(
-            sent: sent, expectedToSend: body.length ?? -1, received: received,
+            sent: sent, expectedToSend: easy?.source.length ?? -1, received: received,
             expectedToReceive: expected)
         handler?.transfer(self, didProgress: counts, turn: loop.turn)
     }

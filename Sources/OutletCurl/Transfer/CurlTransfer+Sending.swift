@@ -63,7 +63,7 @@ extension CurlTransfer {
     ///
     /// - Returns: How many bytes there are now; `nil` to end the transfer.
     func fillBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        guard case .reader(let reader) = body, let loop = running else { return nil }
+        guard case .reader(let reader) = easy?.source, let loop = running else { return nil }
         lastProgress = loop.now
         do throws(TransferError) {
             return try reader.read(into: buffer)
@@ -75,7 +75,7 @@ extension CurlTransfer {
 
     /// libcurl wants the body from its start once more (`CURLOPT_SEEKFUNCTION`).
     func rewindBody() -> Bool {
-        guard case .reader(let reader) = body else { return false }
+        guard case .reader(let reader) = easy?.source else { return false }
         do throws(TransferError) {
             try reader.rewind()
             return true

@@ -1,7 +1,6 @@
 import CCurl
 import OutletHTTP
 import OutletSession
-import OutletTLS
 
 /// One transfer: what was asked for, how far it has come, where its answer goes.
 final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
@@ -27,11 +26,12 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     private let loop: EventLoop?
 
     let job: TransferJob
+    /// Whether the request is anything but the plainest kind.
+    let mayHaveBody: Bool
     private let visible = VisibleState()
-    /// What a WebSocket has besides; `nil` for other transfers.
-    let link: WebSocketLink?
+    @exclusivity(unchecked) var extras: TransferExtras?
     /// Let go of when the transfer is over.
-    private(set) var handler: (any TransferHandler)?
+    @exclusivity(unchecked) private(set) var handler: (any TransferHandler)?
 
     @exclusivity(unchecked) var phase = Phase.posted
     /// Suspended by the user or paused by the handler.
@@ -43,8 +43,6 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var isPauseApplied = false
     @exclusivity(unchecked) var easy: EasyHandle?
     @exclusivity(unchecked) var address: Address?
-    @exclusivity(unchecked) var body = RequestBody.none
-    @exclusivity(unchecked) var file: FileSink?
     /// Where the transfer stands among the active ones.
     var activeIndex = -1
     /// It counts as one of those that its origin may have under way.
@@ -63,14 +61,10 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     /// Bytes that had passed at the last look, where no callback tells.
     var bytesSeen: Int64 = 0
 
-    /// Why the transfer fails, found out in a callback; goes before libcurl's own code.
-    @exclusivity(unchecked) var failure: TransferError?
     /// The final head.
     @exclusivity(unchecked) var response: HTTPResponse?
     /// Whether the final head has come.
     var hasResponse = false
-    /// A final head that may turn out to be one of an authentication round.
-    @exclusivity(unchecked) var heldHead: HTTPResponse?
     /// The request has been given to a connection so often.
     var sends = 0
     /// The connection that it was about to use was not clean; it begins again with another one.
@@ -80,14 +74,6 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var received: Int64 = 0
     var sent: Int64 = 0
     var expected: Int64 = -1
-    /// Undoes the codings of the body; `nil` while none are known that the request asked for.
-    var decoder: BodyDecoder?
-    /// What was found about the certificates of the connection that this transfer made.
-    @exclusivity(unchecked) var verification: Verification?
-    /// The TLS version and cipher.
-    var tls = ""
-    /// The proxy's address, without credentials; empty without one.
-    var proxy = ""
 
     init(
         _ job: TransferJob, link: WebSocketLink? = nil, handler: any TransferHandler,
@@ -95,7 +81,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     ) {
         identifier = TransferIdentifier.next()
         self.job = job
-        self.link = link
+        mayHaveBody = job.request.mayHaveBody
+        if let link { extras = TransferExtras(link: link) }
         delivery = job.delivery
         reportsProgress = job.reportsProgress
         self.handler = handler
@@ -126,15 +113,19 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
 
     /// Tells the handler that it is over, and lets go of it.
     func finish(_ result: TransferResult, turn: TransportTurn) {
-        guard let handler else { return }
+        guard let handler = handler.take() else { return }
         phase = .finished
         visible.complete()
-        self.handler = nil
         loop?.load.fall()
         // Origins are the loop's, so the last of their owners must not be a task that a user keeps.
         address = nil
         link?.abandon(result.error)
         handler.transferDidFinish(self, result: result, turn: turn)
+    }
+
+    /// Whether the answer's body is handed over whole.
+    var isCollected: Bool {
+        if case .collect = delivery { true } else { false }
     }
 
     /// Lets others have its place.

@@ -16,20 +16,22 @@ final class EasyHandle {
     @exclusivity(unchecked) var headers = HeaderList()
     let head = HeadCollector()
     @exclusivity(unchecked) var body = ByteBuffer()
-    /// The request asks for content codings.
-    @exclusivity(unchecked) var decodes = false
+    /// The request's body; other than `.none` only on a marked handle.
+    @exclusivity(unchecked) var source = RequestBody.none
     /// A small request body, kept in one place while libcurl sends it.
     @exclusivity(unchecked) var requestBody = ByteBuffer()
 
     /// The first option that libcurl refused, and why.
     @exclusivity(unchecked) private(set) var refusal: (option: CURLoption, code: CURLcode)?
-    /// Why GSSAPI has no ticket, in its words.
-    @exclusivity(unchecked) var negotiationFault: String?
     /// Options are set that the next transfer may not want.
     @exclusivity(unchecked) var isMarked = false
 
     // What is set now, where most transfers want the same again.
 
+    /// `CURLOPT_CURLU`.
+    @exclusivity(unchecked) var address: Address?
+    /// `CURLOPT_HTTPHEADER`.
+    @exclusivity(unchecked) var headerList: UnsafeMutablePointer<curl_slist>?
     /// `CURLOPT_TIMEOUT_MS`.
     @exclusivity(unchecked) var limit = 0
     /// `CURLOPT_PIPEWAIT`.
@@ -103,7 +105,9 @@ final class EasyHandle {
         isFresh = false
         bufferSize = Self.usualBufferSize
         isTunnelled = false
-        negotiationFault = nil
+        source = .none
+        address = nil
+        headerList = nil
         begin()
     }
 

@@ -30,6 +30,12 @@ struct HeadCollector: ~Copyable {
         lines.deallocate()
     }
 
+    /// Whether the last head came over HTTP/2.
+    var isHTTP2: Bool {
+        guard let line = lines.pointee.bytes else { return false }
+        return line[5] == CChar(UInt8(ascii: "2")) && line[6] == CChar(UInt8(ascii: " "))
+    }
+
     /// Whether a line has come since the last complete head.
     var isInsideHead: Bool { !lines.pointee.is_behind && lines.pointee.count > 0 }
 

@@ -206,7 +206,7 @@ extension EventLoop {
     // MARK: Time limits
 
     private func watchSocket(_ transfer: CurlTransfer, _ link: WebSocketLink) {
-        var due = resourceLimit.map { transfer.arrived + $0 }
+        var due = settings.resourceLimit.map { transfer.arrived + $0 }
         let waits = link.stage == .handshaking && !link.isSuspended || link.maySend
         if waits, let patience = transfer.patience {
             due = min(due ?? .max, transfer.lastProgress + patience)

@@ -1,0 +1,90 @@
+import OutletHTTP
+import OutletSession
+import OutletTLS
+
+/// What few transfers need, behind one reference: each of these in the transfer itself would cost
+/// all others a release at their end.
+///
+/// Thread: the loop's.
+final class TransferExtras {
+    @exclusivity(unchecked) fileprivate var failure: TransferError?
+    @exclusivity(unchecked) fileprivate var heldHead: HTTPResponse?
+    @exclusivity(unchecked) fileprivate var file: FileSink?
+    @exclusivity(unchecked) fileprivate var decoder: BodyDecoder?
+    @exclusivity(unchecked) fileprivate var verification: Verification?
+    @exclusivity(unchecked) fileprivate var tls = ""
+    @exclusivity(unchecked) fileprivate var proxy = ""
+    @exclusivity(unchecked) fileprivate var negotiationFault: String?
+    fileprivate let link: WebSocketLink?
+
+    init(link: WebSocketLink? = nil) {
+        self.link = link
+    }
+}
+
+extension CurlTransfer {
+    /// The extras, made when the first of them is set.
+    private var made: TransferExtras {
+        if let extras { return extras }
+        let made = TransferExtras()
+        extras = made
+        return made
+    }
+
+    /// What a WebSocket has besides; `nil` for other transfers.
+    var link: WebSocketLink? { extras?.link }
+
+    /// Why the transfer fails, found out in a callback; goes before libcurl's own code.
+    var failure: TransferError? {
+        get { extras?.failure }
+        set { made.failure = newValue }
+    }
+
+    /// A final head that may turn out to be one of an authentication round.
+    var heldHead: HTTPResponse? {
+        get { extras?.heldHead }
+        set { if newValue != nil { made.heldHead = newValue } else { extras?.heldHead = nil } }
+    }
+
+    /// The open file of a download.
+    var file: FileSink? {
+        get { extras?.file }
+        set { made.file = newValue }
+    }
+
+    /// Undoes the codings of the body; `nil` while none are known that the request asked for.
+    var decoder: BodyDecoder? {
+        get { extras?.decoder }
+        set { if newValue != nil { made.decoder = newValue } else { extras?.decoder = nil } }
+    }
+
+    /// What was found about the certificates of the connection that this transfer made.
+    var verification: Verification? {
+        get { extras?.verification }
+        set { made.verification = newValue }
+    }
+
+    /// The TLS version and cipher; empty without TLS.
+    var tls: String {
+        get { extras?.tls ?? "" }
+        set { made.tls = newValue }
+    }
+
+    /// The proxy's address, without credentials; empty without one.
+    var proxy: String {
+        get { extras?.proxy ?? "" }
+        set { made.proxy = newValue }
+    }
+
+    /// Why GSSAPI has no ticket, in its words.
+    var negotiationFault: String? {
+        get { extras?.negotiationFault }
+        set { made.negotiationFault = newValue }
+    }
+
+    /// Closes what was open for the body of the answer.
+    func letGoOfBody() {
+        extras?.file = nil
+        extras?.decoder = nil
+    }
+}
