@@ -14,7 +14,7 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
         var priority = TransferPriority.normal
         var cachePolicy: CachePolicy
         var handlesCookies = true
-        var attributes: [String: String] = [:]
+        var attributes = [String: String]()
     }
 
     private var parts: Boxed<Parts>
@@ -42,6 +42,9 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
         get { parts.value.body }
         _modify { yield &parts.value.body }
     }
+
+    /// Whether there is a body; asking ``body`` would copy it.
+    package var hasBody: Bool { !parts.value.body.isNone }
 
     /// How long the transfer may make no progress, in seconds; 0 means no limit.
     public var timeoutInterval: TimeInterval {

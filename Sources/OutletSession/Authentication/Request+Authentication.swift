@@ -92,7 +92,7 @@ extension Request {
     ) -> Bool {
         if response.statusCode == 407 { return authenticateProxy(task, response, result) }
         settleProxyAuthentication()
-        guard let round = answer(to: response) else {
+        guard response.statusCode == 401, let round = answer(to: response) else {
             settleAuthentication(response)
             return false
         }
@@ -124,7 +124,7 @@ extension Request {
 
     private func sendAgain(_ next: HTTPRequest, after hop: Hop) {
         do throws(SessionError) {
-            try rewind(next.body)
+            try rewind(next)
         } catch {
             end(hop, with: error)
             return

@@ -122,7 +122,7 @@ extension Request {
     private func follow(_ next: HTTPRequest, after hop: Hop) {
         do {
             try next.validate()
-            try rewind(next.body)
+            try rewind(next)
         } catch {
             end(hop, with: error.asSessionError { .sessionTaskFailed(error: $0) })
             return

@@ -53,7 +53,7 @@ extension Request {
         core.unregister(self)
         cleanUp()
         for end in step.observers?.endStreams ?? [] { end() }
-        step.deliveries.forEach { deliver($0, from: place) }
+        while let delivery = step.deliveries.popFirst() { deliver(delivery, from: place) }
     }
 
     /// Goes on after the retriers' word about a serializer's failure.

@@ -7,11 +7,11 @@ extension Request: TransferHandler {
     public func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
-        if result.error?.code == .unsupportedURL {
+        if let error = result.error, error.code == .unsupportedURL {
             announce(task)
             if readFile() { return }
         }
-        if let response = result.response, let next = nextHop(after: result) {
+        if let next = nextHop(after: result), let response = result.response {
             let attempt = mutable.withLock { $0.machine.attempt }
             let hop = Hop(task: task, response: response, result: result, attempt: attempt)
             announce(task)

@@ -106,7 +106,7 @@ extension Request {
         let prepared: HTTPRequest
         do {
             prepared = try prepare(request)
-            try rewind(prepared.body)
+            try rewind(prepared)
         } catch {
             fail(with: error, attempt: attempt, mayRetry: true)
             return
@@ -122,9 +122,9 @@ extension Request {
     }
 
     /// Takes a stream that was read already back to its start.
-    func rewind(_ body: HTTPBody) throws(SessionError) {
-        guard case .stream(let stream) = body,
-            mutable.withLock({ !$0.performedRequests.allSatisfy { $0.body != body } })
+    func rewind(_ request: HTTPRequest) throws(SessionError) {
+        guard request.hasBody, case .stream(let stream) = request.body,
+            mutable.withLock({ !$0.performedRequests.allSatisfy { $0.body != request.body } })
         else { return }
         if let task = lastTask {
             core.monitors?.urlSession(core.transport, taskNeedsNewBodyStream: task)
@@ -178,7 +178,7 @@ extension Request {
             mutable.performedRequests.append(request)
             let delivery = delivery()
             var isCounted = mutable.observers?.startCounting() == true
-            if core.isMonitored, !request.body.isNone || delivery.isFile {
+            if core.isMonitored, request.hasBody || delivery.isFile {
                 isCounted = true
                 mutable.watched().counts = TransferCounts()
             }
@@ -202,7 +202,7 @@ extension Request {
             (
                 keep(task, &mutable), mutable.machine.state,
                 mutable.observers?.wantsProgress == true,
-                mutable.endingTask == task.identifier
+                mutable.endingTask.map { $0 == task.identifier } ?? false
             )
         }
         for call in calls { call() }
@@ -272,7 +272,7 @@ extension Request.Mutable {
             tasks.append(task)
             return true
         }
-        guard last.identifier < task.identifier else { return false }
+        guard last !== task, last.identifier < task.identifier else { return false }
         if isHop { tasks.replaceLast(task) } else { tasks.append(task) }
         return !isHop
     }

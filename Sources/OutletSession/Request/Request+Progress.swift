@@ -15,7 +15,9 @@ extension Request {
     public var downloadProgress: TransferProgress {
         progress(\.downloaded) { mutable in
             // What came from the cache was not received, but is there.
-            if let data = mutable.data, mutable.metrics.last?.value.resourceFetchType != .networkLoad {
+            if let data = mutable.data,
+                mutable.metrics.last?.value.resourceFetchType != .networkLoad
+            {
                 let count = Int64(data.count)
                 return TransferProgress(completedUnitCount: count, totalUnitCount: count)
             }

@@ -67,7 +67,7 @@ extension HTTPRequest {
     ///
     /// - Throws: ``SessionError/urlRequestValidationFailed(reason:)``.
     public func validate() throws {
-        if method == .get, !allowsBodyInGET, let data = body.data {
+        if hasBody, method == .get, !allowsBodyInGET, let data = body.data {
             throw SessionError.urlRequestValidationFailed(reason: .bodyDataInGETRequest(data))
         }
         do {

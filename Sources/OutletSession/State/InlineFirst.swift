@@ -68,6 +68,21 @@ enum InlineFirst<Element> {
         }
     }
 
+    /// Takes the first one out; whoever is done with it need not keep it.
+    mutating func popFirst() -> Element? {
+        switch self {
+        case .none: return nil
+        case .one(let element):
+            self = .none
+            return element
+        case .many(var all):
+            self = .none
+            let first = all.removeFirst()
+            self = all.count == 1 ? .one(all[0]) : .many(all)
+            return first
+        }
+    }
+
     func allSatisfy(_ predicate: (Element) -> Bool) -> Bool {
         switch self {
         case .none: true

@@ -43,6 +43,7 @@ public struct TransferJob: Sendable {
         self.asksForTrust = false
         self.priority = request.priority
         self.mayRunOnCaller = false
+        self.answers = nil
     }
 
     /// What a job answers challenges with.
@@ -66,8 +67,8 @@ public struct TransferJob: Sendable {
         self.answers = answers.map { Boxed($0) }
     }
 
-    /// One reference, because few jobs have any.
-    private var answers: Boxed<Answers>?
+    /// One reference, because few jobs have any; spelled out for the reason ``TransferResult`` gives.
+    private var answers: Optional<Boxed<Answers>>
 
     private mutating func change(_ body: (inout Answers) -> Void) {
         var changed = answers ?? Boxed(Answers())

@@ -25,13 +25,16 @@ public struct TransferCounts: Sendable, Equatable {
 }
 
 /// How a transfer ended.
+///
+/// `Optional` is spelled out, because what begins as `nil` by itself has the compiler make the value
+/// in memory, copy it and destroy the first.
 public struct TransferResult: Sendable {
     /// The final head, if one arrived.
-    public var response: HTTPResponse?
+    public var response: Optional<HTTPResponse>
     /// The body, under ``BodyDelivery/collect``; `nil` when no byte arrived.
-    public var body: Data?
+    public var body: Optional<Data>
     /// Why it failed; `nil` when the response arrived whole.
-    public var error: TransferError?
+    public var error: Optional<TransferError>
     /// What was measured.
     public var metrics: TransferMetrics {
         get { measured.value }
@@ -56,7 +59,7 @@ public struct TransferResult: Sendable {
     /// By reference, because results pass through many hands.
     private(set) var measured: Boxed<TransferMetrics>
     /// By reference, because few results have any.
-    private var extras: Boxed<Extras>?
+    private var extras: Optional<Boxed<Extras>>
 
     private struct Extras: Sendable {
         var trailers: HTTPHeaders?
