@@ -4,8 +4,7 @@ import OutletSession
 
 extension EventLoop {
     /// libcurl has finished a transfer.
-    func complete(_ transfer: CurlTransfer, _ code: CURLcode) {
-        guard let easy = transfer.easy else { return }
+    func complete(_ transfer: CurlTransfer, _ easy: EasyHandle, _ code: CURLcode) {
         if transfer.wantsOtherConnection, restart(transfer, easy) { return }
         if code == CURLE_OK, transfer.failure == nil, let link = transfer.link {
             return shakeHands(transfer, link, easy)
@@ -46,6 +45,7 @@ extension EventLoop {
     }
 
     /// What remains to be done when libcurl is content.
+    @inline(__always)
     private func settle(_ transfer: CurlTransfer) {
         if let head = transfer.heldHead {
             transfer.heldHead = nil
@@ -57,7 +57,9 @@ extension EventLoop {
                 reason: "the server closed the connection inside the head of its answer")
             return
         }
-        if let error = transfer.unfinishedCoding ?? transfer.missingTicket {
+        if transfer.extras != nil,
+            let error = transfer.unfinishedCoding ?? transfer.missingTicket
+        {
             transfer.failure = error
             return
         }

@@ -9,7 +9,7 @@ extension EventLoop {
         guard !isShutDown else { return fail(transfer, .transportClosed) }
         transfer.arrived = now
         do throws(TransferError) {
-            guard let url = transfer.job.request.url else {
+            guard let url = transfer.request.url else {
                 throw TransferError(code: .badURL, reason: "address: the request has none")
             }
             transfer.address = try addresses.address(url.absoluteString)
@@ -23,7 +23,7 @@ extension EventLoop {
     func enqueue(_ transfer: CurlTransfer) {
         guard let origin = transfer.address?.origin else { return }
         transfer.phase = .queued
-        guard admission.enter(transfer, origin: origin, priority: transfer.job.priority) else {
+        guard admission.enter(transfer, origin: origin, priority: transfer.priority) else {
             return limitWait(of: transfer)
         }
         if !begin(transfer) { leave(origin) }
@@ -66,7 +66,7 @@ extension EventLoop {
                 throw TransferError(code: .unknown, host: address.host, reason: "no memory left")
             }
             transfer.easy = easy
-            easy.transfer = transfer
+            easy.transfer = Unmanaged.passUnretained(transfer)
             try configure(transfer, easy, address)
             let code = curl_multi_add_handle(multi, easy.raw)
             guard code == CURLM_OK else {
@@ -94,7 +94,7 @@ extension EventLoop {
         if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
         if address.isSecure {
             easy.applyAuthorities(settings)
-            if transfer.job.asksForTrust {
+            if transfer.asksForTrust {
                 easy.applyForeignTrust()
             } else {
                 try settings.checkTrust(for: address)
@@ -104,26 +104,31 @@ extension EventLoop {
         easy.applyAddress(address)
         if !settings.proxies.isEmpty {
             transfer.proxy = easy.applyProxy(
-                for: address, settings, transfer.job.proxyCredentials)
+                for: address, settings, transfer.extras?.proxyCredentials ?? [:])
         }
         easy.applyLimit(remaining)
-        easy.applyMultiplexing(settings, address)
-        easy.applyReuse(settings, address)
-        if let link = transfer.link {
-            easy.applyConnectOnly()
-            link.handshake = try handshake(link.job, address)
-            return try checkOptions(of: easy, address)
+        let version = settings.version(of: address)
+        easy.applyMultiplexing(version)
+        easy.applyReuse(address.origin, version, isDirect: settings.proxies.isEmpty)
+        if let extras = transfer.extras {
+            if let link = extras.link {
+                easy.applyConnectOnly()
+                link.handshake = try handshake(link.job, address)
+                return try checkOptions(of: easy, address)
+            }
+            if let credential = extras.credential {
+                easy.apply(credential, atOnce: extras.sendsCredentialAtOnce)
+            }
         }
-        if let credential = transfer.job.credential {
-            easy.apply(credential, atOnce: transfer.job.sendsCredentialAtOnce)
-        }
-        guard easy.applyHeaders(transfer.job.request.headers, hasBody: transfer.mayHaveBody) else {
-            throw malformed(transfer.job.request, address)
+        guard easy.applyHeaders(transfer.request.headers, hasBody: transfer.mayHaveBody) else {
+            throw malformed(transfer.request, address)
         }
         if transfer.mayHaveBody {
-            try applyBody(of: transfer.job.request, easy, address)
+            try applyBody(of: transfer.request, easy, address)
         } else {
-            try checkLength(0, easy.headers.facts, address)
+            if let written = easy.headers.facts.contentLength {
+                try check(written, is: 0, address)
+            }
             easy.applyPlainMethod()
         }
         easy.applyBuffers(isBulk: isBulk, isLone: active.isEmpty && transfer.isCollected)
@@ -137,9 +142,9 @@ extension EventLoop {
     ) throws(TransferError) {
         var body = try RequestBody(request.body)
         try check(request, address)
-        try checkLength(body.length, easy.headers.facts, address)
-        if let length = easy.headers.facts.contentLength.flatMap({ Int64($0) }) {
-            body = body.declared(length)
+        if let written = easy.headers.facts.contentLength {
+            try check(written, is: body.length, address)
+            if let length = Int64(written) { body = body.declared(length) }
         }
         easy.applyBody(request.method, body)
     }
@@ -152,6 +157,7 @@ extension EventLoop {
             credential: job.credential ?? address.credential, challenge: job.challenge)
     }
 
+    @inline(__always)
     private func checkOptions(
         of easy: EasyHandle, _ address: Address
     ) throws(TransferError) {
@@ -188,11 +194,12 @@ extension EventLoop {
 
     /// Refuses what would leave client and server at odds about where the request ends.
     ///
-    /// - Parameter length: The body's; `nil` when unknown.
-    private func checkLength(
-        _ length: Int64?, _ facts: HeaderList.Facts, _ address: Address
+    /// - Parameters:
+    ///   - written: The field `Content-Length`.
+    ///   - length: The body's; `nil` when unknown.
+    private func check(
+        _ written: String, is length: Int64?, _ address: Address
     ) throws(TransferError) {
-        guard let written = facts.contentLength else { return }
         guard let length else {
             guard let declared = Int64(written), declared >= 0 else {
                 throw TransferError(
@@ -212,7 +219,9 @@ extension EventLoop {
 
 extension HTTPRequest {
     /// Whether the request is anything but the plainest kind.
-    var mayHaveBody: Bool { method != .get || !body.isNone }
+    ///
+    /// By the method's text: the constant lies behind a call into another module.
+    var mayHaveBody: Bool { method.rawValue != "GET" || !body.isNone }
 }
 
 extension TransferJob {

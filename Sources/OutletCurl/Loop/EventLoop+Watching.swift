@@ -53,7 +53,9 @@ extension EventLoop {
             let code = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
             // A bad argument is a handle without a connection: libcurl has the transfer's end ready,
             // or tries again with another connection.
-            if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { complete(transfer, code) }
+            if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT {
+                complete(transfer, easy, code)
+            }
         }
     }
 
@@ -119,12 +121,13 @@ extension EventLoop {
     // MARK: Origins
 
     /// Notes what an answer says about its origin and its connection.
+    @inline(__always)
     func learn(from transfer: CurlTransfer, _ easy: EasyHandle) {
         guard let address = transfer.address else { return }
         let version: Origin<CurlTransfer>.Version = easy.head.isHTTP2 ? .http2 : .http1
         if version != address.origin.version {
             address.origin.version = version
-            if address.isSecure, let url = transfer.job.request.url {
+            if address.isSecure, let url = transfer.request.url {
                 shared.learn(url, isHTTP1: version == .http1)
             }
         }

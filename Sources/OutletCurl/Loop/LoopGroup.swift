@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletHTTP
 import OutletSession
 
 /// The loops of a transport: made when they are needed, told apart by what they carry.
@@ -36,10 +37,9 @@ struct LoopGroup {
 
     /// The loop for a transfer.
     ///
-    /// - Parameter url: Where it goes, asked for only where that matters; `nil` for the loop that is
-    ///   never full.
+    /// - Parameter request: What it asks for; `nil` for the loop that is never full.
     mutating func loop(
-        isBulk: Bool, for url: @autoclosure () -> URL?
+        isBulk: Bool, for request: HTTPRequest?
     ) throws(TransferError) -> EventLoop {
         guard !isClosed else { throw .transportClosed }
         if isBulk {
@@ -48,10 +48,12 @@ struct LoopGroup {
             bulk = loop
             return loop
         }
-        if shardCount == 1 || shards.first.map({ $0.load.value < Self.transfersPerShard }) == true {
+        if shardCount == 1
+            || shards.first.map({ $0.load.value < Self.transfersPerShard }) == true
+        {
             return try shard(0)
         }
-        guard let url = url(), mayShard(url) else { return try shard(0) }
+        guard let url = request?.url, mayShard(url) else { return try shard(0) }
         // The first ones are filled up first: that is where the idle connections are.
         var least = try shard(0)
         for index in 0..<shardCount {

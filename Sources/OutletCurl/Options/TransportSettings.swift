@@ -56,6 +56,17 @@ final class TransportSettings: Sendable {
         throw error
     }
 
+    /// What an origin speaks, by the settings, its last answer, or its scheme.
+    func version(of address: Address) -> Origin<CurlTransfer>.Version {
+        switch configuration.httpVersion {
+        case .automatic:
+            address.origin.version == .unknown && !address.isSecure
+                ? .http1 : address.origin.version
+        case .http1: .http1
+        case .http2PriorKnowledge: .http2
+        }
+    }
+
     /// Who we are for a host.
     func clientCertificate(for address: Address) -> ClientCertificate? {
         configuration.clientCertificateProvider?.certificate(

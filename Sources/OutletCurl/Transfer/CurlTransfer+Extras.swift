@@ -12,13 +12,30 @@ final class TransferExtras {
     @exclusivity(unchecked) fileprivate var file: FileSink?
     @exclusivity(unchecked) fileprivate var decoder: BodyDecoder?
     @exclusivity(unchecked) fileprivate var verification: Verification?
-    @exclusivity(unchecked) fileprivate var tls = ""
-    @exclusivity(unchecked) fileprivate var proxy = ""
+    @exclusivity(unchecked) fileprivate(set) var tls = ""
+    @exclusivity(unchecked) fileprivate(set) var proxy = ""
     @exclusivity(unchecked) fileprivate var negotiationFault: String?
-    fileprivate let link: WebSocketLink?
+    /// What a WebSocket has besides.
+    let link: WebSocketLink?
+    /// Answers authentication challenges.
+    let credential: Credential?
+    /// Whether it goes along from the start, where its scheme is known and allows it.
+    let sendsCredentialAtOnce: Bool
+    /// Answer proxies, by their addresses.
+    let proxyCredentials: [String: Credential]
 
-    init(link: WebSocketLink? = nil) {
+    init() {
+        link = nil
+        credential = nil
+        sendsCredentialAtOnce = false
+        proxyCredentials = [:]
+    }
+
+    init(_ job: borrowing TransferJob, _ link: WebSocketLink?) {
         self.link = link
+        credential = job.credential
+        sendsCredentialAtOnce = job.sendsCredentialAtOnce
+        proxyCredentials = job.proxyCredentials
     }
 }
 

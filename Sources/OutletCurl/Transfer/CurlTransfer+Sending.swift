@@ -15,14 +15,14 @@ extension CurlTransfer {
     ///
     /// - Parameter port: The connection's own.
     /// - Returns: Whether to send.
-    func willSend(fromPort port: Int32) -> Bool {
-        guard let easy, let loop = running else { return false }
+    func willSend(_ easy: EasyHandle, fromPort port: Int32) -> Bool {
+        guard let loop = running else { return false }
         lastProgress = loop.now
-        guard sends == 0 || wasAnswered || job.request.method.isIdempotent else {
+        guard sends == 0 || wasAnswered || request.method.isIdempotent else {
             failure = TransferError(
                 code: .networkConnectionLost, stage: .sending, host: address?.host,
                 reason: "the server closed a kept connection while the request was sent, and "
-                    + "\(job.request.method) is not repeated by itself",
+                    + "\(request.method) is not repeated by itself",
                 advice: "retry if the server may see the request twice")
             return false
         }
@@ -30,21 +30,26 @@ extension CurlTransfer {
             wantsOtherConnection = true
             return false
         }
-        if job.asksForTrust, !mayTrustServer(loop) { return false }
+        if asksForTrust, !mayTrustServer(loop) { return false }
+        sends += 1
+        wasAnswered = false
+        if extras != nil { noteSend(easy, loop) }
+        // libcurl forgets a pause that came before it had a connection.
+        if isPaused { loop.pause(self, ccurl_pause_all) }
+        return true
+    }
+
+    /// What is special about the request goes out with it.
+    private func noteSend(_ easy: EasyHandle, _ loop: EventLoop) {
         if let challenge = heldHead {
             heldHead = nil
             handler?.transfer(self, didAnswer: challenge, turn: loop.turn)
         }
-        sends += 1
-        wasAnswered = false
         if easy.isTunnelled { easy.socketsAtSend = easy.opener.pointee.opened }
         // Of a connection that it hands over, libcurl tells nothing any more.
         if link != nil, let connection = ccurl_get_ssl(easy.raw) {
             tls = TLSConnection.agreement(of: connection)
         }
-        // libcurl forgets a pause that came before it had a connection.
-        if isPaused { loop.pause(self, ccurl_pause_all) }
-        return true
     }
 
     /// Whether nobody may speak on a kept connection but who is asked, which streams of HTTP/2 do.
