@@ -84,18 +84,17 @@ extension Request {
             || RedirectRules.isSameOrigin(core.wireURL(of: mutable.requests.last), request?.url)
     }
 
-    /// Sends the request again with a stored credential.
+    /// Sends the request again with a stored credential, where a server wants one (401).
     ///
     /// - Returns: Whether it does; if not, the response is the request's.
     func authenticate(
         _ task: any TransferTask, _ response: HTTPResponse, _ result: TransferResult
     ) -> Bool {
-        if response.statusCode == 407 { return authenticateProxy(task, response, result) }
-        settleProxyAuthentication()
-        guard response.statusCode == 401, let round = answer(to: response) else {
+        guard let round = answer(to: response) else {
             settleAuthentication(response)
             return false
         }
+        settleProxyAuthentication()
         mutable.withLock { $0.authentication = round }
         return sendAgain(task, response, result)
     }
@@ -147,11 +146,13 @@ extension Request {
         }
     }
 
-    /// Remembers a credential that was let in, and forgets one that was not.
-    private func settleAuthentication(_ response: HTTPResponse) {
-        guard let storage = core.configuration.urlCredentialStorage, let url = response.url,
-            let round = mutable.withLock({ $0.authentication })
-        else { return }
+    /// Remembers credentials that were let in, and forgets one that was not.
+    func settleAuthentication(_ response: HTTPResponse) {
+        guard let storage = core.configuration.urlCredentialStorage else { return }
+        settleProxyAuthentication()
+        guard let url = response.url, let round = mutable.withLock({ $0.authentication }) else {
+            return
+        }
         guard response.statusCode != 401 else {
             core.protectedPaths.withLock { $0.remove(round.space, for: url) }
             return

@@ -25,7 +25,7 @@ extension Request {
     }
 
     private func go(on step: inout FinishingStep, at place: FinishingPlace) {
-        while let handler = step.handler, let facts = step.facts {
+        while let handler = step.handler.take(), let facts = step.facts {
             let serialized = handler.serialize(self, facts)
             if let failure = serialized.failure, hasInterceptors, !isCancelled,
                 let session = core.session,
@@ -42,11 +42,8 @@ extension Request {
                     ) { self.conclude(handler, serialized, $0, attempt: attempt) }
                 }
             }
-            mutable.withLock { mutable in
-                mutable.deliveries.append(
-                    Delivery(destination: handler.destination, serialized: serialized))
-                mutable.advance(&step)
-            }
+            step.made = Delivery(destination: handler.destination, serialized: serialized)
+            mutable.withLock { $0.advance(&step) }
         }
         guard step.isLast else { return }
         if step.observers?.tellsCURL == true { tellCURL() }

@@ -23,8 +23,14 @@ extension Request: TransferHandler {
             if authenticateProxy(task, head, result) { return }
         }
         if result.error == nil, let response = result.response {
-            if authenticate(task, response, result) { return }
-            if response.isRedirect, redirect(task, response, result) { return }
+            switch response.statusCode {
+            case 300..<400:
+                settleAuthentication(response)
+                if response.isRedirect, redirect(task, response, result) { return }
+            case 401: if authenticate(task, response, result) { return }
+            case 407: if authenticateProxy(task, response, result) { return }
+            default: settleAuthentication(response)
+            }
         }
         conclude(task, result, turn: turn)
     }

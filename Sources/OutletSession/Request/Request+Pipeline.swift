@@ -33,7 +33,7 @@ extension Request {
             fail(with: error, attempt: attempt, mayRetry: false)
             return
         }
-        let adapters = usesAdapters && hasInterceptors ? core.adapters(for: interceptor) : []
+        let adapters = hasInterceptors && usesAdapters ? core.adapters(for: interceptor) : []
         if adapters.isEmpty, isMadeOfValues {
             // Values only: no code of the user's runs, no thread is needed.
             make(attempt: attempt, adapters: [])
@@ -67,7 +67,7 @@ extension Request {
         if isMonitored { monitors?.request(self, didCreateInitialURLRequest: initial) }
         guard !adapters.isEmpty else {
             // An interceptor that only retries was passed over, and has adapted all the same.
-            if usesAdapters, hasInterceptors {
+            if hasInterceptors, usesAdapters {
                 mutable.withLock { $0.requests.append(initial) }
                 monitors?.request(self, didAdaptInitialRequest: initial, to: initial)
             }

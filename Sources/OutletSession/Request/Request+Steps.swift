@@ -7,6 +7,8 @@ struct FinishingStep {
     /// The handler whose value is to be made, and of what; without one there is nothing to be made.
     var handler: ResponseHandler?
     var facts: AttemptFacts?
+    /// The value that was made last, and is not yet among those of the request.
+    var made: Delivery?
     /// All values were made, and are to be handed over.
     var isLast = false
     var deliveries = InlineFirst<Delivery>()
@@ -60,6 +62,7 @@ extension Request.Mutable {
 
     /// Finds the next handler that has not run; without one the values are delivered.
     mutating func advance(_ step: inout FinishingStep) {
+        if let made = step.made.take() { deliveries.append(made) }
         step.handler = nil
         guard machine.phase == .finishing else { return }
         if let handler = responseHandlers[nextHandler] {

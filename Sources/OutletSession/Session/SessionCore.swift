@@ -39,6 +39,8 @@ final class SessionCore: Sendable {
     /// A flag, because looking at the reference would retain it.
     let isMonitored: Bool
     let hasInterceptor: Bool
+    /// Whether the configuration has fields or limits for requests that have none.
+    private let changesRequests: Bool
 
     private let registry = Lock(RequestRegistry())
     private let owner = Lock(WeakSession())
@@ -54,6 +56,10 @@ final class SessionCore: Sendable {
     ) {
         self.transport = transport
         self.configuration = configuration
+        changesRequests =
+            !configuration.headers.isEmpty
+            || configuration.timeoutIntervalForRequest != HTTPRequest.defaultTimeoutInterval
+            || configuration.requestCachePolicy != .useProtocolCachePolicy
         self.rootQueue = queues.root
         self.requestQueue = queues.request
         self.explicitSerializationQueue = queues.explicitSerialization
@@ -166,6 +172,7 @@ final class SessionCore: Sendable {
 
     /// The request with the session's fields and limits where it has none of its own.
     func wireRequest(from request: HTTPRequest) -> HTTPRequest {
+        guard changesRequests else { return request }
         var wire = request
         // A change copies the request, so nothing is set that is so already.
         if !configuration.headers.isEmpty { wire.headers.addMissing(from: configuration.headers) }
