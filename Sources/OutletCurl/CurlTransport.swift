@@ -71,15 +71,15 @@ public final class CurlTransport: Transport {
         return waiter.wait()
     }
 
+    @inline(__always)
     private func begin(
         _ job: TransferJob, link: WebSocketLink? = nil, _ handler: any TransferHandler,
         post: (EventLoop, CurlTransfer) -> Bool
     ) -> CurlTransfer {
         do throws(TransferError) {
-            let isBulk = job.isBulk
-            let loop = try loops.withLock { loops throws(TransferError) in
-                try loops.loop(isBulk: isBulk, for: job.request.url)
-            }
+            // One loop alone takes all, wherever they go.
+            let loop = try loop(
+                isBulk: job.isBulk, for: settings.shardCount > 1 ? job.request.url : nil)
             let transfer = CurlTransfer(
                 job, link: link, handler: handler, loop: loop,
                 patience: settings.patience(of: job.request))
@@ -99,15 +99,19 @@ public final class CurlTransport: Transport {
         turn.end()
     }
 
+    private func loop(isBulk: Bool, for url: URL?) throws(TransferError) -> EventLoop {
+        try loops.withLock { loops throws(TransferError) in
+            try loops.loop(isBulk: isBulk, for: url)
+        }
+    }
+
     /// Runs tasks on the transport's own thread: `withTaskExecutorPreference(transport.taskExecutor)`.
     ///
     /// A task that awaits one transfer after another then changes threads no more, which halves its
     /// latency. Such tasks must not block: all transfers wait for them.
     public var taskExecutor: (any TaskExecutor)? {
         do throws(TransferError) {
-            return try loops.withLock { loops throws(TransferError) in
-                try loops.loop(isBulk: false, for: nil).executor
-            }
+            return try loop(isBulk: false, for: nil).executor
         } catch {
             return nil
         }

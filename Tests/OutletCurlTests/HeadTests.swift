@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct `The lines of a head` {
     @Test func `make a head also when libcurl hands over several at once, as after a pause`() {
-        let head = HeadCollector()
+        var head = HeadCollector()
         head.limit(bytes: 1000, fields: 10)
         withUnsafeTemporaryAllocation(of: Int.self, capacity: 1) { completions in
             completions[0] = 0

@@ -20,6 +20,8 @@ final class Origin<Element> {
     /// Waiting transfers by priority, lowest first.
     @exclusivity(unchecked) fileprivate var waiting: [Fifo<Element>] = Array(
         repeating: Fifo(), count: TransferPriority.allCases.count)
+    /// How many those are.
+    @exclusivity(unchecked) fileprivate var waitingCount = 0
     /// How often others went before those that wait, by priority, since the last of them went.
     @exclusivity(unchecked) private var passedOver = Array(
         repeating: 0, count: TransferPriority.allCases.count)
@@ -40,8 +42,6 @@ final class Origin<Element> {
     /// connection at worst.
     var mayHaveIdleConnection: Bool { Int(tally?.pointee.sockets ?? 1) >= active }
 
-    fileprivate var isWaiting: Bool { waiting.contains { !$0.isEmpty } }
-
     /// How many of higher priorities go before one that waits.
     static var patience: Int { 16 }
 
@@ -53,6 +53,7 @@ final class Origin<Element> {
             return nil
         }
         passedOver[index] = 0
+        waitingCount -= 1
         for lower in 0..<index where !waiting[lower].isEmpty { passedOver[lower] += 1 }
         return waiting[index].popFirst()
     }
@@ -99,6 +100,7 @@ struct AdmissionQueue<Element> {
             return true
         }
         origin.waiting[Int(priority.rawValue)].append(element)
+        origin.waitingCount += 1
         list(origin)
         return false
     }
@@ -124,7 +126,7 @@ struct AdmissionQueue<Element> {
     }
 
     private mutating func list(_ origin: Origin<Element>) {
-        guard !origin.isListed, hasRoom(origin), origin.isWaiting else { return }
+        guard !origin.isListed, origin.waitingCount > 0, hasRoom(origin) else { return }
         origin.isListed = true
         round.append(origin)
     }

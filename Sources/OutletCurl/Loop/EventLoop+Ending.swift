@@ -57,7 +57,9 @@ extension EventLoop {
                 reason: "the server closed the connection inside the head of its answer")
             return
         }
-        if let error = transfer.unfinishedCoding ?? transfer.missingTicket {
+        if transfer.extras != nil,
+            let error = transfer.unfinishedCoding ?? transfer.missingTicket
+        {
             transfer.failure = error
             return
         }

@@ -9,7 +9,7 @@ extension EventLoop {
         guard !isShutDown else { return fail(transfer, .transportClosed) }
         transfer.arrived = now
         do throws(TransferError) {
-            guard let url = transfer.job.request.url else {
+            guard let url = transfer.request.url else {
                 throw TransferError(code: .badURL, reason: "address: the request has none")
             }
             transfer.address = try addresses.address(url.absoluteString)
@@ -23,7 +23,7 @@ extension EventLoop {
     func enqueue(_ transfer: CurlTransfer) {
         guard let origin = transfer.address?.origin else { return }
         transfer.phase = .queued
-        guard admission.enter(transfer, origin: origin, priority: transfer.job.priority) else {
+        guard admission.enter(transfer, origin: origin, priority: transfer.priority) else {
             return limitWait(of: transfer)
         }
         if !begin(transfer) { leave(origin) }
@@ -94,7 +94,7 @@ extension EventLoop {
         if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
         if address.isSecure {
             easy.applyAuthorities(settings)
-            if transfer.job.asksForTrust {
+            if transfer.asksForTrust {
                 easy.applyForeignTrust()
             } else {
                 try settings.checkTrust(for: address)
@@ -104,7 +104,7 @@ extension EventLoop {
         easy.applyAddress(address)
         if !settings.proxies.isEmpty {
             transfer.proxy = easy.applyProxy(
-                for: address, settings, transfer.job.proxyCredentials)
+                for: address, settings, transfer.proxyCredentials)
         }
         easy.applyLimit(remaining)
         easy.applyMultiplexing(settings, address)
@@ -114,16 +114,18 @@ extension EventLoop {
             link.handshake = try handshake(link.job, address)
             return try checkOptions(of: easy, address)
         }
-        if let credential = transfer.job.credential {
-            easy.apply(credential, atOnce: transfer.job.sendsCredentialAtOnce)
+        if let credential = transfer.credential {
+            easy.apply(credential, atOnce: transfer.sendsCredentialAtOnce)
         }
-        guard easy.applyHeaders(transfer.job.request.headers, hasBody: transfer.mayHaveBody) else {
-            throw malformed(transfer.job.request, address)
+        guard easy.applyHeaders(transfer.request.headers, hasBody: transfer.mayHaveBody) else {
+            throw malformed(transfer.request, address)
         }
         if transfer.mayHaveBody {
-            try applyBody(of: transfer.job.request, easy, address)
+            try applyBody(of: transfer.request, easy, address)
         } else {
-            try checkLength(0, easy.headers.facts, address)
+            if let written = easy.headers.facts.contentLength {
+                try check(written, is: 0, address)
+            }
             easy.applyPlainMethod()
         }
         easy.applyBuffers(isBulk: isBulk, isLone: active.isEmpty && transfer.isCollected)
@@ -137,9 +139,9 @@ extension EventLoop {
     ) throws(TransferError) {
         var body = try RequestBody(request.body)
         try check(request, address)
-        try checkLength(body.length, easy.headers.facts, address)
-        if let length = easy.headers.facts.contentLength.flatMap({ Int64($0) }) {
-            body = body.declared(length)
+        if let written = easy.headers.facts.contentLength {
+            try check(written, is: body.length, address)
+            if let length = Int64(written) { body = body.declared(length) }
         }
         easy.applyBody(request.method, body)
     }
@@ -188,11 +190,12 @@ extension EventLoop {
 
     /// Refuses what would leave client and server at odds about where the request ends.
     ///
-    /// - Parameter length: The body's; `nil` when unknown.
-    private func checkLength(
-        _ length: Int64?, _ facts: HeaderList.Facts, _ address: Address
+    /// - Parameters:
+    ///   - written: The field `Content-Length`.
+    ///   - length: The body's; `nil` when unknown.
+    private func check(
+        _ written: String, is length: Int64?, _ address: Address
     ) throws(TransferError) {
-        guard let written = facts.contentLength else { return }
         guard let length else {
             guard let declared = Int64(written), declared >= 0 else {
                 throw TransferError(

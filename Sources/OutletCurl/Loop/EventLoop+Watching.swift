@@ -124,7 +124,7 @@ extension EventLoop {
         let version: Origin<CurlTransfer>.Version = easy.head.isHTTP2 ? .http2 : .http1
         if version != address.origin.version {
             address.origin.version = version
-            if address.isSecure, let url = transfer.job.request.url {
+            if address.isSecure, let url = transfer.request.url {
                 shared.learn(url, isHTTP1: version == .http1)
             }
         }

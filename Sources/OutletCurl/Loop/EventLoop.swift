@@ -131,7 +131,8 @@ final class EventLoop: @unchecked Sendable {
     }
 
     private func wait() {
-        let maySleep = !isTimerDue
+        let timer = ccurl_poller_timer(poller)
+        let maySleep = timer < 0 || timer > now
         // A look without sleeping spares a busy sender the wake, which costs it a system call.
         var ready: Int32 = maySleep && !isBusy ? 0 : ccurl_poller_wait(poller, 0)
         // With messages there the sockets have to wait: the turn after these looks at them.
@@ -142,7 +143,7 @@ final class EventLoop: @unchecked Sendable {
                     ready = ccurl_poller_wait(poller, 0)
                 }
             } else if mailbox.fallAsleep() {
-                ready = ccurl_poller_wait(poller, sleepTime)
+                ready = ccurl_poller_wait(poller, sleepTime(until: timer))
             }
         }
         now = ccurl_now_us()
@@ -185,14 +186,9 @@ final class EventLoop: @unchecked Sendable {
             && ccurl_poller_timer(poller) < 0
     }
 
-    private var isTimerDue: Bool {
-        let timer = ccurl_poller_timer(poller)
-        return timer >= 0 && timer <= now
-    }
-
-    /// Until the next timer, in whole milliseconds, rounded up so that it is due after the wait.
-    private var sleepTime: Int32 {
-        let timer = ccurl_poller_timer(poller)
+    /// Until libcurl's timer or the next deadline, in whole milliseconds, rounded up so that it is
+    /// due after the wait.
+    private func sleepTime(until timer: Int64) -> Int32 {
         let deadline = deadlines.firstDeadline ?? -1
         let next = timer < 0 ? deadline : deadline < 0 ? timer : min(timer, deadline)
         guard next >= 0 else { return -1 }

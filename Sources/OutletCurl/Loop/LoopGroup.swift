@@ -18,7 +18,6 @@ struct LoopGroup {
     static let maximumShards = 8
 
     private let settings: TransportSettings
-    private let shardCount: Int
     private var shards: [EventLoop] = []
     private var bulk: EventLoop?
     private var shared: SharedState?
@@ -26,9 +25,6 @@ struct LoopGroup {
 
     init(_ settings: TransportSettings) {
         self.settings = settings
-        let limit = settings.configuration.httpMaximumConnectionsPerHost
-        shardCount = min(
-            Self.maximumShards, max(1, (limit - 1) / Self.transfersPerShard + 1))
     }
 
     /// All loops that there are.
@@ -36,11 +32,8 @@ struct LoopGroup {
 
     /// The loop for a transfer.
     ///
-    /// - Parameter url: Where it goes, asked for only where that matters; `nil` for the loop that is
-    ///   never full.
-    mutating func loop(
-        isBulk: Bool, for url: @autoclosure () -> URL?
-    ) throws(TransferError) -> EventLoop {
+    /// - Parameter url: Where it goes; `nil` for the loop that is never full.
+    mutating func loop(isBulk: Bool, for url: URL?) throws(TransferError) -> EventLoop {
         guard !isClosed else { throw .transportClosed }
         if isBulk {
             if let bulk { return bulk }
@@ -48,13 +41,15 @@ struct LoopGroup {
             bulk = loop
             return loop
         }
-        if shardCount == 1 || shards.first.map({ $0.load.value < Self.transfersPerShard }) == true {
+        if settings.shardCount == 1
+            || shards.first.map({ $0.load.value < Self.transfersPerShard }) == true
+        {
             return try shard(0)
         }
-        guard let url = url(), mayShard(url) else { return try shard(0) }
+        guard let url, mayShard(url) else { return try shard(0) }
         // The first ones are filled up first: that is where the idle connections are.
         var least = try shard(0)
-        for index in 0..<shardCount {
+        for index in 0..<settings.shardCount {
             let candidate = try shard(index)
             if candidate.load.value < Self.transfersPerShard { return candidate }
             if candidate.load.value < least.load.value { least = candidate }
@@ -86,7 +81,7 @@ struct LoopGroup {
 
     private mutating func shard(_ index: Int) throws(TransferError) -> EventLoop {
         if index < shards.count { return shards[index] }
-        let loop = try make(share: shardCount, isBulk: false)
+        let loop = try make(share: settings.shardCount, isBulk: false)
         shards.append(loop)
         return loop
     }

@@ -13,6 +13,8 @@ final class TransportSettings: Sendable {
     let verifier: OpenSSLVerifier
     /// Whether each line on the wire goes to stderr.
     let logsWire: Bool
+    /// Among how many loops the transfers without files are divided, see ``LoopGroup``.
+    let shardCount: Int
     /// How long a transfer may take in all, µs; `nil` for no limit.
     let resourceLimit: Int64?
     /// The `timeoutInterval` of a request that sets no limit of its own, and what it stands for, µs.
@@ -23,6 +25,12 @@ final class TransportSettings: Sendable {
         self.configuration = configuration
         proxies = ProxyResolver(configuration.proxy, environment: environment)
         logsWire = configuration.logsWire || !["", "0"].contains(environment["OUTLET_DEBUG"] ?? "")
+        shardCount = min(
+            LoopGroup.maximumShards,
+            max(
+                1,
+                (configuration.httpMaximumConnectionsPerHost - 1) / LoopGroup.transfersPerShard + 1)
+        )
         resourceLimit = microseconds(configuration.timeoutIntervalForResource)
         usualPatience = microseconds(configuration.timeoutIntervalForRequest)
         let trust = Self.trust(configuration.certificateAuthorities, environment)

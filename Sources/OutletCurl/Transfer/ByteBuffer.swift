@@ -47,8 +47,9 @@ struct ByteBuffer: ~Copyable {
     /// Hands the bytes over and leaves the buffer empty.
     mutating func takeData() -> Data {
         defer { count = 0 }
-        guard let base, count > Self.copyLimit else {
-            let data = Data(bytes)
+        guard let base else { return Data() }
+        guard count > Self.copyLimit else {
+            let data = Data(bytes: base, count: count)
             if capacity > Self.copyLimit { release() }
             return data
         }

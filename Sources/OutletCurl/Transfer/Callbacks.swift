@@ -6,16 +6,21 @@ import OutletTLS
 // and only while the handle is in the multi handle, when its loop holds it and its transfer.
 
 func receiveHead(_ client: UnsafeMutableRawPointer?, _ isWhole: Bool) -> Bool {
-    guard let client, let transfer = EasyHandle.from(client).transfer else { return false }
-    return isWhole ? transfer.receiveHead() : transfer.refuseHead()
+    guard let client else { return false }
+    let easy = EasyHandle.from(client)
+    guard let transfer = easy.transfer else { return false }
+    return isWhole ? transfer.receiveHead(easy) : transfer.refuseHead()
 }
 
 func receiveBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
     _ client: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let client, let transfer = EasyHandle.from(client).transfer else { return 0 }
-    return transfer.receive(bodyBytes: UnsafeRawBufferPointer(start: bytes, count: size * count))
+    guard let client else { return 0 }
+    let easy = EasyHandle.from(client)
+    guard let transfer = easy.transfer else { return 0 }
+    return transfer.receive(
+        bodyBytes: UnsafeRawBufferPointer(start: bytes, count: size * count), easy)
 }
 
 func sendBody(
@@ -41,7 +46,8 @@ func willSendRequest(
     _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
     guard let client else { return CURL_PREREQFUNC_ABORT }
-    return EasyHandle.from(client).transfer?.willSend(fromPort: localPort) == true
+    let easy = EasyHandle.from(client)
+    return easy.transfer?.willSend(easy, fromPort: localPort) == true
         ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }
 
@@ -51,7 +57,7 @@ func willSecure(
 ) -> CURLcode {
     if let client, let context, let transfer = EasyHandle.from(client).transfer {
         transfer.verification = Verification.watch(context: context)
-        if transfer.job.asksForTrust { TLSConnection.askForStaple(context: context) }
+        if transfer.asksForTrust { TLSConnection.askForStaple(context: context) }
     }
     return CURLE_OK
 }

@@ -22,11 +22,11 @@ final class BodyDecoder {
 /// Content codings (RFC 9110 §8.4): undone here, because libcurl does not say whether a coded body
 /// had come to its end.
 extension CurlTransfer {
-    /// Finds out whether the body has to be decoded, at its first bytes.
+    /// Finds out whether the body of an answer that may be coded is, at its first bytes.
     ///
     /// - Returns: Whether the transfer goes on.
-    func findDecoder(_ easy: EasyHandle) -> Bool {
-        guard easy.headers.facts.acceptsCodings, decoder == nil, let headers = response?.headers,
+    func findDecoder() -> Bool {
+        guard decoder == nil, let headers = response?.headers,
             let first = headers.value(for: "Content-Encoding")
         else { return true }
         let fields = headers.values(for: "Content-Encoding")

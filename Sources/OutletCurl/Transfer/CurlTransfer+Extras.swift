@@ -16,9 +16,15 @@ final class TransferExtras {
     @exclusivity(unchecked) fileprivate var proxy = ""
     @exclusivity(unchecked) fileprivate var negotiationFault: String?
     fileprivate let link: WebSocketLink?
+    fileprivate let credential: Credential?
+    fileprivate let sendsCredentialAtOnce: Bool
+    fileprivate let proxyCredentials: [String: Credential]
 
-    init(link: WebSocketLink? = nil) {
+    init(_ job: TransferJob? = nil, _ link: WebSocketLink? = nil) {
         self.link = link
+        credential = job?.credential
+        sendsCredentialAtOnce = job?.sendsCredentialAtOnce ?? false
+        proxyCredentials = job?.proxyCredentials ?? [:]
     }
 }
 
@@ -33,6 +39,15 @@ extension CurlTransfer {
 
     /// What a WebSocket has besides; `nil` for other transfers.
     var link: WebSocketLink? { extras?.link }
+
+    /// Answers authentication challenges, if present.
+    var credential: Credential? { extras?.credential }
+
+    /// Whether it goes along from the start, where its scheme is known and allows it.
+    var sendsCredentialAtOnce: Bool { extras?.sendsCredentialAtOnce ?? false }
+
+    /// Those for proxies, by their addresses.
+    var proxyCredentials: [String: Credential] { extras?.proxyCredentials ?? [:] }
 
     /// Why the transfer fails, found out in a callback; goes before libcurl's own code.
     var failure: TransferError? {

@@ -10,14 +10,14 @@ extension CurlTransfer {
     /// The lines of a head are all there.
     ///
     /// - Returns: Whether the transfer goes on.
-    func receiveHead() -> Bool {
-        guard let easy, let loop = running else { return false }
+    func receiveHead(_ easy: EasyHandle) -> Bool {
+        guard let loop = running else { return false }
         lastProgress = loop.now
         if easy.isTunnelled, sends == 0 || easy.opener.pointee.opened != easy.socketsAtSend {
             return receiveTunnelHead(easy)
         }
         wasAnswered = true
-        guard let head = easy.head.takeHead(url: job.request.url) else {
+        guard let head = easy.head.takeHead(url: request.url) else {
             failure = TransferError(
                 code: .badServerResponse, stage: .receiving, host: address?.host,
                 reason: "the answer does not begin with an HTTP status line")
@@ -29,8 +29,8 @@ extension CurlTransfer {
     /// A proxy has answered `CONNECT`, on a connection that the request has not been sent on: what it
     /// wants to know is kept, all else is libcurl's.
     private func receiveTunnelHead(_ easy: EasyHandle) -> Bool {
-        guard let head = easy.head.takeHead(url: job.request.url) else { return true }
-        heldHead = head.statusCode == 407 ? head : nil
+        guard let head = easy.head.takeHead(url: request.url) else { return true }
+        heldHead = easy.head.statusCode == 407 ? head : nil
         return true
     }
 
@@ -50,9 +50,7 @@ extension CurlTransfer {
     }
 
     private func receive(_ head: HTTPResponse, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
-        if (100..<200).contains(head.statusCode), head.statusCode != 101 {
-            return tell(head, loop)
-        }
+        if easy.head.isInterim { return tell(head, loop) }
         // Whoever stands between may have gone by the other length (RFC 9112 §6.3).
         if easy.head.hasAmbiguousLength {
             failure = TransferError(
@@ -63,7 +61,7 @@ extension CurlTransfer {
         }
         if let link { return loop.greet(self, link, head) }
         loop.learn(from: self, easy)
-        if mayBeChallenge(head) {
+        if mayBeChallenge(easy.head.statusCode) {
             heldHead = head
             return true
         }
@@ -73,9 +71,9 @@ extension CurlTransfer {
 
     /// libcurl answers a challenge itself when it has a credential, and says so to nobody: the head
     /// is the final one only when a body or the end follows.
-    private func mayBeChallenge(_ head: HTTPResponse) -> Bool {
-        switch head.statusCode {
-        case 401: job.credential != nil
+    private func mayBeChallenge(_ statusCode: Int) -> Bool {
+        switch statusCode {
+        case 401: credential != nil
         case 407: true
         default: false
         }
@@ -104,15 +102,15 @@ extension CurlTransfer {
     /// A piece of the body has come.
     ///
     /// - Returns: What the callback has to return.
-    func receive(bodyBytes bytes: UnsafeRawBufferPointer) -> Int {
-        guard let easy, let loop = running else { return refused }
+    func receive(bodyBytes bytes: UnsafeRawBufferPointer, _ easy: EasyHandle) -> Int {
+        guard let loop = running else { return refused }
         lastProgress = loop.now
         if let head = heldHead {
             heldHead = nil
             guard accept(head, loop) else { return refused }
         }
         if received == 0 {
-            guard findDecoder(easy) else { return refused }
+            if easy.headers.facts.acceptsCodings, !findDecoder() { return refused }
             expected = announcedLength(easy)
         }
         if let decoder { return decode(bytes, decoder, easy, loop) }

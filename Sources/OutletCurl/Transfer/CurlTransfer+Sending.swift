@@ -15,14 +15,14 @@ extension CurlTransfer {
     ///
     /// - Parameter port: The connection's own.
     /// - Returns: Whether to send.
-    func willSend(fromPort port: Int32) -> Bool {
-        guard let easy, let loop = running else { return false }
+    func willSend(_ easy: EasyHandle, fromPort port: Int32) -> Bool {
+        guard let loop = running else { return false }
         lastProgress = loop.now
-        guard sends == 0 || wasAnswered || job.request.method.isIdempotent else {
+        guard sends == 0 || wasAnswered || request.method.isIdempotent else {
             failure = TransferError(
                 code: .networkConnectionLost, stage: .sending, host: address?.host,
                 reason: "the server closed a kept connection while the request was sent, and "
-                    + "\(job.request.method) is not repeated by itself",
+                    + "\(request.method) is not repeated by itself",
                 advice: "retry if the server may see the request twice")
             return false
         }
@@ -30,7 +30,7 @@ extension CurlTransfer {
             wantsOtherConnection = true
             return false
         }
-        if job.asksForTrust, !mayTrustServer(loop) { return false }
+        if asksForTrust, !mayTrustServer(loop) { return false }
         if let challenge = heldHead {
             heldHead = nil
             handler?.transfer(self, didAnswer: challenge, turn: loop.turn)

@@ -4,7 +4,7 @@ import OutletSession
 
 /// One transfer: what was asked for, how far it has come, where its answer goes.
 final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
-    // because everything but `identifier`, `loop` and `job`, which never change, and the atomic
+    // because everything but `identifier`, `loop` and `request`, which never change, and the atomic
     // `visible` is touched by the loop's thread alone; other threads only post messages that name
     // the transfer.
 
@@ -25,7 +25,10 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     let identifier: UInt64
     private let loop: EventLoop?
 
-    let job: TransferJob
+    let request: HTTPRequest
+    let priority: TransferPriority
+    /// Whether the handler judges the server.
+    let asksForTrust: Bool
     /// Whether the request is anything but the plainest kind.
     let mayHaveBody: Bool
     private let visible = VisibleState()
@@ -80,9 +83,13 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         loop: EventLoop?, patience: Int64?
     ) {
         identifier = TransferIdentifier.next()
-        self.job = job
+        request = job.request
+        priority = job.priority
+        asksForTrust = job.asksForTrust
         mayHaveBody = job.request.mayHaveBody
-        if let link { extras = TransferExtras(link: link) }
+        if link != nil || job.credential != nil || !job.proxyCredentials.isEmpty {
+            extras = TransferExtras(job, link)
+        }
         delivery = job.delivery
         reportsProgress = job.reportsProgress
         self.handler = handler
@@ -92,7 +99,7 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     }
 
     var state: TransferState { visible.state }
-    var currentRequest: HTTPRequest? { job.request }
+    var currentRequest: HTTPRequest? { request }
 
     func cancel() {
         visible.wish(.canceling)

@@ -14,7 +14,7 @@ final class EasyHandle {
     /// Opens the sockets on behalf of the transfer's origin.
     let opener: UnsafeMutablePointer<ccurl_opener>
     @exclusivity(unchecked) var headers = HeaderList()
-    let head = HeadCollector()
+    @exclusivity(unchecked) var head = HeadCollector()
     @exclusivity(unchecked) var body = ByteBuffer()
     /// The request's body; other than `.none` only on a marked handle.
     @exclusivity(unchecked) var source = RequestBody.none

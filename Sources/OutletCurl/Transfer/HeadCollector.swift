@@ -7,6 +7,10 @@ import OutletHTTP
 struct HeadCollector: ~Copyable {
     /// What libcurl's callback fills (`CURLOPT_HEADERDATA`).
     let lines: UnsafeMutablePointer<ccurl_head>
+    /// What the status line of the last head says.
+    private(set) var statusCode = 0
+    /// Whether the last head came over HTTP/2.
+    private(set) var isHTTP2 = false
 
     init() {
         lines = .allocate(capacity: 1)
@@ -30,11 +34,8 @@ struct HeadCollector: ~Copyable {
         lines.deallocate()
     }
 
-    /// Whether the last head came over HTTP/2.
-    var isHTTP2: Bool {
-        guard let line = lines.pointee.bytes else { return false }
-        return line[5] == CChar(UInt8(ascii: "2")) && line[6] == CChar(UInt8(ascii: " "))
-    }
+    /// Whether the last head is followed by another one (1xx).
+    var isInterim: Bool { statusCode < 200 && statusCode >= 100 && statusCode != 101 }
 
     /// Whether a line has come since the last complete head.
     var isInsideHead: Bool { !lines.pointee.is_behind && lines.pointee.count > 0 }
@@ -44,11 +45,10 @@ struct HeadCollector: ~Copyable {
     }
 
     /// The head that is complete; `nil` when it does not begin as HTTP does.
-    func takeHead(url: URL?) -> HTTPResponse? {
+    mutating func takeHead(url: URL?) -> HTTPResponse? {
         guard let response = makeResponse(url: url) else { return nil }
         lines.pointee.count = 0
         lines.pointee.lines = 0
-        let isInterim = (100..<200).contains(response.statusCode) && response.statusCode != 101
         lines.pointee.is_behind = !isInterim
         return response
     }
@@ -71,7 +71,7 @@ struct HeadCollector: ~Copyable {
     }
 
     /// `HTTP/1.1 200 OK`: the version up to the first blank, then three digits (RFC 9112 §4).
-    private func makeResponse(url: URL?) -> HTTPResponse? {
+    private mutating func makeResponse(url: URL?) -> HTTPResponse? {
         let block = bytes
         guard block.count > 5, let start = block.baseAddress, memcmp(start, "HTTP/", 5) == 0 else {
             return nil
@@ -85,6 +85,8 @@ struct HeadCollector: ~Copyable {
             guard digit >= 0x30, digit <= 0x39 else { return nil }
             status = status * 10 + Int(digit & 0x0F)
         }
+        statusCode = status
+        isHTTP2 = blank == 6 && block[5] == UInt8(ascii: "2")
         return HTTPResponse(
             url: url, statusCode: status, httpVersion: Self.version(block, blank),
             headers: HTTPHeaders(HeaderBlock(copying: block, marks: lines.pointee.marks)))
