@@ -5,6 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
+/// What hardly any line is; what follows stays out of the way of the others.
+#define RARELY(condition) __builtin_expect(!!(condition), 0)
+
 /// Notes what the value of a `Content-Length` field says, from its colon to the line's end: one
 /// number, however often it is said (RFC 9110 §8.6).
 static void note_length(ccurl_head *head, const char *at, const char *end) {
@@ -41,11 +44,10 @@ static bool reserve(ccurl_head *head, size_t length) {
     return true;
 }
 
-/// Takes one line, whose name ends at `colon`, if it has one.
-static bool collect_line(ccurl_head *head, const char *line, size_t length, size_t colon) {
+static bool collect_line(ccurl_head *head, const char *line, size_t length) {
     static const char length_name[] = "content-length";
     bool is_end = length <= 2 && (line[0] == '\r' || line[0] == '\n');
-    if (head->is_behind) {
+    if (RARELY(head->is_behind)) {
         if (is_end) return true;
         if (length > 5 && memcmp(line, "HTTP/", 5) == 0) {
             // A further head on the same transfer: the answer to an authentication round.
@@ -55,19 +57,21 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length, size
         }
     }
     // The status line and the empty line are no fields.
-    if (length > head->limit - head->count || (!is_end && head->lines++ > head->line_limit))
+    if (RARELY(length > head->limit - head->count) ||
+        RARELY(!is_end && head->lines++ > head->line_limit))
         return head->completed(head->client, false);
-    if (head->count + length > head->capacity && !reserve(head, length)) return false;
+    if (RARELY(head->count + length > head->capacity) && !reserve(head, length)) return false;
     if (head->count == 0) {
         head->has_length = head->is_ambiguous = false;
         head->marks = 0;
     }
-    if (colon < length) {
-        head->marks |= ccurl_mark(line, colon);
-        if (colon == sizeof length_name - 1 && !head->is_behind &&
-            strncasecmp(line, length_name, colon) == 0)
-            note_length(head, line + colon + 1, line + length);
-    }
+    // A loop, because names are short, and a call for each of them is long.
+    size_t colon = 0;
+    while (colon < length && line[colon] != ':') colon++;
+    if (colon < length) head->marks |= ccurl_mark(line, colon);
+    if (RARELY(colon == sizeof length_name - 1) && !head->is_behind &&
+        strncasecmp(line, length_name, colon) == 0)
+        note_length(head, line + colon + 1, line + length);
     memcpy(head->bytes + head->count, line, length);
     head->count += length;
     return !is_end || head->completed(head->client, true);
@@ -77,16 +81,10 @@ size_t ccurl_collect_header(char *lines, size_t size, size_t count, void *client
     size_t length = size * count;
     // One line at a time, but after a pause: libcurl has gathered what came meanwhile.
     for (size_t start = 0; start < length;) {
-        const char *line = lines + start;
-        size_t rest = length - start;
-        size_t colon = 0;
-        // A loop for so few bytes, and few steps to the line's end behind them.
-        while (colon < rest && line[colon] != ':' && line[colon] != '\n') colon++;
-        const char *end = memchr(line + colon, '\n', rest - colon);
-        size_t next = end ? (size_t)(end - line) + 1 : rest;
-        if (!collect_line(client, line, next, colon < rest && line[colon] == ':' ? colon : next))
-            return 0;
-        start += next;
+        const char *end = memchr(lines + start, '\n', length - start);
+        size_t next = end ? (size_t)(end - lines) + 1 : length;
+        if (!collect_line(client, lines + start, next - start)) return 0;
+        start = next;
     }
     return length;
 }

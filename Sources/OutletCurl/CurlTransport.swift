@@ -77,9 +77,7 @@ public final class CurlTransport: Transport {
         post: (EventLoop, CurlTransfer) -> Bool
     ) -> CurlTransfer {
         do throws(TransferError) {
-            // One loop alone takes all, wherever they go.
-            let loop = try loop(
-                isBulk: job.isBulk, for: settings.shardCount > 1 ? job.request.url : nil)
+            let loop = try loop(isBulk: job.isBulk, for: job.request)
             let transfer = CurlTransfer(
                 job, link: link, handler: handler, loop: loop,
                 patience: settings.patience(of: job.request))
@@ -99,9 +97,11 @@ public final class CurlTransport: Transport {
         turn.end()
     }
 
-    private func loop(isBulk: Bool, for url: URL?) throws(TransferError) -> EventLoop {
+    private func loop(
+        isBulk: Bool, for request: HTTPRequest?
+    ) throws(TransferError) -> EventLoop {
         try loops.withLock { loops throws(TransferError) in
-            try loops.loop(isBulk: isBulk, for: url)
+            try loops.loop(isBulk: isBulk, for: request)
         }
     }
 

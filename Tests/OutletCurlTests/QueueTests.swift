@@ -128,7 +128,7 @@ import Testing
 }
 
 @Suite struct `The loops of a transport` {
-    private let plain = URL(string: "http://example.test/a")
+    private let plain = HTTPRequest(url: URL(string: "http://example.test/a"))
 
     private func group(perHost: Int, _ version: HTTPVersionPolicy = .automatic) -> LoopGroup {
         var configuration = SessionConfiguration()
@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test func `an origin that may speak HTTP/2 stays on the first one, full or not`() throws {
-        let secure = URL(string: "https://example.test/a")
+        let secure = HTTPRequest(url: URL(string: "https://example.test/a"))
         for (version, stays) in [
             (HTTPVersionPolicy.automatic, true), (.http2PriorKnowledge, true), (.http1, false),
         ] {
@@ -190,13 +190,13 @@ import Testing
     @Test func `an origin that turned out to speak HTTP/1 is spread`() throws {
         var group = group(perHost: 1024)
         defer { close(&group) }
-        let secure = URL(string: "https://Example.test/a")
+        let secure = HTTPRequest(url: URL(string: "https://Example.test/a"))
         let first = try group.loop(isBulk: false, for: secure)
         for _ in 0..<LoopGroup.transfersPerShard { first.load.rise() }
         let origin = try #require(URL(string: "https://example.test:443/b"))
         first.shared.learn(origin, isHTTP1: true)
         #expect(try group.loop(isBulk: false, for: secure) !== first)
-        let other = URL(string: "https://example.test:444/a")
+        let other = HTTPRequest(url: URL(string: "https://example.test:444/a"))
         #expect(try group.loop(isBulk: false, for: other) === first)
         first.shared.learn(origin, isHTTP1: false)
         #expect(try group.loop(isBulk: false, for: secure) === first)
@@ -213,9 +213,9 @@ import Testing
         configuration.httpVersion = version
         var group = LoopGroup(TransportSettings(configuration, environment: [:]))
         let url = try #require(URL(string: "\(nginx.baseURL(.tls))/info"))
-        let loop = try group.loop(isBulk: false, for: url)
-        let probe = Probe()
         let job = TransferJob(request: HTTPRequest(url: url))
+        let loop = try group.loop(isBulk: false, for: job.request)
+        let probe = Probe()
         loop.post(
             .start(CurlTransfer(job, handler: probe, loop: loop, patience: 20_000_000)))
         #expect(try await probe.end.value().error == nil)

@@ -4,8 +4,7 @@ import OutletSession
 
 extension EventLoop {
     /// libcurl has finished a transfer.
-    func complete(_ transfer: CurlTransfer, _ code: CURLcode) {
-        guard let easy = transfer.easy else { return }
+    func complete(_ transfer: CurlTransfer, _ easy: EasyHandle, _ code: CURLcode) {
         if transfer.wantsOtherConnection, restart(transfer, easy) { return }
         if code == CURLE_OK, transfer.failure == nil, let link = transfer.link {
             return shakeHands(transfer, link, easy)

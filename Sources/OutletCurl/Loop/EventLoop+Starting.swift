@@ -66,7 +66,7 @@ extension EventLoop {
                 throw TransferError(code: .unknown, host: address.host, reason: "no memory left")
             }
             transfer.easy = easy
-            easy.transfer = transfer
+            easy.transfer = Unmanaged.passUnretained(transfer)
             try configure(transfer, easy, address)
             let code = curl_multi_add_handle(multi, easy.raw)
             guard code == CURLM_OK else {
@@ -107,8 +107,9 @@ extension EventLoop {
                 for: address, settings, transfer.proxyCredentials)
         }
         easy.applyLimit(remaining)
-        easy.applyMultiplexing(settings, address)
-        easy.applyReuse(settings, address)
+        let version = settings.version(of: address)
+        easy.applyMultiplexing(version)
+        easy.applyReuse(address.origin, version, isDirect: settings.proxies.isEmpty)
         if let link = transfer.link {
             easy.applyConnectOnly()
             link.handshake = try handshake(link.job, address)
@@ -154,6 +155,7 @@ extension EventLoop {
             credential: job.credential ?? address.credential, challenge: job.challenge)
     }
 
+    @inline(__always)
     private func checkOptions(
         of easy: EasyHandle, _ address: Address
     ) throws(TransferError) {
@@ -215,7 +217,9 @@ extension EventLoop {
 
 extension HTTPRequest {
     /// Whether the request is anything but the plainest kind.
-    var mayHaveBody: Bool { method != .get || !body.isNone }
+    ///
+    /// By the method's text: the constant lies behind a call into another module.
+    var mayHaveBody: Bool { method.rawValue != "GET" || !body.isNone }
 }
 
 extension TransferJob {

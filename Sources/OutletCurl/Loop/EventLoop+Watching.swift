@@ -53,7 +53,9 @@ extension EventLoop {
             let code = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
             // A bad argument is a handle without a connection: libcurl has the transfer's end ready,
             // or tries again with another connection.
-            if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT { complete(transfer, code) }
+            if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT {
+                complete(transfer, easy, code)
+            }
         }
     }
 

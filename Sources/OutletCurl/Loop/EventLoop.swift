@@ -224,9 +224,10 @@ final class EventLoop: @unchecked Sendable {
         var code = CURLE_OK
         var isNews = false
         while let client = ccurl_multi_next_done(multi, &code) {
-            guard let transfer = EasyHandle.from(client).transfer else { continue }
+            let easy = EasyHandle.from(client)
+            guard let transfer = easy.transfer?.takeUnretainedValue() else { continue }
             isNews = true
-            complete(transfer, code)
+            complete(transfer, easy, code)
         }
         return isNews
     }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletHTTP
 import OutletSession
 
 /// The loops of a transport: made when they are needed, told apart by what they carry.
@@ -18,6 +19,7 @@ struct LoopGroup {
     static let maximumShards = 8
 
     private let settings: TransportSettings
+    private let shardCount: Int
     private var shards: [EventLoop] = []
     private var bulk: EventLoop?
     private var shared: SharedState?
@@ -25,6 +27,9 @@ struct LoopGroup {
 
     init(_ settings: TransportSettings) {
         self.settings = settings
+        let limit = settings.configuration.httpMaximumConnectionsPerHost
+        shardCount = min(
+            Self.maximumShards, max(1, (limit - 1) / Self.transfersPerShard + 1))
     }
 
     /// All loops that there are.
@@ -32,8 +37,10 @@ struct LoopGroup {
 
     /// The loop for a transfer.
     ///
-    /// - Parameter url: Where it goes; `nil` for the loop that is never full.
-    mutating func loop(isBulk: Bool, for url: URL?) throws(TransferError) -> EventLoop {
+    /// - Parameter request: What it asks for; `nil` for the loop that is never full.
+    mutating func loop(
+        isBulk: Bool, for request: HTTPRequest?
+    ) throws(TransferError) -> EventLoop {
         guard !isClosed else { throw .transportClosed }
         if isBulk {
             if let bulk { return bulk }
@@ -41,15 +48,15 @@ struct LoopGroup {
             bulk = loop
             return loop
         }
-        if settings.shardCount == 1
+        if shardCount == 1
             || shards.first.map({ $0.load.value < Self.transfersPerShard }) == true
         {
             return try shard(0)
         }
-        guard let url, mayShard(url) else { return try shard(0) }
+        guard let url = request?.url, mayShard(url) else { return try shard(0) }
         // The first ones are filled up first: that is where the idle connections are.
         var least = try shard(0)
-        for index in 0..<settings.shardCount {
+        for index in 0..<shardCount {
             let candidate = try shard(index)
             if candidate.load.value < Self.transfersPerShard { return candidate }
             if candidate.load.value < least.load.value { least = candidate }
@@ -81,7 +88,7 @@ struct LoopGroup {
 
     private mutating func shard(_ index: Int) throws(TransferError) -> EventLoop {
         if index < shards.count { return shards[index] }
-        let loop = try make(share: settings.shardCount, isBulk: false)
+        let loop = try make(share: shardCount, isBulk: false)
         shards.append(loop)
         return loop
     }

@@ -60,6 +60,7 @@ extension EasyHandle {
     // MARK: For each transfer
 
     /// Where to.
+    @inline(__always)
     func applyAddress(_ address: Address) {
         guard address !== self.address else { return }
         self.address = address
@@ -107,6 +108,7 @@ extension EasyHandle {
     /// How long the whole transfer may take; the limit on standing still is the loop's own.
     ///
     /// - Parameter remaining: What is left of that time, µs; `nil` for no limit.
+    @inline(__always)
     func applyLimit(_ remaining: Int64?) {
         let milliseconds = remaining.map { Int(max(1, $0 / 1000)) } ?? 0
         guard milliseconds != limit else { return }
@@ -115,14 +117,12 @@ extension EasyHandle {
     }
 
     /// Whether to wait for a stream on a connection that is still being made.
-    func applyMultiplexing(_ settings: TransportSettings, _ address: Address) {
+    ///
+    /// - Parameter version: What the origin speaks.
+    @inline(__always)
+    func applyMultiplexing(_ version: Origin<CurlTransfer>.Version) {
         // Worth it only where streams are known to share a connection.
-        let waits =
-            switch settings.configuration.httpVersion {
-            case .automatic: address.origin.version == .http2
-            case .http1: false
-            case .http2PriorKnowledge: true
-            }
+        let waits = version == .http2
         guard waits != waitsForStream else { return }
         waitsForStream = waits
         set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
@@ -130,17 +130,16 @@ extension EasyHandle {
 
     /// Whether to look for an idle connection at all, which takes libcurl a walk along all of those
     /// to the host.
-    func applyReuse(_ settings: TransportSettings, _ address: Address) {
-        opener.pointee.tally = address.origin.tally
-        let speaksHTTP1 =
-            switch settings.configuration.httpVersion {
-            case .automatic: !address.isSecure || address.origin.version == .http1
-            case .http1: true
-            case .http2PriorKnowledge: false
-            }
-        // Connections to a proxy serve several origins.
-        let fresh =
-            speaksHTTP1 && settings.proxies.isEmpty && !address.origin.mayHaveIdleConnection
+    ///
+    /// - Parameters:
+    ///   - version: What the origin speaks.
+    ///   - isDirect: Whether no proxy is in between, whose connections serve several origins.
+    @inline(__always)
+    func applyReuse(
+        _ origin: Origin<CurlTransfer>, _ version: Origin<CurlTransfer>.Version, isDirect: Bool
+    ) {
+        opener.pointee.tally = origin.tally
+        let fresh = version == .http1 && isDirect && !origin.mayHaveIdleConnection
         guard fresh != isFresh else { return }
         isFresh = fresh
         set(CURLOPT_FRESH_CONNECT, fresh ? 1 : 0)
@@ -160,6 +159,7 @@ extension EasyHandle {
     /// - Parameters:
     ///   - isBulk: Whether there is a file or a stream at either end.
     ///   - isLone: Whether the body is collected, and no other transfer under way.
+    @inline(__always)
     func applyBuffers(isBulk: Bool, isLone: Bool) {
         let size = isBulk ? 256 * 1024 : isLone ? 64 * 1024 : Self.usualBufferSize
         // Refused by a handle that kept its buffer because its last transfer was cancelled before it was
@@ -202,6 +202,7 @@ extension EasyHandle {
     /// The fields, and whether the codings of the answer are undone because a field asks for them.
     ///
     /// - Returns: False when the fields cannot go on the wire.
+    @inline(__always)
     func applyHeaders(_ fields: HTTPHeaders, hasBody: Bool) -> Bool {
         guard let list = headers.build(fields, hasBody: hasBody) else { return false }
         if list != headerList {
@@ -212,6 +213,7 @@ extension EasyHandle {
     }
 
     /// `GET` without a body.
+    @inline(__always)
     func applyPlainMethod() {
         guard !hasMethod else { return }
         hasMethod = true

@@ -13,8 +13,6 @@ final class TransportSettings: Sendable {
     let verifier: OpenSSLVerifier
     /// Whether each line on the wire goes to stderr.
     let logsWire: Bool
-    /// Among how many loops the transfers without files are divided, see ``LoopGroup``.
-    let shardCount: Int
     /// How long a transfer may take in all, µs; `nil` for no limit.
     let resourceLimit: Int64?
     /// The `timeoutInterval` of a request that sets no limit of its own, and what it stands for, µs.
@@ -25,12 +23,6 @@ final class TransportSettings: Sendable {
         self.configuration = configuration
         proxies = ProxyResolver(configuration.proxy, environment: environment)
         logsWire = configuration.logsWire || !["", "0"].contains(environment["OUTLET_DEBUG"] ?? "")
-        shardCount = min(
-            LoopGroup.maximumShards,
-            max(
-                1,
-                (configuration.httpMaximumConnectionsPerHost - 1) / LoopGroup.transfersPerShard + 1)
-        )
         resourceLimit = microseconds(configuration.timeoutIntervalForResource)
         usualPatience = microseconds(configuration.timeoutIntervalForRequest)
         let trust = Self.trust(configuration.certificateAuthorities, environment)
@@ -62,6 +54,17 @@ final class TransportSettings: Sendable {
         guard configuration.verifiesCertificates, case .failure(var error) = trust else { return }
         error.host = address.host
         throw error
+    }
+
+    /// What an origin speaks, by the settings, its last answer, or its scheme.
+    func version(of address: Address) -> Origin<CurlTransfer>.Version {
+        switch configuration.httpVersion {
+        case .automatic:
+            address.origin.version == .unknown && !address.isSecure
+                ? .http1 : address.origin.version
+        case .http1: .http1
+        case .http2PriorKnowledge: .http2
+        }
     }
 
     /// Who we are for a host.

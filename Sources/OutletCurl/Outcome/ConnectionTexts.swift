@@ -23,23 +23,22 @@ struct ConnectionTexts {
 
     /// What a handle that has finished, or is about to be taken out, says about its connection.
     mutating func texts(
-        _ measures: ccurl_measures, tls: String, proxy: String
+        _ measures: ccurl_measures, _ extras: TransferExtras?
     ) -> Boxed<TransferMetrics.Connection> {
         guard let remote = measures.primary_ip, let local = measures.local_ip, remote.pointee != 0
         else {
-            guard measures.http_version != 0 || !tls.isEmpty || !proxy.isEmpty else { return none }
-            return Self.make(measures.http_version, remote: "", local: "", tls, proxy)
+            guard measures.http_version != 0 || !none.value.isSame(extras) else { return none }
+            return Self.make(measures.http_version, remote: "", local: "", extras)
         }
         // The kernel gives clients every second port.
         let index = (measures.local_port >> 1) & (Self.size - 1)
-        if entries[index].isSame(measures, remote, local), entries[index].texts.value.tls == tls,
-            entries[index].texts.value.proxy == proxy
+        if entries[index].isSame(measures, remote, local), entries[index].texts.value.isSame(extras)
         {
             return entries[index].texts
         }
         let texts = Self.make(
             measures.http_version, remote: Self.address(remote, measures.primary_port),
-            local: Self.address(local, measures.local_port), tls, proxy)
+            local: Self.address(local, measures.local_port), extras)
         entries[index] = Entry(
             remotePort: measures.primary_port, localPort: measures.local_port,
             version: measures.http_version, remote: Self.copy(remote), local: Self.copy(local),
@@ -48,7 +47,7 @@ struct ConnectionTexts {
     }
 
     private static func make(
-        _ version: Int, remote: String, local: String, _ tls: String, _ proxy: String
+        _ version: Int, remote: String, local: String, _ extras: TransferExtras?
     ) -> Boxed<TransferMetrics.Connection> {
         var connection = TransferMetrics.Connection()
         connection.httpVersion =
@@ -61,8 +60,8 @@ struct ConnectionTexts {
             }
         connection.remoteAddress = remote
         connection.localAddress = local
-        connection.tls = tls
-        connection.proxy = proxy
+        connection.tls = extras?.tls ?? ""
+        connection.proxy = extras?.proxy ?? ""
         return Boxed(connection)
     }
 
@@ -92,5 +91,13 @@ extension ConnectionTexts.Entry {
         known.withUnsafeBufferPointer { known in
             known.baseAddress.map { strcmp($0, text) == 0 } ?? false
         }
+    }
+}
+
+extension TransferMetrics.Connection {
+    /// Whether TLS and the proxy are those of a transfer.
+    fileprivate func isSame(_ extras: TransferExtras?) -> Bool {
+        guard let extras else { return tls.isEmpty && proxy.isEmpty }
+        return tls == extras.tls && proxy == extras.proxy
     }
 }

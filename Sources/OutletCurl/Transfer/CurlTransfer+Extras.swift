@@ -12,19 +12,26 @@ final class TransferExtras {
     @exclusivity(unchecked) fileprivate var file: FileSink?
     @exclusivity(unchecked) fileprivate var decoder: BodyDecoder?
     @exclusivity(unchecked) fileprivate var verification: Verification?
-    @exclusivity(unchecked) fileprivate var tls = ""
-    @exclusivity(unchecked) fileprivate var proxy = ""
+    @exclusivity(unchecked) fileprivate(set) var tls = ""
+    @exclusivity(unchecked) fileprivate(set) var proxy = ""
     @exclusivity(unchecked) fileprivate var negotiationFault: String?
     fileprivate let link: WebSocketLink?
     fileprivate let credential: Credential?
     fileprivate let sendsCredentialAtOnce: Bool
     fileprivate let proxyCredentials: [String: Credential]
 
-    init(_ job: TransferJob? = nil, _ link: WebSocketLink? = nil) {
+    init() {
+        link = nil
+        credential = nil
+        sendsCredentialAtOnce = false
+        proxyCredentials = [:]
+    }
+
+    init(_ job: borrowing TransferJob, _ link: WebSocketLink?) {
         self.link = link
-        credential = job?.credential
-        sendsCredentialAtOnce = job?.sendsCredentialAtOnce ?? false
-        proxyCredentials = job?.proxyCredentials ?? [:]
+        credential = job.credential
+        sendsCredentialAtOnce = job.sendsCredentialAtOnce
+        proxyCredentials = job.proxyCredentials
     }
 }
 

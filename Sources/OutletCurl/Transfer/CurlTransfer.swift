@@ -79,7 +79,7 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var expected: Int64 = -1
 
     init(
-        _ job: TransferJob, link: WebSocketLink? = nil, handler: any TransferHandler,
+        _ job: borrowing TransferJob, link: WebSocketLink? = nil, handler: any TransferHandler,
         loop: EventLoop?, patience: Int64?
     ) {
         identifier = TransferIdentifier.next()

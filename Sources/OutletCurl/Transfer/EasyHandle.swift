@@ -10,7 +10,7 @@ final class EasyHandle {
     /// libcurl's own words for a failure (`CURLOPT_ERRORBUFFER`).
     let errorText: UnsafeMutablePointer<CChar>
     /// The transfer that runs on the handle; held by its loop as long as it does.
-    @exclusivity(unchecked) unowned(unsafe) var transfer: CurlTransfer?
+    @exclusivity(unchecked) var transfer: Unmanaged<CurlTransfer>?
     /// Opens the sockets on behalf of the transfer's origin.
     let opener: UnsafeMutablePointer<ccurl_opener>
     @exclusivity(unchecked) var headers = HeaderList()
@@ -72,9 +72,23 @@ final class EasyHandle {
         opener.deallocate()
     }
 
-    /// Finds the handle in a callback's pointer.
+    /// Finds the handle in what libcurl keeps for it (`CURLOPT_PRIVATE`).
     static func from(_ client: UnsafeMutableRawPointer) -> EasyHandle {
         Unmanaged<EasyHandle>.fromOpaque(client).takeUnretainedValue()
+    }
+
+    /// Finds the handle in a callback's pointer, and the transfer that runs on it.
+    ///
+    /// Neither is counted, which would be done for every piece of every answer: who has called
+    /// libcurl holds both, or they are in the multi handle, which nothing leaves in a callback.
+    @inline(__always)
+    static func call<Result>(
+        _ client: UnsafeMutableRawPointer?, _ body: (EasyHandle, CurlTransfer) -> Result
+    ) -> Result? {
+        guard let client else { return nil }
+        return Unmanaged<EasyHandle>.fromOpaque(client)._withUnsafeGuaranteedRef { easy in
+            easy.transfer?._withUnsafeGuaranteedRef { transfer in body(easy, transfer) }
+        }
     }
 
     /// What callbacks are given.
