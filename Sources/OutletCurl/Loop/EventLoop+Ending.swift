@@ -45,6 +45,7 @@ extension EventLoop {
     }
 
     /// What remains to be done when libcurl is content.
+    @inline(__always)
     private func settle(_ transfer: CurlTransfer) {
         if let head = transfer.heldHead {
             transfer.heldHead = nil

@@ -104,19 +104,21 @@ extension EventLoop {
         easy.applyAddress(address)
         if !settings.proxies.isEmpty {
             transfer.proxy = easy.applyProxy(
-                for: address, settings, transfer.proxyCredentials)
+                for: address, settings, transfer.extras?.proxyCredentials ?? [:])
         }
         easy.applyLimit(remaining)
         let version = settings.version(of: address)
         easy.applyMultiplexing(version)
         easy.applyReuse(address.origin, version, isDirect: settings.proxies.isEmpty)
-        if let link = transfer.link {
-            easy.applyConnectOnly()
-            link.handshake = try handshake(link.job, address)
-            return try checkOptions(of: easy, address)
-        }
-        if let credential = transfer.credential {
-            easy.apply(credential, atOnce: transfer.sendsCredentialAtOnce)
+        if let extras = transfer.extras {
+            if let link = extras.link {
+                easy.applyConnectOnly()
+                link.handshake = try handshake(link.job, address)
+                return try checkOptions(of: easy, address)
+            }
+            if let credential = extras.credential {
+                easy.apply(credential, atOnce: extras.sendsCredentialAtOnce)
+            }
         }
         guard easy.applyHeaders(transfer.request.headers, hasBody: transfer.mayHaveBody) else {
             throw malformed(transfer.request, address)

@@ -121,6 +121,7 @@ extension EventLoop {
     // MARK: Origins
 
     /// Notes what an answer says about its origin and its connection.
+    @inline(__always)
     func learn(from transfer: CurlTransfer, _ easy: EasyHandle) {
         guard let address = transfer.address else { return }
         let version: Origin<CurlTransfer>.Version = easy.head.isHTTP2 ? .http2 : .http1

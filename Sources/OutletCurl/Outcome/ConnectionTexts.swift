@@ -23,22 +23,25 @@ struct ConnectionTexts {
 
     /// What a handle that has finished, or is about to be taken out, says about its connection.
     mutating func texts(
-        _ measures: ccurl_measures, _ extras: TransferExtras?
+        _ measures: ccurl_measures, of transfer: CurlTransfer
     ) -> Boxed<TransferMetrics.Connection> {
         guard let remote = measures.primary_ip, let local = measures.local_ip, remote.pointee != 0
         else {
-            guard measures.http_version != 0 || !none.value.isSame(extras) else { return none }
-            return Self.make(measures.http_version, remote: "", local: "", extras)
+            guard measures.http_version != 0 || !none.value.isSame(as: transfer) else {
+                return none
+            }
+            return Self.make(measures.http_version, remote: "", local: "", transfer)
         }
         // The kernel gives clients every second port.
         let index = (measures.local_port >> 1) & (Self.size - 1)
-        if entries[index].isSame(measures, remote, local), entries[index].texts.value.isSame(extras)
+        if entries[index].isSame(measures, remote, local),
+            entries[index].texts.value.isSame(as: transfer)
         {
             return entries[index].texts
         }
         let texts = Self.make(
             measures.http_version, remote: Self.address(remote, measures.primary_port),
-            local: Self.address(local, measures.local_port), extras)
+            local: Self.address(local, measures.local_port), transfer)
         entries[index] = Entry(
             remotePort: measures.primary_port, localPort: measures.local_port,
             version: measures.http_version, remote: Self.copy(remote), local: Self.copy(local),
@@ -47,7 +50,7 @@ struct ConnectionTexts {
     }
 
     private static func make(
-        _ version: Int, remote: String, local: String, _ extras: TransferExtras?
+        _ version: Int, remote: String, local: String, _ transfer: CurlTransfer
     ) -> Boxed<TransferMetrics.Connection> {
         var connection = TransferMetrics.Connection()
         connection.httpVersion =
@@ -60,8 +63,8 @@ struct ConnectionTexts {
             }
         connection.remoteAddress = remote
         connection.localAddress = local
-        connection.tls = extras?.tls ?? ""
-        connection.proxy = extras?.proxy ?? ""
+        connection.tls = transfer.tls
+        connection.proxy = transfer.proxy
         return Boxed(connection)
     }
 
@@ -96,8 +99,9 @@ extension ConnectionTexts.Entry {
 
 extension TransferMetrics.Connection {
     /// Whether TLS and the proxy are those of a transfer.
-    fileprivate func isSame(_ extras: TransferExtras?) -> Bool {
-        guard let extras else { return tls.isEmpty && proxy.isEmpty }
+    @inline(__always)
+    fileprivate func isSame(as transfer: CurlTransfer) -> Bool {
+        guard let extras = transfer.extras else { return tls.isEmpty && proxy.isEmpty }
         return tls == extras.tls && proxy == extras.proxy
     }
 }

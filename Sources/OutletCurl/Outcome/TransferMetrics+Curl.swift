@@ -21,7 +21,7 @@ extension EventLoop {
         if transfer.mayHaveBody { metrics.requestBodyBytes = measures.size_upload_t }
         metrics.responseHeaderBytes = Int64(measures.header_size)
         metrics.responseBodyBytes = measures.size_download_t
-        metrics.connection = connections.texts(measures, transfer.extras)
+        metrics.connection = connections.texts(measures, of: transfer)
         if let link = transfer.link { metrics.count(link, transfer) }
         return metrics
     }

@@ -15,10 +15,14 @@ final class TransferExtras {
     @exclusivity(unchecked) fileprivate(set) var tls = ""
     @exclusivity(unchecked) fileprivate(set) var proxy = ""
     @exclusivity(unchecked) fileprivate var negotiationFault: String?
-    fileprivate let link: WebSocketLink?
-    fileprivate let credential: Credential?
-    fileprivate let sendsCredentialAtOnce: Bool
-    fileprivate let proxyCredentials: [String: Credential]
+    /// What a WebSocket has besides.
+    let link: WebSocketLink?
+    /// Answers authentication challenges.
+    let credential: Credential?
+    /// Whether it goes along from the start, where its scheme is known and allows it.
+    let sendsCredentialAtOnce: Bool
+    /// Answer proxies, by their addresses.
+    let proxyCredentials: [String: Credential]
 
     init() {
         link = nil
@@ -46,15 +50,6 @@ extension CurlTransfer {
 
     /// What a WebSocket has besides; `nil` for other transfers.
     var link: WebSocketLink? { extras?.link }
-
-    /// Answers authentication challenges, if present.
-    var credential: Credential? { extras?.credential }
-
-    /// Whether it goes along from the start, where its scheme is known and allows it.
-    var sendsCredentialAtOnce: Bool { extras?.sendsCredentialAtOnce ?? false }
-
-    /// Those for proxies, by their addresses.
-    var proxyCredentials: [String: Credential] { extras?.proxyCredentials ?? [:] }
 
     /// Why the transfer fails, found out in a callback; goes before libcurl's own code.
     var failure: TransferError? {

@@ -71,9 +71,10 @@ extension CurlTransfer {
 
     /// libcurl answers a challenge itself when it has a credential, and says so to nobody: the head
     /// is the final one only when a body or the end follows.
+    @inline(__always)
     private func mayBeChallenge(_ statusCode: Int) -> Bool {
         switch statusCode {
-        case 401: credential != nil
+        case 401: extras?.credential != nil
         case 407: true
         default: false
         }
@@ -182,6 +183,7 @@ extension CurlTransfer {
         handler?.transfer(self, didProgress: counts, turn: loop.turn)
     }
 
+    @inline(__always)
     private func follow(_ decision: TransferDecision, _ loop: EventLoop) -> Bool {
         switch decision {
         case .proceed: return true

@@ -31,20 +31,25 @@ extension CurlTransfer {
             return false
         }
         if asksForTrust, !mayTrustServer(loop) { return false }
+        sends += 1
+        wasAnswered = false
+        if extras != nil { noteSend(easy, loop) }
+        // libcurl forgets a pause that came before it had a connection.
+        if isPaused { loop.pause(self, ccurl_pause_all) }
+        return true
+    }
+
+    /// What is special about the request goes out with it.
+    private func noteSend(_ easy: EasyHandle, _ loop: EventLoop) {
         if let challenge = heldHead {
             heldHead = nil
             handler?.transfer(self, didAnswer: challenge, turn: loop.turn)
         }
-        sends += 1
-        wasAnswered = false
         if easy.isTunnelled { easy.socketsAtSend = easy.opener.pointee.opened }
         // Of a connection that it hands over, libcurl tells nothing any more.
         if link != nil, let connection = ccurl_get_ssl(easy.raw) {
             tls = TLSConnection.agreement(of: connection)
         }
-        // libcurl forgets a pause that came before it had a connection.
-        if isPaused { loop.pause(self, ccurl_pause_all) }
-        return true
     }
 
     /// Whether nobody may speak on a kept connection but who is asked, which streams of HTTP/2 do.

@@ -79,8 +79,9 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var expected: Int64 = -1
 
     init(
-        _ job: borrowing TransferJob, link: WebSocketLink? = nil, handler: any TransferHandler,
-        loop: EventLoop?, patience: Int64?
+        _ job: borrowing TransferJob, link: WebSocketLink? = nil,
+        handler: consuming any TransferHandler,
+        loop: consuming EventLoop?, patience: Int64?
     ) {
         identifier = TransferIdentifier.next()
         request = job.request
@@ -92,10 +93,10 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         }
         delivery = job.delivery
         reportsProgress = job.reportsProgress
-        self.handler = handler
-        self.loop = loop
         self.patience = patience
         loop?.load.rise()
+        self.handler = handler
+        self.loop = loop
     }
 
     var state: TransferState { visible.state }

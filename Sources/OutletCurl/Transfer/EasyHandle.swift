@@ -104,6 +104,7 @@ final class EasyHandle {
     /// Makes the handle ready for another transfer.
     ///
     /// - Parameter isClean: Whether the last one ended as it should.
+    @inline(__always)
     func recycle(isClean: Bool) {
         transfer = nil
         head.reset()
