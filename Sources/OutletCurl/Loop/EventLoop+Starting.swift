@@ -62,11 +62,10 @@ extension EventLoop {
         transfer.admitted = now
         transfer.lastProgress = now
         do throws(TransferError) {
-            guard let easy = pool.take() else {
+            guard let easy = pool.take(for: transfer) else {
                 throw TransferError(code: .unknown, host: address.host, reason: "no memory left")
             }
             transfer.easy = easy
-            easy.transfer = Unmanaged.passUnretained(transfer)
             try configure(transfer, easy, address)
             let code = curl_multi_add_handle(multi, easy.raw)
             guard code == CURLM_OK else {
@@ -81,8 +80,6 @@ extension EventLoop {
             return false
         }
         transfer.phase = .active
-        transfer.activeIndex = active.count
-        active.append(transfer)
         watch(transfer)
         return true
     }
@@ -131,7 +128,7 @@ extension EventLoop {
             }
             easy.applyPlainMethod()
         }
-        easy.applyBuffers(isBulk: isBulk, isLone: active.isEmpty && transfer.isCollected)
+        easy.applyBuffers(isBulk: isBulk, isLone: pool.lent == 1 && transfer.isCollected)
         if transfer.reportsProgress { easy.applyProgress() }
         try checkOptions(of: easy, address)
     }

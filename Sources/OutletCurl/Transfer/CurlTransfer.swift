@@ -46,8 +46,6 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var isPauseApplied = false
     @exclusivity(unchecked) var easy: EasyHandle?
     @exclusivity(unchecked) var address: Address?
-    /// Where the transfer stands among the active ones.
-    var activeIndex = -1
     /// It counts as one of those that its origin may have under way.
     private(set) var hasPlace = true
 
