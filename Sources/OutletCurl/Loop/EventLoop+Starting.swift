@@ -101,7 +101,7 @@ extension EventLoop {
         easy.applyAddress(address)
         if !settings.proxies.isEmpty {
             transfer.proxy = easy.applyProxy(
-                for: address, settings, transfer.extras?.proxyCredentials ?? [:])
+                for: address, settings, transfer.extras?.answers?.toProxies ?? [:])
         }
         easy.applyLimit(remaining)
         let version = settings.version(of: address)
@@ -113,8 +113,8 @@ extension EventLoop {
                 link.handshake = try handshake(link.job, address)
                 return try checkOptions(of: easy, address)
             }
-            if let credential = extras.credential {
-                easy.apply(credential, atOnce: extras.sendsCredentialAtOnce)
+            if let answers = extras.answers, let credential = answers.credential {
+                easy.apply(credential, atOnce: answers.sendsAtOnce)
             }
         }
         guard easy.applyHeaders(transfer.request.headers, hasBody: transfer.mayHaveBody) else {

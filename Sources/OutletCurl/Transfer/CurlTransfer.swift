@@ -86,8 +86,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         priority = job.priority
         asksForTrust = job.asksForTrust
         mayHaveBody = job.request.mayHaveBody
-        if link != nil || job.credential != nil || !job.proxyCredentials.isEmpty {
-            extras = TransferExtras(job, link)
+        if link != nil || job.answers != nil {
+            extras = TransferExtras(answers: job.answers?.value, link: link)
         }
         delivery = job.delivery
         reportsProgress = job.reportsProgress
