@@ -106,6 +106,7 @@ struct AdmissionQueue<Element> {
     }
 
     /// Counts one transfer less under way.
+    @inline(__always)
     mutating func leave(_ origin: Origin<Element>) {
         active -= 1
         origin.active -= 1

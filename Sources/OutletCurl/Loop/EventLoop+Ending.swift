@@ -88,11 +88,6 @@ extension EventLoop {
         transfer.easy = nil
         transfer.letGoOfBody()
         pool.put(easy, isClean: error == nil)
-        let last = active.removeLast()
-        if last !== transfer {
-            active[transfer.activeIndex] = last
-            last.activeIndex = transfer.activeIndex
-        }
         let origin = transfer.giveUpPlace()
         transfer.finish(result, turn: turn)
         if let origin { leave(origin) }
@@ -128,7 +123,7 @@ extension EventLoop {
     /// Ends everything; those that wait for a place are reached through the places that fall free.
     func shutDown() {
         isShutDown = true
-        while let transfer = active.last { end(transfer, .transportClosed) }
+        while let transfer = pool.anyTransfer { end(transfer, .transportClosed) }
         for transfer in held.values { end(transfer, .transportClosed) }
     }
 }

@@ -79,7 +79,7 @@ extension EventLoop {
 
     /// Leaves the loop to itself when it has nothing to do, else to a thread of its own.
     func handOver() {
-        let isIdle = active.isEmpty && held.isEmpty
+        let isIdle = pool.lent == 0 && held.isEmpty
         if !isIdle || !mailbox.park() { startThread() }
     }
 
@@ -97,7 +97,7 @@ extension EventLoop {
                 }
             }
             messages = []
-            while let transfer = active.last { end(transfer, error) }
+            while let transfer = pool.anyTransfer { end(transfer, error) }
         } while !mailbox.park()
         turn.end()
     }

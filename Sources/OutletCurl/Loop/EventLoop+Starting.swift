@@ -62,11 +62,10 @@ extension EventLoop {
         transfer.admitted = now
         transfer.lastProgress = now
         do throws(TransferError) {
-            guard let easy = pool.take() else {
+            guard let easy = pool.take(for: transfer) else {
                 throw TransferError(code: .unknown, host: address.host, reason: "no memory left")
             }
             transfer.easy = easy
-            easy.transfer = Unmanaged.passUnretained(transfer)
             try configure(transfer, easy, address)
             let code = curl_multi_add_handle(multi, easy.raw)
             guard code == CURLM_OK else {
@@ -81,8 +80,6 @@ extension EventLoop {
             return false
         }
         transfer.phase = .active
-        transfer.activeIndex = active.count
-        active.append(transfer)
         watch(transfer)
         return true
     }
@@ -104,7 +101,7 @@ extension EventLoop {
         easy.applyAddress(address)
         if !settings.proxies.isEmpty {
             transfer.proxy = easy.applyProxy(
-                for: address, settings, transfer.extras?.proxyCredentials ?? [:])
+                for: address, settings, transfer.extras?.answers?.toProxies ?? [:])
         }
         easy.applyLimit(remaining)
         let version = settings.version(of: address)
@@ -116,8 +113,8 @@ extension EventLoop {
                 link.handshake = try handshake(link.job, address)
                 return try checkOptions(of: easy, address)
             }
-            if let credential = extras.credential {
-                easy.apply(credential, atOnce: extras.sendsCredentialAtOnce)
+            if let answers = extras.answers, let credential = answers.credential {
+                easy.apply(credential, atOnce: answers.sendsAtOnce)
             }
         }
         guard easy.applyHeaders(transfer.request.headers, hasBody: transfer.mayHaveBody) else {
@@ -131,7 +128,7 @@ extension EventLoop {
             }
             easy.applyPlainMethod()
         }
-        easy.applyBuffers(isBulk: isBulk, isLone: active.isEmpty && transfer.isCollected)
+        easy.applyBuffers(isBulk: isBulk, isLone: pool.lent == 1 && transfer.isCollected)
         if transfer.reportsProgress { easy.applyProgress() }
         try checkOptions(of: easy, address)
     }

@@ -30,14 +30,13 @@ final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) var messages: [LoopMessage] = []
     /// Whether the last turn had several messages of other threads: then more of them are likely.
     @exclusivity(unchecked) private var isBusy = false
+    /// The handles, and with them the transfers in the multi handle.
     @exclusivity(unchecked) var pool: HandlePool
     @exclusivity(unchecked) var addresses = AddressCache()
     /// What metrics say about the connections.
     @exclusivity(unchecked) var connections = ConnectionTexts()
     @exclusivity(unchecked) var admission: AdmissionQueue<CurlTransfer>
     @exclusivity(unchecked) var deadlines = DeadlineHeap<CurlTransfer>()
-    /// The transfers in the multi handle.
-    @exclusivity(unchecked) var active: [CurlTransfer] = []
     /// Transfers that were suspended before they had a place, by identifier.
     var held: [UInt64: CurlTransfer] = [:]
     @exclusivity(unchecked) var isDraining = false
@@ -112,7 +111,7 @@ final class EventLoop: @unchecked Sendable {
     }
 
     private var isOver: Bool {
-        (isDraining || isShutDown) && active.isEmpty && held.isEmpty && mailbox.close()
+        (isDraining || isShutDown) && pool.lent == 0 && held.isEmpty && mailbox.close()
     }
 
     /// Starts a transfer on the thread that brings it: it is on its way, and may be over, before
@@ -182,7 +181,7 @@ final class EventLoop: @unchecked Sendable {
 
     /// Whether no transfer is under way and no time is to be kept; kept connections need no care.
     var hasNothingToDo: Bool {
-        active.isEmpty && held.isEmpty && deadlines.firstDeadline == nil
+        pool.lent == 0 && held.isEmpty && deadlines.firstDeadline == nil
             && ccurl_poller_timer(poller) < 0
     }
 
@@ -225,7 +224,7 @@ final class EventLoop: @unchecked Sendable {
         var isNews = false
         while let client = ccurl_multi_next_done(multi, &code) {
             let easy = EasyHandle.from(client)
-            guard let transfer = easy.transfer?.takeUnretainedValue() else { continue }
+            guard let transfer = easy.carried else { continue }
             isNews = true
             complete(transfer, easy, code)
         }

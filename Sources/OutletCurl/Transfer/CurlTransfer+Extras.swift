@@ -17,25 +17,12 @@ final class TransferExtras {
     @exclusivity(unchecked) fileprivate var negotiationFault: String?
     /// What a WebSocket has besides.
     let link: WebSocketLink?
-    /// Answers authentication challenges.
-    let credential: Credential?
-    /// Whether it goes along from the start, where its scheme is known and allows it.
-    let sendsCredentialAtOnce: Bool
-    /// Answer proxies, by their addresses.
-    let proxyCredentials: [String: Credential]
+    /// What the job answers challenges with.
+    let answers: TransferJob.Answers?
 
-    init() {
-        link = nil
-        credential = nil
-        sendsCredentialAtOnce = false
-        proxyCredentials = [:]
-    }
-
-    init(_ job: borrowing TransferJob, _ link: WebSocketLink?) {
+    init(answers: TransferJob.Answers? = nil, link: WebSocketLink? = nil) {
+        self.answers = answers
         self.link = link
-        credential = job.credential
-        sendsCredentialAtOnce = job.sendsCredentialAtOnce
-        proxyCredentials = job.proxyCredentials
     }
 }
 

@@ -74,7 +74,7 @@ extension CurlTransfer {
     @inline(__always)
     private func mayBeChallenge(_ statusCode: Int) -> Bool {
         switch statusCode {
-        case 401: extras?.credential != nil
+        case 401: extras?.answers?.credential != nil
         case 407: true
         default: false
         }

@@ -46,8 +46,6 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var isPauseApplied = false
     @exclusivity(unchecked) var easy: EasyHandle?
     @exclusivity(unchecked) var address: Address?
-    /// Where the transfer stands among the active ones.
-    var activeIndex = -1
     /// It counts as one of those that its origin may have under way.
     private(set) var hasPlace = true
 
@@ -88,8 +86,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         priority = job.priority
         asksForTrust = job.asksForTrust
         mayHaveBody = job.request.mayHaveBody
-        if link != nil || job.credential != nil || !job.proxyCredentials.isEmpty {
-            extras = TransferExtras(job, link)
+        if link != nil || job.answers != nil {
+            extras = TransferExtras(answers: job.answers?.value, link: link)
         }
         delivery = job.delivery
         reportsProgress = job.reportsProgress

@@ -9,8 +9,12 @@ final class EasyHandle {
     let raw: UnsafeMutableRawPointer
     /// libcurl's own words for a failure (`CURLOPT_ERRORBUFFER`).
     let errorText: UnsafeMutablePointer<CChar>
-    /// The transfer that runs on the handle; held by its loop as long as it does.
-    @exclusivity(unchecked) var transfer: Unmanaged<CurlTransfer>?
+    /// The transfer that runs on the handle, which holds it.
+    @exclusivity(unchecked) private(set) var carried: CurlTransfer?
+    /// The same for callbacks, which need not count it.
+    @exclusivity(unchecked) private var uncounted: Unmanaged<CurlTransfer>?
+    /// Where the handle stands in its pool.
+    @exclusivity(unchecked) var place = 0
     /// Opens the sockets on behalf of the transfer's origin.
     let opener: UnsafeMutablePointer<ccurl_opener>
     @exclusivity(unchecked) var headers = HeaderList()
@@ -87,12 +91,18 @@ final class EasyHandle {
     ) -> Result? {
         guard let client else { return nil }
         return Unmanaged<EasyHandle>.fromOpaque(client)._withUnsafeGuaranteedRef { easy in
-            easy.transfer?._withUnsafeGuaranteedRef { transfer in body(easy, transfer) }
+            easy.uncounted?._withUnsafeGuaranteedRef { transfer in body(easy, transfer) }
         }
     }
 
     /// What callbacks are given.
     var client: UnsafeRawPointer { UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) }
+
+    /// Begins to carry a transfer, until the handle is recycled.
+    func carry(_ transfer: CurlTransfer) {
+        carried = transfer
+        uncounted = .passUnretained(transfer)
+    }
 
     private func begin() {
         errorText.pointee = 0
@@ -106,7 +116,8 @@ final class EasyHandle {
     /// - Parameter isClean: Whether the last one ended as it should.
     @inline(__always)
     func recycle(isClean: Bool) {
-        transfer = nil
+        uncounted = nil
+        carried = nil
         head.reset()
         body.trim()
         requestBody.trim()
@@ -154,13 +165,16 @@ struct HandleSetUp {
     let settings: TransportSettings
 }
 
-/// Handles at rest; their making costs more than a reset.
+/// The handles of a loop, with the transfers that run on them, and those at rest: making one costs
+/// more than a reset.
 ///
 /// Thread: its loop's.
 struct HandlePool {
     private let setUp: HandleSetUp
+    /// Those in use, then those at rest, the last one to come back first.
     private var handles: [EasyHandle] = []
-    private var lent = 0
+    /// How many are in use.
+    private(set) var lent = 0
     private var peak = 0
     private var returns = 0
 
@@ -168,9 +182,18 @@ struct HandlePool {
         self.setUp = setUp
     }
 
-    /// A handle that is ready; `nil` when memory is short.
-    mutating func take() -> EasyHandle? {
-        guard let handle = handles.popLast() ?? EasyHandle(setUp) else { return nil }
+    /// A transfer that runs; `nil` when there is none.
+    var anyTransfer: CurlTransfer? { lent > 0 ? handles[lent - 1].carried : nil }
+
+    /// A handle that is ready, for a transfer; `nil` when memory is short.
+    mutating func take(for transfer: CurlTransfer) -> EasyHandle? {
+        if lent == handles.count {
+            guard let handle = EasyHandle(setUp) else { return nil }
+            handles.append(handle)
+        }
+        let handle = handles[lent]
+        handle.place = lent
+        handle.carry(transfer)
         lent += 1
         peak = max(peak, lent)
         return handle
@@ -178,9 +201,12 @@ struct HandlePool {
 
     /// Takes a handle back that no multi handle holds any more.
     mutating func put(_ handle: EasyHandle, isClean: Bool) {
-        lent -= 1
         handle.recycle(isClean: isClean)
-        handles.append(handle)
+        lent -= 1
+        if handle.place != lent {
+            handles[lent].place = handle.place
+            handles.swapAt(handle.place, lent)
+        }
         returns += 1
         // As many as were out at once of late, so that one burst does not keep its handles for ever.
         guard returns >= 4096 else { return }
@@ -190,7 +216,7 @@ struct HandlePool {
         peak = lent
     }
 
-    /// Frees the handles at rest.
+    /// Frees the handles.
     mutating func drain() {
         handles = []
     }

@@ -47,10 +47,10 @@ public struct TransferJob: Sendable {
     }
 
     /// What a job answers challenges with.
-    struct Answers: Sendable {
-        var credential: Credential?
-        var sendsAtOnce = false
-        var toProxies: [String: Credential] = [:]
+    package struct Answers: Sendable {
+        package var credential: Credential?
+        package var sendsAtOnce = false
+        package var toProxies: [String: Credential] = [:]
     }
 
     /// Makes a job in one go: what is changed afterwards, the compiler copies.
@@ -68,7 +68,7 @@ public struct TransferJob: Sendable {
     }
 
     /// One reference, because few jobs have any; spelled out for the reason ``TransferResult`` gives.
-    private var answers: Optional<Boxed<Answers>>
+    package private(set) var answers: Optional<Boxed<Answers>>
 
     private mutating func change(_ body: (inout Answers) -> Void) {
         var changed = answers ?? Boxed(Answers())
