@@ -46,6 +46,9 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     /// Whether there is a body; asking ``body`` would copy it.
     package var hasBody: Bool { !parts.value.body.isNone }
 
+    /// Whether it is anything but a `GET` without a body.
+    package var mayHaveBody: Bool { hasBody || parts.value.method.rawValue != "GET" }
+
     /// How long the transfer may make no progress, in seconds; 0 means no limit.
     public var timeoutInterval: TimeInterval {
         get { parts.value.timeoutInterval }

@@ -214,13 +214,6 @@ extension EventLoop {
     }
 }
 
-extension HTTPRequest {
-    /// Whether the request is anything but the plainest kind.
-    ///
-    /// By the method's text: the constant lies behind a call into another module.
-    var mayHaveBody: Bool { method.rawValue != "GET" || !body.isNone }
-}
-
 extension TransferJob {
     /// Whether a file or a stream is at either end, so that a disk may stall it.
     var isBulk: Bool {

@@ -33,7 +33,8 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
     ) {
         self.init(
             AttemptFacts(
-                request: request, response: response, data: data, measured: metrics.map { Boxed($0) },
+                request: request, response: response, data: data,
+                measured: metrics.map { Boxed($0) },
                 error: nil),
             result, took: serializationDuration)
     }
