@@ -8,52 +8,75 @@
 
 // glibc keeps blocks of up to 1,032 bytes in a cache for each thread, but its calloc passes that by
 // (until 2.41) and takes the arena's lock: libcurl calls it seventeen times for a request, and what
-// it frees then fills the cache up. Larger blocks, such as the buffer of each transfer, are split
-// off and merged again each time. So calloc is malloc here, and each thread keeps a few large blocks.
-enum { CACHED_BY_LIBC = 1032, LARGEST_KEPT = 70000, KEPT = 4 };
+// it frees then fills the cache up. Larger blocks are split off and merged again each time. So calloc
+// is malloc here, and each thread keeps blocks of the sizes that every transfer takes.
+enum { CACHED_BY_LIBC = 1032, KINDS = 3, TOLERANCE = 64 };
 
-struct kept {
-    void *block;
-    size_t size;
+static const struct kind {
+    size_t least, size;
+    int limit;
+} kinds[KINDS] = {
+    {CACHED_BY_LIBC + 1, 1536, 64},        // what libcurl knows of a connection
+    {16 * 1024, 16 * 1024 + 64, 64},       // the usual receive buffer
+    {64 * 1024, 64 * 1024 + 64, 2},        // that of a transfer without others beside it
 };
 
-static __thread struct kept kept[KEPT];
-static __thread int is_registered;
+struct kept {
+    struct kept *next;
+};
+
+static __thread struct {
+    struct kept *first[KINDS];
+    int count[KINDS];
+    // 0 until something is kept, -1 once the thread has begun to end.
+    int state;
+} own;
 static pthread_key_t at_exit_of_thread;
 
-static void forget(void *all) {
-    for (struct kept *one = all; one < (struct kept *)all + KEPT; one++) {
-        free(one->block);
-        *one = (struct kept){0};
+static void forget(void *unused) {
+    (void)unused;
+    own.state = -1;
+    for (int kind = 0; kind < KINDS; kind++) {
+        while (own.first[kind]) {
+            struct kept *block = own.first[kind];
+            own.first[kind] = block->next;
+            free(block);
+        }
     }
-    // What is freed on this thread from now on stays with nobody.
-    is_registered = -1;
 }
 
 static void *take(size_t size) {
-    if (size <= CACHED_BY_LIBC || size > LARGEST_KEPT) return malloc(size);
-    for (struct kept *one = kept; one < kept + KEPT; one++) {
-        if (!one->block || one->size < size || one->size > size + size / 8) continue;
-        void *block = one->block;
-        *one = (struct kept){0};
+    if (size <= CACHED_BY_LIBC) return malloc(size);
+    for (int kind = 0; kind < KINDS; kind++) {
+        if (size < kinds[kind].least || size > kinds[kind].size) continue;
+        struct kept *block = own.first[kind];
+        if (!block) return malloc(kinds[kind].size);
+        own.first[kind] = block->next;
+        own.count[kind]--;
         return block;
     }
     return malloc(size);
 }
 
+static int keep(void *block, int kind) {
+    if (own.count[kind] == kinds[kind].limit || own.state < 0) return 0;
+    if (!own.state && pthread_setspecific(at_exit_of_thread, &own)) return 0;
+    own.state = 1;
+    struct kept *kept = block;
+    kept->next = own.first[kind];
+    own.first[kind] = kept;
+    own.count[kind]++;
+    return 1;
+}
+
 static void give_back(void *block) {
     if (!block) return;
     size_t size = malloc_usable_size(block);
-    if (size <= CACHED_BY_LIBC || size > LARGEST_KEPT || is_registered < 0) return free(block);
-    if (!is_registered) {
-        if (pthread_setspecific(at_exit_of_thread, kept)) return free(block);
-        is_registered = 1;
-    }
-    for (struct kept *one = kept; one < kept + KEPT; one++) {
-        if (one->block) continue;
-        *one = (struct kept){block, size};
-        return;
-    }
+    if (size > CACHED_BY_LIBC)
+        for (int kind = 0; kind < KINDS; kind++)
+            if (size >= kinds[kind].size && size < kinds[kind].size + TOLERANCE
+                && keep(block, kind))
+                return;
     free(block);
 }
 
