@@ -75,7 +75,7 @@ func logWire(
     let bytes = UnsafeRawBufferPointer(start: bytes, count: count)
     EasyHandle.call(client) { _, transfer in
         if kind == CURLINFO_TEXT { transfer.noteText(bytes) }
-        if transfer.running?.settings.logsWire == true {
+        if transfer.loop?.settings.logsWire == true {
             WireLog.write(kind, bytes, of: transfer.identifier)
         }
     }

@@ -11,7 +11,7 @@ extension CurlTransfer {
     ///
     /// - Returns: Whether the transfer goes on.
     func receiveHead(_ easy: EasyHandle) -> Bool {
-        guard let loop = running else { return false }
+        guard let loop else { return false }
         lastProgress = loop.now
         if easy.isTunnelled, sends == 0 || easy.opener.pointee.opened != easy.socketsAtSend {
             return receiveTunnelHead(easy)
@@ -38,7 +38,7 @@ extension CurlTransfer {
     ///
     /// - Returns: False: the transfer does not go on.
     func refuseHead() -> Bool {
-        guard let easy, let configuration = running?.settings.configuration else { return false }
+        guard let easy, let configuration = loop?.settings.configuration else { return false }
         let isNumber = easy.head.hasTooManyFields
         failure = TransferError(
             code: .headerFieldsExceedMaximum, stage: .receiving, host: address?.host,
@@ -104,7 +104,7 @@ extension CurlTransfer {
     ///
     /// - Returns: What the callback has to return.
     func receive(bodyBytes bytes: UnsafeRawBufferPointer, _ easy: EasyHandle) -> Int {
-        guard let loop = running else { return refused }
+        guard let loop else { return refused }
         lastProgress = loop.now
         if let head = heldHead {
             heldHead = nil

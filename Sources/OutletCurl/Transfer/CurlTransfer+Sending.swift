@@ -16,7 +16,7 @@ extension CurlTransfer {
     /// - Parameter port: The connection's own.
     /// - Returns: Whether to send.
     func willSend(_ easy: EasyHandle, fromPort port: Int32) -> Bool {
-        guard let loop = running else { return false }
+        guard let loop else { return false }
         lastProgress = loop.now
         guard sends == 0 || wasAnswered || request.method.isIdempotent else {
             failure = TransferError(
@@ -68,7 +68,7 @@ extension CurlTransfer {
     ///
     /// - Returns: How many bytes there are now; `nil` to end the transfer.
     func fillBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        guard case .reader(let reader) = easy?.source, let loop = running else { return nil }
+        guard case .reader(let reader) = easy?.source, let loop else { return nil }
         lastProgress = loop.now
         do throws(TransferError) {
             return try reader.read(into: buffer)
@@ -92,7 +92,7 @@ extension CurlTransfer {
 
     /// Bytes have passed (`CURLOPT_XFERINFOFUNCTION`).
     func noteSent(_ count: Int64) {
-        guard count != sent, let loop = running else { return }
+        guard count != sent, let loop else { return }
         sent = count
         lastProgress = loop.now
         reportProgress(loop)
