@@ -25,7 +25,9 @@ extension EventLoop {
         transfer.wantsOtherConnection = false
         // An authentication round begins anew, too.
         transfer.heldHead = nil
-        if transfer.sends > 0, case .reader = easy.source, !transfer.rewindBody() { return false }
+        if transfer.sends > 0, case .reader = easy.source, !transfer.rewindBody(easy) {
+            return false
+        }
         curl_multi_remove_handle(multi, easy.raw)
         easy.applyFreshConnection()
         let code = curl_multi_add_handle(multi, easy.raw)

@@ -227,7 +227,7 @@ private struct Meaning {
 
     /// What is wrong with our own certificate, found out where it matters: after a failure.
     private static func clientFault(_ transfer: CurlTransfer) -> String? {
-        guard let address = transfer.address, let loop = transfer.running,
+        guard let address = transfer.address, let loop = transfer.loop,
             let identity = loop.settings.clientCertificate(for: address)
         else { return nil }
         return identity.fault

@@ -6,8 +6,8 @@ import OutletTLS
 // and only while the handle is in the multi handle, when its loop holds it and its transfer.
 
 func receiveHead(_ client: UnsafeMutableRawPointer?, _ isWhole: Bool) -> Bool {
-    EasyHandle.call(client) { easy, transfer in
-        isWhole ? transfer.receiveHead(easy) : transfer.refuseHead()
+    EasyHandle.call(client) { easy, transfer, loop in
+        isWhole ? transfer.receiveHead(easy, loop) : transfer.refuseHead()
     } ?? false
 }
 
@@ -15,9 +15,9 @@ func receiveBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
     _ client: UnsafeMutableRawPointer?
 ) -> Int {
-    EasyHandle.call(client) { easy, transfer in
+    EasyHandle.call(client) { easy, transfer, loop in
         transfer.receive(
-            bodyBytes: UnsafeRawBufferPointer(start: bytes, count: size * count), easy)
+            bodyBytes: UnsafeRawBufferPointer(start: bytes, count: size * count), easy, loop)
     } ?? 0
 }
 
@@ -25,8 +25,9 @@ func sendBody(
     _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
     _ client: UnsafeMutableRawPointer?
 ) -> Int {
-    let given = EasyHandle.call(client) { _, transfer in
-        transfer.fillBody(UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
+    let given = EasyHandle.call(client) { easy, transfer, loop in
+        transfer.fillBody(
+            UnsafeMutableRawBufferPointer(start: buffer, count: size * count), easy, loop)
     }
     return (given ?? nil) ?? Int(CURL_READFUNC_ABORT)
 }
@@ -34,7 +35,7 @@ func sendBody(
 func rewindBody(_ client: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32
 {
     guard offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
-    let isDone = EasyHandle.call(client) { _, transfer in transfer.rewindBody() }
+    let isDone = EasyHandle.call(client) { easy, transfer, _ in transfer.rewindBody(easy) }
     return isDone == true ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
 }
 
@@ -42,8 +43,8 @@ func willSendRequest(
     _ client: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
     _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
-    let goesOn = EasyHandle.call(client) { easy, transfer in
-        transfer.willSend(easy, fromPort: localPort)
+    let goesOn = EasyHandle.call(client) { easy, transfer, loop in
+        transfer.willSend(easy, loop, fromPort: localPort)
     }
     return goesOn == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }
@@ -53,7 +54,7 @@ func willSecure(
     _ client: UnsafeMutableRawPointer?
 ) -> CURLcode {
     guard let context else { return CURLE_OK }
-    EasyHandle.call(client) { _, transfer in
+    EasyHandle.call(client) { _, transfer, _ in
         transfer.verification = Verification.watch(context: context)
         if transfer.asksForTrust { TLSConnection.askForStaple(context: context) }
     }
@@ -64,7 +65,7 @@ func didProgress(
     _ client: UnsafeMutableRawPointer?, _ toReceive: curl_off_t, _ received: curl_off_t,
     _ toSend: curl_off_t, _ sent: curl_off_t
 ) -> Int32 {
-    EasyHandle.call(client) { _, transfer in transfer.noteSent(Int64(sent)) }
+    EasyHandle.call(client) { _, transfer, loop in transfer.noteSent(Int64(sent), loop) }
     return 0
 }
 
@@ -73,11 +74,9 @@ func logWire(
     _ count: Int, _ client: UnsafeMutableRawPointer?
 ) -> Int32 {
     let bytes = UnsafeRawBufferPointer(start: bytes, count: count)
-    EasyHandle.call(client) { _, transfer in
+    EasyHandle.call(client) { _, transfer, loop in
         if kind == CURLINFO_TEXT { transfer.noteText(bytes) }
-        if transfer.running?.settings.logsWire == true {
-            WireLog.write(kind, bytes, of: transfer.identifier)
-        }
+        if loop.settings.logsWire { WireLog.write(kind, bytes, of: transfer.identifier) }
     }
     return 0
 }

@@ -10,8 +10,7 @@ extension CurlTransfer {
     /// The lines of a head are all there.
     ///
     /// - Returns: Whether the transfer goes on.
-    func receiveHead(_ easy: EasyHandle) -> Bool {
-        guard let loop = running else { return false }
+    func receiveHead(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         lastProgress = loop.now
         if easy.isTunnelled, sends == 0 || easy.opener.pointee.opened != easy.socketsAtSend {
             return receiveTunnelHead(easy)
@@ -38,7 +37,7 @@ extension CurlTransfer {
     ///
     /// - Returns: False: the transfer does not go on.
     func refuseHead() -> Bool {
-        guard let easy, let configuration = running?.settings.configuration else { return false }
+        guard let easy, let configuration = loop?.settings.configuration else { return false }
         let isNumber = easy.head.hasTooManyFields
         failure = TransferError(
             code: .headerFieldsExceedMaximum, stage: .receiving, host: address?.host,
@@ -103,8 +102,9 @@ extension CurlTransfer {
     /// A piece of the body has come.
     ///
     /// - Returns: What the callback has to return.
-    func receive(bodyBytes bytes: UnsafeRawBufferPointer, _ easy: EasyHandle) -> Int {
-        guard let loop = running else { return refused }
+    func receive(
+        bodyBytes bytes: UnsafeRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop
+    ) -> Int {
         lastProgress = loop.now
         if let head = heldHead {
             heldHead = nil

@@ -15,8 +15,7 @@ extension CurlTransfer {
     ///
     /// - Parameter port: The connection's own.
     /// - Returns: Whether to send.
-    func willSend(_ easy: EasyHandle, fromPort port: Int32) -> Bool {
-        guard let loop = running else { return false }
+    func willSend(_ easy: EasyHandle, _ loop: EventLoop, fromPort port: Int32) -> Bool {
         lastProgress = loop.now
         guard sends == 0 || wasAnswered || request.method.isIdempotent else {
             failure = TransferError(
@@ -67,8 +66,10 @@ extension CurlTransfer {
     /// libcurl wants more of the body (`CURLOPT_READFUNCTION`).
     ///
     /// - Returns: How many bytes there are now; `nil` to end the transfer.
-    func fillBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        guard case .reader(let reader) = easy?.source, let loop = running else { return nil }
+    func fillBody(
+        _ buffer: UnsafeMutableRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop
+    ) -> Int? {
+        guard case .reader(let reader) = easy.source else { return nil }
         lastProgress = loop.now
         do throws(TransferError) {
             return try reader.read(into: buffer)
@@ -79,8 +80,8 @@ extension CurlTransfer {
     }
 
     /// libcurl wants the body from its start once more (`CURLOPT_SEEKFUNCTION`).
-    func rewindBody() -> Bool {
-        guard case .reader(let reader) = easy?.source else { return false }
+    func rewindBody(_ easy: EasyHandle) -> Bool {
+        guard case .reader(let reader) = easy.source else { return false }
         do throws(TransferError) {
             try reader.rewind()
             return true
@@ -91,8 +92,8 @@ extension CurlTransfer {
     }
 
     /// Bytes have passed (`CURLOPT_XFERINFOFUNCTION`).
-    func noteSent(_ count: Int64) {
-        guard count != sent, let loop = running else { return }
+    func noteSent(_ count: Int64, _ loop: EventLoop) {
+        guard count != sent else { return }
         sent = count
         lastProgress = loop.now
         reportProgress(loop)

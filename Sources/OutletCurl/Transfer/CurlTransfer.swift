@@ -23,7 +23,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     }
 
     let identifier: UInt64
-    private let loop: EventLoop?
+    /// The loop that runs the transfer; `nil` for one that could not begin.
+    let loop: EventLoop?
 
     let request: HTTPRequest
     let priority: TransferPriority
@@ -141,9 +142,6 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         defer { hasPlace = false }
         return hasPlace ? address?.origin : nil
     }
-
-    /// The loop that runs the transfer, in its callbacks.
-    var running: EventLoop? { loop }
 }
 
 /// The open file of a download, boxed so that a transfer without one pays nothing.

@@ -11,8 +11,9 @@ final class EasyHandle {
     let errorText: UnsafeMutablePointer<CChar>
     /// The transfer that runs on the handle, which holds it.
     @exclusivity(unchecked) private(set) var carried: CurlTransfer?
-    /// The same for callbacks, which need not count it.
-    @exclusivity(unchecked) private var uncounted: Unmanaged<CurlTransfer>?
+    /// The same and its loop for callbacks, which need not count them.
+    @exclusivity(unchecked) private var uncounted:
+        (transfer: Unmanaged<CurlTransfer>, loop: Unmanaged<EventLoop>)?
     /// Where the handle stands in its pool.
     @exclusivity(unchecked) var place = 0
     /// Opens the sockets on behalf of the transfer's origin.
@@ -81,17 +82,21 @@ final class EasyHandle {
         Unmanaged<EasyHandle>.fromOpaque(client).takeUnretainedValue()
     }
 
-    /// Finds the handle in a callback's pointer, and the transfer that runs on it.
+    /// Finds the handle in a callback's pointer, the transfer that runs on it, and their loop.
     ///
-    /// Neither is counted, which would be done for every piece of every answer: who has called
-    /// libcurl holds both, or they are in the multi handle, which nothing leaves in a callback.
+    /// None is counted, which would be done for every piece of every answer: who has called libcurl
+    /// holds them, or they are in the multi handle, which nothing leaves in a callback.
     @inline(__always)
     static func call<Result>(
-        _ client: UnsafeMutableRawPointer?, _ body: (EasyHandle, CurlTransfer) -> Result
+        _ client: UnsafeMutableRawPointer?, _ body: (EasyHandle, CurlTransfer, EventLoop) -> Result
     ) -> Result? {
         guard let client else { return nil }
         return Unmanaged<EasyHandle>.fromOpaque(client)._withUnsafeGuaranteedRef { easy in
-            easy.uncounted?._withUnsafeGuaranteedRef { transfer in body(easy, transfer) }
+            easy.uncounted.map { uncounted in
+                uncounted.transfer._withUnsafeGuaranteedRef { transfer in
+                    uncounted.loop._withUnsafeGuaranteedRef { loop in body(easy, transfer, loop) }
+                }
+            }
         }
     }
 
@@ -101,7 +106,7 @@ final class EasyHandle {
     /// Begins to carry a transfer, until the handle is recycled.
     func carry(_ transfer: CurlTransfer) {
         carried = transfer
-        uncounted = .passUnretained(transfer)
+        uncounted = transfer.loop.map { (.passUnretained(transfer), .passUnretained($0)) }
     }
 
     private func begin() {

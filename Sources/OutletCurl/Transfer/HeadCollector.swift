@@ -45,7 +45,7 @@ struct HeadCollector: ~Copyable {
     }
 
     /// The head that is complete; `nil` when it does not begin as HTTP does.
-    mutating func takeHead(url: URL?) -> HTTPResponse? {
+    mutating func takeHead(url: consuming URL?) -> HTTPResponse? {
         guard let response = makeResponse(url: url) else { return nil }
         lines.pointee.count = 0
         lines.pointee.lines = 0
@@ -72,7 +72,7 @@ struct HeadCollector: ~Copyable {
 
     /// `HTTP/1.1 200 OK`: the version up to the first blank, then three digits (RFC 9112 §4).
     @inline(__always)
-    private mutating func makeResponse(url: URL?) -> HTTPResponse? {
+    private mutating func makeResponse(url: consuming URL?) -> HTTPResponse? {
         let block = bytes
         guard block.count > 5, let start = block.baseAddress, memcmp(start, "HTTP/", 5) == 0 else {
             return nil

@@ -18,7 +18,7 @@ extension CurlTransfer: WebSocketConnection {
     }
 
     private func post(_ order: WebSocketOrder) {
-        guard running?.post(.order(order)) == true else {
+        guard loop?.post(.order(order)) == true else {
             return order.answer(.failure(.webSocketClosed))
         }
     }

@@ -265,7 +265,7 @@ extension EventLoop {
 /// A watched socket is ready, or broken, which reading finds out.
 private func socketIsReady(_ client: UnsafeMutableRawPointer) {
     let transfer = Unmanaged<CurlTransfer>.fromOpaque(client).takeUnretainedValue()
-    guard let loop = transfer.running, let link = transfer.link, transfer.phase == .active else {
+    guard let loop = transfer.loop, let link = transfer.link, transfer.phase == .active else {
         return
     }
     loop.advance(transfer, link)
