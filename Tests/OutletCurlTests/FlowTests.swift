@@ -35,7 +35,7 @@ import Testing
         let probe = Probe(onChunk: { _ in .pause })
         let task = transport.start(job("\(server.baseURL)/bytes/300000"), handler: probe)
         var seen = 2
-        while probe.end.callCount == 0 {
+        while !probe.isOver {
             try await probe.events.values(seen)
             seen += 1
             task.resume()
@@ -58,7 +58,7 @@ import Testing
         let task = CurlTransport.test().start(
             TransferJob(request: request, delivery: .chunks), handler: probe)
         var seen = 2
-        while probe.end.callCount == 0 {
+        while !probe.isOver {
             try await probe.events.values(seen)
             seen += 1
             task.resume()

@@ -47,7 +47,7 @@ extension Request: TransferHandler {
             }
             mutable.response = result.response
             if let trailers = result.trailers { mutable.watched().trailers = trailers }
-            mutable.add(result.measured)
+            mutable.add(result.metrics)
             if mutable.error == nil, let error = result.error {
                 mutable.error = .sessionTaskFailed(error: error)
             }

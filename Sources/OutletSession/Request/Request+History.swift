@@ -23,11 +23,11 @@ extension Request {
     /// Same as ``lastTask``.
     public var task: (any TransferTask)? { lastTask }
     /// The measures of all attempts, in order.
-    public var allMetrics: [TransferMetrics] { mutable.withLock { $0.metrics.array.map(\.value) } }
+    public var allMetrics: [TransferMetrics] { mutable.withLock { $0.metrics.array } }
     /// The measures of the first attempt.
-    public var firstMetrics: TransferMetrics? { mutable.withLock { $0.metrics.first?.value } }
+    public var firstMetrics: TransferMetrics? { mutable.withLock { $0.metrics.first } }
     /// The measures of the last attempt.
-    public var lastMetrics: TransferMetrics? { mutable.withLock { $0.metrics.last?.value } }
+    public var lastMetrics: TransferMetrics? { mutable.withLock { $0.metrics.last } }
     /// Same as ``lastMetrics``.
     public var metrics: TransferMetrics? { lastMetrics }
     /// The last response's head.

@@ -18,7 +18,7 @@ extension Request {
         /// The attempt whose transfer is the last of ``tasks``.
         var begunAttempt = 0
         /// The measures of all attempts, in order.
-        var metrics = InlineFirst<Boxed<TransferMetrics>>()
+        var metrics = InlineFirst<TransferMetrics>()
         /// The last response.
         var response: HTTPResponse?
         /// Why the request failed.

@@ -40,12 +40,11 @@ enum ValidationEffort {
 
 extension Request.Mutable {
     /// Takes the measures of an attempt, with those of the redirects that led there.
-    mutating func add(_ measured: Boxed<TransferMetrics>) {
+    mutating func add(_ measured: TransferMetrics) {
+        guard redirects > 0 || redirectDuration > 0 else { return metrics.append(measured) }
         var measured = measured
-        if redirects > 0 || redirectDuration > 0 {
-            measured.value.redirectCount = redirects
-            measured.value.redirectDuration = redirectDuration
-        }
+        measured.redirectCount = redirects
+        measured.redirectDuration = redirectDuration
         metrics.append(measured)
     }
 

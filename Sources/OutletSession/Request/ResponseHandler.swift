@@ -35,20 +35,18 @@ final class AttemptFacts: Sendable {
     let request: HTTPRequest?
     let response: HTTPResponse?
     let data: Data?
-    private let measured: Boxed<TransferMetrics>?
-    /// The measures of the last attempt.
-    var metrics: TransferMetrics? { measured?.value }
+    let metrics: TransferMetrics?
     /// Why the request has failed already.
     let error: SessionError?
 
     init(
-        request: HTTPRequest?, response: HTTPResponse?, data: Data?,
-        measured: Boxed<TransferMetrics>?, error: SessionError?
+        request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
+        error: SessionError?
     ) {
         self.request = request
         self.response = response
         self.data = data
-        self.measured = measured
+        self.metrics = metrics
         self.error = error
     }
 }
@@ -57,7 +55,7 @@ extension Request.Mutable {
     /// What serializers are told of the last attempt.
     var facts: AttemptFacts {
         AttemptFacts(
-            request: requests.last, response: response, data: data, measured: metrics.last,
+            request: requests.last, response: response, data: data, metrics: metrics.last,
             error: error)
     }
 }

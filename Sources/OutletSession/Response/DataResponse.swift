@@ -34,7 +34,7 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
         self.init(
             AttemptFacts(
                 request: request, response: response, data: data,
-                measured: metrics.map { Boxed($0) },
+                metrics: metrics,
                 error: nil),
             result, took: serializationDuration)
     }

@@ -189,7 +189,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         return mutable.withLock { mutable in
             Completion(
                 request: mutable.requests.last, response: mutable.response,
-                metrics: mutable.metrics.last?.value, error: mutable.error)
+                metrics: mutable.metrics.last, error: mutable.error)
         }
     }
 

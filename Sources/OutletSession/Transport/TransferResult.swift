@@ -36,10 +36,7 @@ public struct TransferResult: Sendable {
     /// Why it failed; `nil` when the response arrived whole.
     public var error: Optional<TransferError>
     /// What was measured.
-    public var metrics: TransferMetrics {
-        get { measured.value }
-        _modify { yield &measured.value }
-    }
+    public var metrics: TransferMetrics
     /// Trailer fields (RFC 9110 §6.5).
     public var trailers: HTTPHeaders? {
         get { extras?.value.trailers }
@@ -56,8 +53,6 @@ public struct TransferResult: Sendable {
         set { if newValue != nil || extras != nil { change { $0.proposedForCache = newValue } } }
     }
 
-    /// By reference, because results pass through many hands.
-    private(set) var measured: Boxed<TransferMetrics>
     /// By reference, because few results have any.
     private var extras: Optional<Boxed<Extras>>
 
@@ -82,7 +77,7 @@ public struct TransferResult: Sendable {
         self.response = response
         self.body = body
         self.error = error
-        measured = Boxed(metrics)
+        self.metrics = metrics
         extras = trailers.map { Boxed(Extras(trailers: $0)) }
     }
 }

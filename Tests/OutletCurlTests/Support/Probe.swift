@@ -27,6 +27,11 @@ final class Probe: TransferHandler {
         self.onChunk = onChunk
     }
 
+    /// Whether the end is among the events, which it is before ``end`` is set.
+    var isOver: Bool {
+        events.values.contains { if case .end = $0 { true } else { false } }
+    }
+
     var heads: [HTTPResponse] {
         events.values.compactMap { if case .head(let head) = $0 { head } else { nil } }
     }
