@@ -6,7 +6,7 @@ extension EventLoop {
     /// What a handle that has finished, or is about to be taken out, has measured.
     func metrics(of transfer: CurlTransfer, _ easy: EasyHandle) -> TransferMetrics {
         let measures = ccurl_measure(easy.raw)
-        var metrics = TransferMetrics()
+        var metrics = TransferMetrics(connection: connections.texts(measures, of: transfer))
         metrics.isReusedConnection = transfer.sends > 0 && measures.num_connects == 0
         if !metrics.isReusedConnection {
             metrics.nameLookup = measures.namelookup_time_t
@@ -21,7 +21,6 @@ extension EventLoop {
         if transfer.mayHaveBody { metrics.requestBodyBytes = measures.size_upload_t }
         metrics.responseHeaderBytes = Int64(measures.header_size)
         metrics.responseBodyBytes = measures.size_download_t
-        metrics.connection = connections.texts(measures, of: transfer)
         if let link = transfer.link { metrics.count(link, transfer) }
         return metrics
     }

@@ -15,11 +15,11 @@ extension Request {
         return storage
     }
 
-    /// What the transfer that is about to begin takes along.
+    /// What the transfer that is about to begin takes along: nothing without a storage, but for a
+    /// WebSocket's.
     ///
     /// Thread: any, not under the request's lock.
     func authenticationRound(_ storage: CredentialStorage?) -> AuthenticationRound? {
-        guard storage != nil || opensWebSocket else { return nil }
         let (round, request, own) = mutable.withLock {
             ($0.authentication, $0.prepared, $0.credential)
         }

@@ -106,7 +106,7 @@ extension Request {
         let prepared: HTTPRequest
         do {
             prepared = try prepare(request)
-            try rewind(prepared)
+            if prepared.hasBody { try rewind(prepared) }
         } catch {
             fail(with: error, attempt: attempt, mayRetry: true)
             return
@@ -123,7 +123,7 @@ extension Request {
 
     /// Takes a stream that was read already back to its start.
     func rewind(_ request: HTTPRequest) throws(SessionError) {
-        guard request.hasBody, case .stream(let stream) = request.body,
+        guard case .stream(let stream) = request.body,
             mutable.withLock({ !$0.performedRequests.allSatisfy { $0.body != request.body } })
         else { return }
         if let task = lastTask {
@@ -169,7 +169,7 @@ extension Request {
         var sharing = Mutable.Sharing.none
         let asksForTrust = core.serverTrustManager != nil && evaluatesTrust()
         let storage = storage
-        let round = authenticationRound(storage)
+        let round = storage == nil && !opensWebSocket ? nil : authenticationRound(storage)
         let proxyCredentials = storage.map { knownProxyCredentials($0) }
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = dressed ?? mutable.prepared else { return nil }

@@ -57,7 +57,7 @@ public struct TransferMetrics: Sendable, Equatable {
         package init() {}
     }
 
-    package var connection = unknownConnection
+    package var connection: Boxed<Connection>
     private static let unknownConnection = Boxed(Connection())
 
     /// The protocol spoken, such as `HTTP/2` (`CURLINFO_HTTP_VERSION`); empty before a response.
@@ -91,5 +91,8 @@ public struct TransferMetrics: Sendable, Equatable {
     }
 
     /// Makes metrics of nothing.
-    public init() {}
+    public init() { connection = Self.unknownConnection }
+
+    /// Makes metrics of nothing yet on that connection.
+    package init(connection: Boxed<Connection>) { self.connection = connection }
 }
