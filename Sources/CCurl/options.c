@@ -61,11 +61,6 @@ CURLcode ccurl_set_debug(CURL *easy, curl_debug_callback call) {
     return curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, call);
 }
 
-long ccurl_get_long(CURL *easy, CURLINFO info) {
-    long value = 0;
-    return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
-}
-
 int64_t ccurl_get_offset(CURL *easy, CURLINFO info) {
     curl_off_t value = 0;
     return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;

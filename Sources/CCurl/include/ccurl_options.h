@@ -31,7 +31,6 @@ CURLcode ccurl_set_debug(CURL *_Nonnull easy, curl_debug_callback _Nullable call
 
 // curl_easy_getinfo; 0 or NULL when libcurl has no answer.
 
-long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info);
 int64_t ccurl_get_offset(CURL *_Nonnull easy, CURLINFO info);
 /// What a handle has measured of its transfer: the answers to the `CURLINFO_` of the same names, 0
 /// or NULL where libcurl has none.

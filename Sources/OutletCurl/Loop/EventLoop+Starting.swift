@@ -182,7 +182,7 @@ extension EventLoop {
         guard isToken(request.method.rawValue) else {
             throw malformed(request, address)
         }
-        if !request.body.isNone, request.method == .head || request.method == .connect {
+        if request.hasBody, request.method == .head || request.method == .connect {
             throw TransferError(
                 code: .badRequest, host: address.host,
                 reason: "\(request.method): a request of this method cannot carry a body")

@@ -27,7 +27,7 @@ struct WebSocketHandshake {
         _ request: HTTPRequest, target: String, host: String, credential: Credential?,
         challenge: AuthenticationChallenge? = nil, key: String = randomKey()
     ) throws(TransferError) {
-        guard request.method == .get, request.body.isNone else {
+        guard !request.mayHaveBody else {
             throw TransferError(
                 code: .badRequest, host: host,
                 reason: "a WebSocket handshake is a GET without a body, not \(request.method)")
