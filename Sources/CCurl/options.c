@@ -66,34 +66,39 @@ int64_t ccurl_get_offset(CURL *easy, CURLINFO info) {
     return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : 0;
 }
 
-ccurl_measures ccurl_measure(CURL *easy) {
+ccurl_measures ccurl_measure(CURL *easy, bool was_plainly_sent) {
     // A table and a loop that stays one: each call in a row of so many would be a surprise to the
     // processor, at every request.
     static const struct {
         CURLINFO info;
         size_t offset;
     } table[] = {
-        {CURLINFO_NAMELOOKUP_TIME_T, offsetof(ccurl_measures, namelookup_time_t)},
-        {CURLINFO_CONNECT_TIME_T, offsetof(ccurl_measures, connect_time_t)},
-        {CURLINFO_APPCONNECT_TIME_T, offsetof(ccurl_measures, appconnect_time_t)},
+        {CURLINFO_NUM_CONNECTS, offsetof(ccurl_measures, num_connects)},
         {CURLINFO_PRETRANSFER_TIME_T, offsetof(ccurl_measures, pretransfer_time_t)},
         {CURLINFO_STARTTRANSFER_TIME_T, offsetof(ccurl_measures, starttransfer_time_t)},
         {CURLINFO_TOTAL_TIME_T, offsetof(ccurl_measures, total_time_t)},
-        {CURLINFO_SIZE_UPLOAD_T, offsetof(ccurl_measures, size_upload_t)},
         {CURLINFO_SIZE_DOWNLOAD_T, offsetof(ccurl_measures, size_download_t)},
         {CURLINFO_REQUEST_SIZE, offsetof(ccurl_measures, request_size)},
         {CURLINFO_HEADER_SIZE, offsetof(ccurl_measures, header_size)},
-        {CURLINFO_NUM_CONNECTS, offsetof(ccurl_measures, num_connects)},
         {CURLINFO_HTTP_VERSION, offsetof(ccurl_measures, http_version)},
         {CURLINFO_PRIMARY_PORT, offsetof(ccurl_measures, primary_port)},
         {CURLINFO_LOCAL_PORT, offsetof(ccurl_measures, local_port)},
         {CURLINFO_PRIMARY_IP, offsetof(ccurl_measures, primary_ip)},
         {CURLINFO_LOCAL_IP, offsetof(ccurl_measures, local_ip)},
+        // Nothing without a body and a new connection.
+        {CURLINFO_SIZE_UPLOAD_T, offsetof(ccurl_measures, size_upload_t)},
+        {CURLINFO_NAMELOOKUP_TIME_T, offsetof(ccurl_measures, namelookup_time_t)},
+        {CURLINFO_CONNECT_TIME_T, offsetof(ccurl_measures, connect_time_t)},
+        {CURLINFO_APPCONNECT_TIME_T, offsetof(ccurl_measures, appconnect_time_t)},
     };
     ccurl_measures measures = {0};
 #pragma clang loop unroll(disable)
-    for (size_t index = 0; index < sizeof table / sizeof *table; index++)
+    for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
+        if (table[index].info == CURLINFO_SIZE_UPLOAD_T && was_plainly_sent &&
+            measures.num_connects == 0)
+            break;
         curl_easy_getinfo(easy, table[index].info, (char *)&measures + table[index].offset);
+    }
     return measures;
 }
 

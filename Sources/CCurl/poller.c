@@ -64,15 +64,15 @@ void ccurl_prepare_thread(const char *name) {
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, (id_t)getpid()));
 }
 
-static _Thread_local const ccurl_poller *current;
+static _Thread_local const void *current;
 
-const ccurl_poller *ccurl_poller_enter(const ccurl_poller *poller) {
-    const ccurl_poller *before = current;
-    current = poller;
+const void *ccurl_enter_loop(const void *loop) {
+    const void *before = current;
+    current = loop;
     return before;
 }
 
-bool ccurl_poller_is_current(const ccurl_poller *poller) { return current == poller; }
+bool ccurl_is_loop(const void *loop) { return current == loop; }
 
 ccurl_poller *ccurl_poller_create(int *error) {
     ccurl_poller *poller = calloc(1, sizeof *poller);

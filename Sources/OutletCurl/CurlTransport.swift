@@ -35,8 +35,7 @@ public final class CurlTransport: Transport {
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         begin(job, handler) { loop, transfer in
             // A slow disk holds up nobody but the loop of those with a file.
-            job.mayRunOnCaller && !loop.isBulk
-                ? loop.borrow(toStart: transfer) : loop.post(.start(transfer))
+            loop.start(transfer, mayBorrow: job.mayRunOnCaller && !loop.isBulk)
         }
     }
 

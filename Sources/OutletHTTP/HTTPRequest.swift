@@ -49,6 +49,11 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     /// Whether it is anything but a `GET` without a body.
     package var mayHaveBody: Bool { hasBody || parts.value.method.rawValue != "GET" }
 
+    /// Whether it is a `GET` without a body whose fields are known to be well formed.
+    package var isPlainlyValid: Bool {
+        !mayHaveBody && parts.value.headers.isWellFormed
+    }
+
     /// How long the transfer may make no progress, in seconds; 0 means no limit.
     public var timeoutInterval: TimeInterval {
         get { parts.value.timeoutInterval }

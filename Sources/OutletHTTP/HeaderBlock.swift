@@ -55,8 +55,9 @@ public struct HeaderBlock: @unchecked Sendable {
             }
         }
 
-        var marks: UInt64 { header.marks }
-        var count: Int { header.count }
+        // By pointer, because nothing here changes, and `header` would have each look checked.
+        var marks: UInt64 { withUnsafeMutablePointerToHeader { $0.pointee.marks } }
+        var count: Int { withUnsafeMutablePointerToHeader { $0.pointee.count } }
 
         func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
             withUnsafeMutablePointers { prefix, words in

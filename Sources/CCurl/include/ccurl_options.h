@@ -1,6 +1,7 @@
 #pragma once
 /// Typed doors to libcurl's variadic calls, which Swift cannot make.
 #include <curl/curl.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 // curl_easy_setopt, one door per type of its third argument.
@@ -33,7 +34,7 @@ CURLcode ccurl_set_debug(CURL *_Nonnull easy, curl_debug_callback _Nullable call
 
 int64_t ccurl_get_offset(CURL *_Nonnull easy, CURLINFO info);
 /// What a handle has measured of its transfer: the answers to the `CURLINFO_` of the same names, 0
-/// or NULL where libcurl has none.
+/// or NULL where libcurl has none, and where it need not be asked.
 typedef struct ccurl_measures {
     int64_t namelookup_time_t, connect_time_t, appconnect_time_t, pretransfer_time_t,
         starttransfer_time_t, total_time_t;
@@ -44,7 +45,9 @@ typedef struct ccurl_measures {
     const char *_Nullable primary_ip, *_Nullable local_ip;
 } ccurl_measures;
 
-ccurl_measures ccurl_measure(CURL *_Nonnull easy);
+/// - `was_plainly_sent`: whether a request without a body was given to a connection; of one that was
+///   used again, the times of its making are not asked for then.
+ccurl_measures ccurl_measure(CURL *_Nonnull easy, bool was_plainly_sent);
 /// `CURLINFO_ACTIVESOCKET`; -1 without a connection.
 int ccurl_get_socket(CURL *_Nonnull easy);
 /// `CURLINFO_TLS_SSL_PTR`: the connection's `SSL *` when OpenSSL runs it, else NULL.

@@ -81,12 +81,13 @@ int ccurl_poller_take_socket_error(ccurl_poller *_Nonnull poller);
 
 /// Names the calling thread and blocks all signals in it: they are for the program's own threads.
 void ccurl_prepare_thread(const char *_Nonnull name);
-/// Makes the calling thread the one that runs `poller`, or, given NULL, that runs none.
+/// Makes the calling thread the one that runs `loop`, whose address alone counts, or, given NULL, that
+/// runs none.
 ///
 /// Returns what it ran before, to be entered again afterwards.
-const ccurl_poller *_Nullable ccurl_poller_enter(const ccurl_poller *_Nullable poller);
-/// Whether the calling thread is the one that runs `poller`.
-bool ccurl_poller_is_current(const ccurl_poller *_Nonnull poller);
+const void *_Nullable ccurl_enter_loop(const void *_Nullable loop);
+/// Whether the calling thread is the one that runs `loop`.
+bool ccurl_is_loop(const void *_Nonnull loop);
 
 /// The monotonic clock, µs.
 int64_t ccurl_now_us(void);

@@ -90,9 +90,12 @@ extension EventLoop {
         transfer.easy = nil
         transfer.letGoOfBody()
         pool.put(easy, isClean: error == nil)
-        let origin = transfer.giveUpPlace()
+        // Before the handler is told: what it starts goes behind those that wait already.
+        if let origin = transfer.giveUpPlace() { leave(origin) }
+        let wasReceptive = isReceptive
+        isReceptive = true
         transfer.finish(result, turn: turn)
-        if let origin { leave(origin) }
+        isReceptive = wasReceptive
     }
 
     /// Ends a transfer from outside, wherever it is.

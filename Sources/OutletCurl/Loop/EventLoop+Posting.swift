@@ -9,7 +9,7 @@ extension EventLoop {
     /// - Returns: False when the loop has ended.
     @discardableResult
     func post(_ message: LoopMessage) -> Bool {
-        heed(mailbox.post(message, isOwn: ccurl_poller_is_current(poller)))
+        heed(mailbox.post(message, isOwn: executor.isCurrent))
     }
 
     /// Leaves a message, and drives the loop on this thread until the transfer is over, unless
@@ -23,12 +23,22 @@ extension EventLoop {
         return true
     }
 
-    /// Starts a transfer, on this thread if the loop has nothing else to do.
+    /// Starts a transfer: at once where the loop's own thread asks for it outside libcurl, and on
+    /// this thread if the loop has nothing else to do.
     ///
+    /// - Parameter mayBorrow: Whether this thread may do a loop's work.
     /// - Returns: False when the loop has ended.
-    func borrow(toStart transfer: CurlTransfer) -> Bool {
-        let reply = mailbox.post(
-            .start(transfer), isOwn: ccurl_poller_is_current(poller), mayBorrow: true)
+    func start(_ transfer: CurlTransfer, mayBorrow: Bool) -> Bool {
+        let isOwn = executor.isCurrent
+        if isOwn, isReceptive {
+            // One within the other is enough: whoever is told that this one cannot start, and starts
+            // another, leaves a message.
+            isReceptive = false
+            arrive(transfer)
+            isReceptive = true
+            return true
+        }
+        let reply = mailbox.post(.start(transfer), isOwn: isOwn, mayBorrow: mayBorrow)
         guard reply == .lent else { return heed(reply) }
         work(on: transfer)
         return heed(mailbox.giveBack(isIdle: hasNothingToDo))
@@ -79,7 +89,7 @@ extension EventLoop {
 
     /// Leaves the loop to itself when it has nothing to do, else to a thread of its own.
     func handOver() {
-        let isIdle = pool.lent == 0 && held.isEmpty
+        let isIdle = pool.lent == 0 && held.isEmpty && !executor.hasJobs
         if !isIdle || !mailbox.park() { startThread() }
     }
 
@@ -98,6 +108,7 @@ extension EventLoop {
             }
             messages = []
             while let transfer = pool.anyTransfer { end(transfer, error) }
+            executor.runJobsElsewhere()
         } while !mailbox.park()
         turn.end()
     }

@@ -38,8 +38,11 @@ final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) var admission: AdmissionQueue<CurlTransfer>
     @exclusivity(unchecked) var deadlines = DeadlineHeap<CurlTransfer>()
     /// Transfers that were suspended before they had a place, by identifier.
-    var held: [UInt64: CurlTransfer] = [:]
+    @exclusivity(unchecked) var held: [UInt64: CurlTransfer] = [:]
     @exclusivity(unchecked) var isDraining = false
+    /// Whether a transfer that is started by the loop's own thread may begin at once: libcurl is not
+    /// in the middle of anything.
+    @exclusivity(unchecked) var isReceptive = false
     private var isCleanedUp = false
     /// No more transfers start.
     @exclusivity(unchecked) var isShutDown = false
@@ -95,8 +98,8 @@ final class EventLoop: @unchecked Sendable {
 
     /// Runs the loop until it is over, or until `isEnough` and somebody else can go on.
     func drive(until isEnough: () -> Bool) {
-        let before = ccurl_poller_enter(poller)
-        defer { _ = ccurl_poller_enter(before) }
+        let before = executor.enter()
+        defer { executor.leave(for: before) }
         repeat {
             wait()
             step()
@@ -108,17 +111,20 @@ final class EventLoop: @unchecked Sendable {
         curl_multi_cleanup(multi)
         isCleanedUp = true
         executor.belongs(to: nil)
+        executor.leave(for: before)
+        executor.runJobsElsewhere()
     }
 
     private var isOver: Bool {
-        (isDraining || isShutDown) && pool.lent == 0 && held.isEmpty && mailbox.close()
+        (isDraining || isShutDown) && pool.lent == 0 && held.isEmpty && !executor.hasJobs
+            && mailbox.close()
     }
 
     /// Starts a transfer on the thread that brings it: it is on its way, and may be over, before
     /// another thread could have been woken.
     func work(on transfer: CurlTransfer) {
-        let before = ccurl_poller_enter(poller)
-        defer { _ = ccurl_poller_enter(before) }
+        let before = executor.enter()
+        defer { executor.leave(for: before) }
         // Nobody has looked at the kept connections since the loop began to doze.
         let ready = ccurl_poller_wait(poller, 0)
         now = ccurl_now_us()
@@ -131,7 +137,7 @@ final class EventLoop: @unchecked Sendable {
 
     private func wait() {
         let timer = ccurl_poller_timer(poller)
-        let maySleep = timer < 0 || timer > now
+        let maySleep = (timer < 0 || timer > now) && !executor.hasJobs
         // A look without sleeping spares a busy sender the wake, which costs it a system call.
         var ready: Int32 = maySleep && !isBusy ? 0 : ccurl_poller_wait(poller, 0)
         // With messages there the sockets have to wait: the turn after these looks at them.
@@ -164,6 +170,7 @@ final class EventLoop: @unchecked Sendable {
             // One alone may well be the only one for a while: a task that awaits each answer.
             if mailbox.take(into: &messages), messages.count > 1 { isBusy = true }
             handleMessages()
+            runJobs()
             if !move() { break }
         }
         expire()
@@ -181,7 +188,7 @@ final class EventLoop: @unchecked Sendable {
 
     /// Whether no transfer is under way and no time is to be kept; kept connections need no care.
     var hasNothingToDo: Bool {
-        pool.lent == 0 && held.isEmpty && deadlines.firstDeadline == nil
+        pool.lent == 0 && held.isEmpty && deadlines.firstDeadline == nil && !executor.hasJobs
             && ccurl_poller_timer(poller) < 0
     }
 
@@ -210,10 +217,21 @@ final class EventLoop: @unchecked Sendable {
         case .resume(let transfer): resume(transfer)
         case .reportProgress(let transfer): reportProgress(of: transfer)
         case .order(let order): take(order)
-        case .run(let job): job.runSynchronously(on: executor.asUnownedTaskExecutor())
+        case .run(let job):
+            isReceptive = true
+            executor.run(job)
+            isReceptive = false
         case .drain: isDraining = true
         case .shutDown: shutDown()
         }
+    }
+
+    /// Runs the tasks that were resumed on this thread.
+    private func runJobs() {
+        guard executor.hasJobs else { return }
+        isReceptive = true
+        executor.runJobs()
+        isReceptive = false
     }
 
     /// Hands over all transfers that libcurl has finished.

@@ -1,10 +1,19 @@
+import CCurl
 import Dispatch
 import OutletSession
 
 /// Runs Swift tasks on a loop's thread, so that a task that awaits one transfer after another
 /// changes threads no more.
-final class LoopExecutor: TaskExecutor {
+///
+/// Its address stands for the loop where threads are told apart: it outlives the loop as long as
+/// anybody can ask.
+final class LoopExecutor: TaskExecutor, @unchecked Sendable {
+    // because the jobs are touched by the loop's driver alone.
+
     private let loop = Lock<EventLoop?>(nil)
+    /// What the loop's own thread has left here since jobs were last run; the first needs no array.
+    @exclusivity(unchecked) private var next: UnownedJob?
+    @exclusivity(unchecked) private var others: [UnownedJob] = []
 
     /// Names the loop, which owns the executor, and is owned by it until it has ended.
     ///
@@ -17,11 +26,57 @@ final class LoopExecutor: TaskExecutor {
         withExtendedLifetime(former) {}
     }
 
+    // MARK: Threads
+
+    private var address: UnsafeRawPointer {
+        UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Whether the calling thread drives the loop.
+    var isCurrent: Bool { ccurl_is_loop(address) }
+
+    /// The calling thread drives the loop from now on.
+    ///
+    /// - Returns: What it drove before, for ``leave(for:)``.
+    func enter() -> UnsafeRawPointer? { ccurl_enter_loop(address) }
+
+    /// The calling thread drives what it drove before.
+    func leave(for former: UnsafeRawPointer?) { _ = ccurl_enter_loop(former) }
+
+    // MARK: Jobs
+
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        if isCurrent {
+            if next == nil { next = job } else { others.append(job) }
+            return
+        }
         let loop = loop.withLock { $0 }
         if let loop, loop.post(.run(job)) { return }
         Self.runElsewhere(job)
+    }
+
+    /// Whether the loop's own thread has left jobs.
+    var hasJobs: Bool { next != nil }
+
+    /// Runs a job; on the loop's thread.
+    func run(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+
+    /// Runs the jobs that the loop's own thread has left; what these leave waits for the next call.
+    func runJobs() {
+        guard let job = next.take() else { return }
+        guard !others.isEmpty else { return run(job) }
+        let rest = others
+        others = []
+        run(job)
+        for job in rest { run(job) }
+    }
+
+    /// Runs the jobs that are left somewhere else, as their loop has ended.
+    func runJobsElsewhere() {
+        if let job = next.take() { Self.runElsewhere(job) }
+        for job in others { Self.runElsewhere(job) }
+        others = []
     }
 
     /// Runs a job whose loop has ended: a task is never left lying.

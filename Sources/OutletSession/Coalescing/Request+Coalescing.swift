@@ -91,7 +91,7 @@ extension Request {
         let (outcome, isCancelled) = mutable.withLock { mutable in
             mutable.flight = nil
             var result = TransferResult(response: mutable.response, body: mutable.data)
-            result.metrics = mutable.metrics.last ?? TransferMetrics()
+            result.metrics = mutable.lastMetrics ?? TransferMetrics()
             return (
                 Flight.Outcome(result: result, error: mutable.error),
                 mutable.machine.state == .cancelled

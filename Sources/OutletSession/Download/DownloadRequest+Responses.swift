@@ -77,21 +77,21 @@ extension DownloadRequest {
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - dataPreprocessor: Changes the content first.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty.
-    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - dataPreprocessor: Changes the content first; it stays as it is if `nil`.
+    ///   - emptyResponseCodes: Status codes whose responses may be empty; 204 and 205 if `nil`.
+    ///   - emptyRequestMethods: Methods whose responses may be empty; `HEAD` if `nil`.
     ///   - completionHandler: Called exactly once.
     @discardableResult
     public func responseData(
         queue: DispatchQueue? = nil,
-        dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
-        emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
-        emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods,
+        dataPreprocessor: (any DataPreprocessor)? = nil,
+        emptyResponseCodes: Set<Int>? = nil,
+        emptyRequestMethods: Set<HTTPMethod>? = nil,
         completionHandler: @escaping @Sendable (DownloadResponse<Data, SessionError>) -> Void
     ) -> Self {
         response(
             queue: queue,
-            responseSerializer: DataResponseSerializer.serializer(
+            responseSerializer: core.dataSerializer(
                 dataPreprocessor, emptyResponseCodes, emptyRequestMethods),
             completionHandler: completionHandler)
     }

@@ -194,13 +194,14 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         return request
     }
 
-    override func take(_ result: TransferResult, _ mutable: inout Mutable) {
+    override func take(_ result: TransferResult, _ mutable: inout Mutable) -> Data? {
         let plan = download.withLock { state in
             state.collected = result.body
             return state.plan
         }
         // There was nothing left to send: to the user that is the answer to the whole request.
         if plan == .complete, mutable.error == nil { mutable.response?.statusCode = 200 }
+        return nil
     }
 
     override func placesFile(of result: TransferResult) -> Bool { result.error == nil }

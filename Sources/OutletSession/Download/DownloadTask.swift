@@ -65,17 +65,17 @@ extension DownloadRequest {
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the download.
-    ///   - dataPreprocessor: Changes the content first.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty.
-    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - dataPreprocessor: Changes the content first; it stays as it is if `nil`.
+    ///   - emptyResponseCodes: Status codes whose responses may be empty; 204 and 205 if `nil`.
+    ///   - emptyRequestMethods: Methods whose responses may be empty; `HEAD` if `nil`.
     public func serializingData(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
-        dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
-        emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
-        emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
+        dataPreprocessor: (any DataPreprocessor)? = nil,
+        emptyResponseCodes: Set<Int>? = nil,
+        emptyRequestMethods: Set<HTTPMethod>? = nil
     ) -> DownloadTask<Data> {
         serializingDownload(
-            using: DataResponseSerializer.serializer(
+            using: core.dataSerializer(
                 dataPreprocessor, emptyResponseCodes, emptyRequestMethods),
             automaticallyCancelling: shouldAutomaticallyCancel)
     }

@@ -28,25 +28,37 @@ public struct DataTask<Value: Sendable>: Sendable {
     /// Everything about the finished request.
     @inlinable public var response: DataResponse<Value, SessionError> {
         get async {
-            guard shouldAutomaticallyCancel else { return await outcome.value }
-            return await withTaskCancellationHandler {
-                await outcome.value
-            } onCancel: {
-                request.cancel()
-            }
+            await wait()
+            return outcome.slot.pointee
         }
     }
 
     /// The value, or why there is none.
     @inlinable public var result: Result<Value, SessionError> {
-        get async { await response.result }
+        get async {
+            await wait()
+            return outcome.slot.pointee.result
+        }
     }
 
     /// The value.
     ///
     /// - Throws: ``SessionError``.
     @inlinable public var value: Value {
-        get async throws { try await result.get() }
+        get async throws {
+            await wait()
+            return try outcome.slot.pointee.result.get()
+        }
+    }
+
+    /// Waits for the response, which is then looked at where it lies.
+    @inlinable @inline(__always) func wait() async {
+        guard shouldAutomaticallyCancel else { return await outcome.wait() }
+        await withTaskCancellationHandler {
+            await outcome.wait()
+        } onCancel: {
+            request.cancel()
+        }
     }
 
     /// Cancels the request.
@@ -62,17 +74,17 @@ extension DataRequest {
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the request.
-    ///   - dataPreprocessor: Changes the body first.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty.
-    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - dataPreprocessor: Changes the body first; it stays as it is if `nil`.
+    ///   - emptyResponseCodes: Status codes whose responses may be empty; 204 and 205 if `nil`.
+    ///   - emptyRequestMethods: Methods whose responses may be empty; `HEAD` if `nil`.
     public func serializingData(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
-        dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
-        emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
-        emptyRequestMethods: Set<HTTPMethod> = DataResponseSerializer.defaultEmptyRequestMethods
+        dataPreprocessor: (any DataPreprocessor)? = nil,
+        emptyResponseCodes: Set<Int>? = nil,
+        emptyRequestMethods: Set<HTTPMethod>? = nil
     ) -> DataTask<Data> {
         serializingResponse(
-            using: DataResponseSerializer.serializer(
+            using: core.dataSerializer(
                 dataPreprocessor, emptyResponseCodes, emptyRequestMethods),
             automaticallyCancelling: shouldAutomaticallyCancel)
     }

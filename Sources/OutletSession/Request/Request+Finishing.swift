@@ -47,11 +47,10 @@ extension Request: TransferHandler {
             }
             mutable.response = result.response
             if let trailers = result.trailers { mutable.watched().trailers = trailers }
-            mutable.add(result.metrics)
             if mutable.error == nil, let error = result.error {
                 mutable.error = .sessionTaskFailed(error: error)
             }
-            take(result, &mutable)
+            mutable.note(result.metrics, take(result, &mutable))
             let effort = validation(&mutable)
             return Evaluation(
                 attempt: attempt, validates: effort != .none,

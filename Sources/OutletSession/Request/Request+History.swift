@@ -23,11 +23,11 @@ extension Request {
     /// Same as ``lastTask``.
     public var task: (any TransferTask)? { lastTask }
     /// The measures of all attempts, in order.
-    public var allMetrics: [TransferMetrics] { mutable.withLock { $0.metrics.array } }
+    public var allMetrics: [TransferMetrics] { mutable.withLock { $0.allMetrics } }
     /// The measures of the first attempt.
-    public var firstMetrics: TransferMetrics? { mutable.withLock { $0.metrics.first } }
+    public var firstMetrics: TransferMetrics? { mutable.withLock { $0.allMetrics.first } }
     /// The measures of the last attempt.
-    public var lastMetrics: TransferMetrics? { mutable.withLock { $0.metrics.last } }
+    public var lastMetrics: TransferMetrics? { mutable.withLock { $0.lastMetrics } }
     /// Same as ``lastMetrics``.
     public var metrics: TransferMetrics? { lastMetrics }
     /// The last response's head.

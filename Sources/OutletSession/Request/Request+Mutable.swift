@@ -17,8 +17,10 @@ extension Request {
         var endingTask: UInt64?
         /// The attempt whose transfer is the last of ``tasks``.
         var begunAttempt = 0
-        /// The measures of all attempts, in order.
-        var metrics = InlineFirst<TransferMetrics>()
+        /// What the last attempt came to; `nil` until it is over.
+        var outcome: AttemptFacts?
+        /// The measures of the attempts before, in order.
+        var formerMetrics: [TransferMetrics] = []
         /// The last response.
         var response: HTTPResponse?
         /// Why the request failed.
@@ -41,8 +43,6 @@ extension Request {
         var deliveries = InlineFirst<Delivery>()
         /// The request that is ready to be sent.
         var prepared: HTTPRequest?
-        /// The body of the last response, kinds that collect it only.
-        var data: Data?
         var dataValidators = InlineFirst<DataRequest.Validator>()
         /// Who else watches; most requests have nobody.
         var observers: RequestObservers?
@@ -53,5 +53,35 @@ extension Request {
         var holds: TransferHolds = []
         /// Whether another request's result was taken as this one's.
         var sharesResult = false
+
+        /// The body of the last response, kinds that collect it only.
+        var data: Data? { outcome?.data }
+        /// The measures of the last attempt that is over.
+        var lastMetrics: TransferMetrics? { outcome?.metrics ?? formerMetrics.last }
+        /// The measures of all attempts, in order.
+        var allMetrics: [TransferMetrics] {
+            outcome?.metrics.map { formerMetrics + [$0] } ?? formerMetrics
+        }
+
+        /// Takes what an attempt has come to, with the redirects that led there.
+        mutating func note(_ measured: TransferMetrics, _ data: Data?) {
+            outcome = AttemptFacts(
+                request: requests.last, response: response, data: data,
+                metrics: redirects > 0 || redirectDuration > 0 ? redirected(measured) : measured,
+                error: error)
+        }
+
+        private func redirected(_ measured: TransferMetrics) -> TransferMetrics {
+            var measured = measured
+            measured.redirectCount = redirects
+            measured.redirectDuration = redirectDuration
+            return measured
+        }
+
+        /// Forgets what an attempt has come to, all but its measures.
+        mutating func forgetOutcome() {
+            if let measured = outcome?.metrics { formerMetrics.append(measured) }
+            outcome = nil
+        }
     }
 }

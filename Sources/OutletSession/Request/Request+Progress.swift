@@ -6,8 +6,8 @@ extension Request {
     public var uploadProgress: TransferProgress {
         progress(\.uploaded) { mutable in
             TransferProgress(
-                completedUnitCount: mutable.metrics.last?.requestBodyBytes ?? 0,
-                totalUnitCount: mutable.metrics.last?.requestBodyBytes ?? 0)
+                completedUnitCount: mutable.lastMetrics?.requestBodyBytes ?? 0,
+                totalUnitCount: mutable.lastMetrics?.requestBodyBytes ?? 0)
         }
     }
 
@@ -16,13 +16,13 @@ extension Request {
         progress(\.downloaded) { mutable in
             // What came from the cache was not received, but is there.
             if let data = mutable.data,
-                mutable.metrics.last?.resourceFetchType != .networkLoad
+                mutable.lastMetrics?.resourceFetchType != .networkLoad
             {
                 let count = Int64(data.count)
                 return TransferProgress(completedUnitCount: count, totalUnitCount: count)
             }
             return TransferProgress(
-                completedUnitCount: mutable.metrics.last?.responseBodyBytes ?? 0,
+                completedUnitCount: mutable.lastMetrics?.responseBodyBytes ?? 0,
                 totalUnitCount: mutable.response?.expectedContentLength ?? 0)
         }
     }

@@ -39,15 +39,6 @@ enum ValidationEffort {
 }
 
 extension Request.Mutable {
-    /// Takes the measures of an attempt, with those of the redirects that led there.
-    mutating func add(_ measured: TransferMetrics) {
-        guard redirects > 0 || redirectDuration > 0 else { return metrics.append(measured) }
-        var measured = measured
-        measured.redirectCount = redirects
-        measured.redirectDuration = redirectDuration
-        metrics.append(measured)
-    }
-
     /// Takes an attempt for the last, and finds the first handler.
     ///
     /// - Returns: Whether it is the caller who does.

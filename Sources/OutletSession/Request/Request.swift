@@ -33,10 +33,10 @@ public class Request: @unchecked Sendable {
     let core: SessionCore
     /// Counts the requests of this process.
     let serial: UInt64
-    /// Where the request stands in its session's registry, -1 when it is not there.
+    /// Where the request stands in its session's registry.
     ///
     /// Unchecked, because the registry alone reads and writes it, under its lock.
-    @exclusivity(unchecked) var place = -1
+    @exclusivity(unchecked) var link = RequestRegistry.Link()
     /// What the request is made of, at each attempt.
     public let convertible: any URLRequestConvertible
     /// Whether the first handler starts the request; the session's setting if `nil`.
@@ -206,7 +206,7 @@ public class Request: @unchecked Sendable {
     func reset(_ mutable: inout Mutable) {
         mutable.error = nil
         mutable.response = nil
-        mutable.data = nil
+        mutable.forgetOutcome()
         mutable.redirects = 0
         mutable.redirectDuration = 0
         mutable.authentication = nil
@@ -241,7 +241,7 @@ public class Request: @unchecked Sendable {
     func delivery() -> BodyDelivery { .collect }
 
     /// Takes what a transfer brought.
-    func take(_ result: TransferResult, _ mutable: inout Mutable) {
-        mutable.data = result.body
-    }
+    ///
+    /// - Returns: The body that serializers are to see.
+    func take(_ result: TransferResult, _ mutable: inout Mutable) -> Data? { result.body }
 }

@@ -54,8 +54,10 @@ final class AttemptFacts: Sendable {
 extension Request.Mutable {
     /// What serializers are told of the last attempt.
     var facts: AttemptFacts {
-        AttemptFacts(
-            request: requests.last, response: response, data: data, metrics: metrics.last,
+        // Judges and retriers may have had their say since.
+        if let outcome, error == nil, outcome.error == nil { return outcome }
+        return AttemptFacts(
+            request: requests.last, response: response, data: data, metrics: lastMetrics,
             error: error)
     }
 }

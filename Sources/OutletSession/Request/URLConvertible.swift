@@ -67,6 +67,7 @@ extension HTTPRequest {
     ///
     /// - Throws: ``SessionError/urlRequestValidationFailed(reason:)``.
     public func validate() throws {
+        if isPlainlyValid { return }
         if hasBody, method == .get, !allowsBodyInGET, let data = body.data {
             throw SessionError.urlRequestValidationFailed(reason: .bodyDataInGETRequest(data))
         }

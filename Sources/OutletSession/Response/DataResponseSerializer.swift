@@ -136,25 +136,6 @@ public final class DataResponseSerializer: ResponseSerializer {
     /// Whether it runs no code of the user's and takes microseconds at most.
     let isQuick: Bool
 
-    private static let usual = DataResponseSerializer()
-
-    /// The serializer for these settings; made once for those that nearly all requests have.
-    static func serializer(
-        _ dataPreprocessor: any DataPreprocessor, _ emptyResponseCodes: Set<Int>,
-        _ emptyRequestMethods: Set<HTTPMethod>
-    ) -> DataResponseSerializer {
-        // Sets that are copies of one are found equal without a look at their elements.
-        if type(of: dataPreprocessor) == PassthroughPreprocessor.self,
-            emptyResponseCodes == usual.emptyResponseCodes,
-            emptyRequestMethods == usual.emptyRequestMethods
-        {
-            return usual
-        }
-        return DataResponseSerializer(
-            dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
-            emptyRequestMethods: emptyRequestMethods)
-    }
-
     /// Makes a serializer.
     public init(
         dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
@@ -171,7 +152,8 @@ public final class DataResponseSerializer: ResponseSerializer {
     public func serialize(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> Data {
-        try body(request: request, response: response, data: data, error: error) ?? Data()
+        if isQuick, error == nil, let data, !data.isEmpty { return data }
+        return try body(request: request, response: response, data: data, error: error) ?? Data()
     }
 }
 

@@ -42,6 +42,8 @@ final class SessionCore: Sendable {
     /// Whether the configuration has fields or limits for requests that have none.
     private let changesRequests: Bool
 
+    private let usualDataSerializer = DataResponseSerializer()
+
     private let registry = Lock(RequestRegistry())
     private let owner = Lock(WeakSession())
 
@@ -144,6 +146,23 @@ final class SessionCore: Sendable {
         } else {
             monitors?.urlSession(transport, didBecomeInvalidWithError: nil)
         }
+    }
+
+    // MARK: Serializers
+
+    /// The serializer of bodies as they are, for these settings; made once for those that nearly all
+    /// requests have.
+    func dataSerializer(
+        _ dataPreprocessor: (any DataPreprocessor)?, _ emptyResponseCodes: Set<Int>?,
+        _ emptyRequestMethods: Set<HTTPMethod>?
+    ) -> DataResponseSerializer {
+        if dataPreprocessor == nil, emptyResponseCodes == nil, emptyRequestMethods == nil {
+            return usualDataSerializer
+        }
+        return DataResponseSerializer(
+            dataPreprocessor: dataPreprocessor ?? usualDataSerializer.dataPreprocessor,
+            emptyResponseCodes: emptyResponseCodes ?? usualDataSerializer.emptyResponseCodes,
+            emptyRequestMethods: emptyRequestMethods ?? usualDataSerializer.emptyRequestMethods)
     }
 
     // MARK: Interceptors

@@ -26,10 +26,11 @@ final class WirePolicies: Sendable {
 
     /// Whether there is something to learn of an answer.
     func concerns(_ head: HTTPResponse) -> Bool {
-        head.headers.containsAny(of: Self.fields)
+        head.headers.containsAny(of: fields)
     }
 
-    private static let fields: FieldNames = ["Set-Cookie", "Strict-Transport-Security"]
+    /// Not static, because each look at such a one asks whether it is made already.
+    private let fields: FieldNames = ["Set-Cookie", "Strict-Transport-Security"]
 
     /// The request at the address that it has to go to; `nil` if that is its own.
     func upgraded(_ request: HTTPRequest) -> HTTPRequest? {

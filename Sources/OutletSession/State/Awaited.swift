@@ -30,16 +30,19 @@
         for continuation in waiting.others { continuation.resume() }
     }
 
-    /// The value; waits for it without limit, so its maker must always make it.
-    @inlinable var value: Value {
+    /// Waits for the value without limit, so its maker must always make it.
+    @inlinable func wait() async {
+        await withUnsafeContinuation { continuation in
+            let isOver = waiters.withLock { $0.add(continuation) }
+            if isOver { continuation.resume() }
+        }
+        waiters.showOrder()
+    }
+
+    /// The value; waits for it.
+    var value: Value {
         get async {
-            if !waiters.withLock({ $0.isOver }) {
-                await withUnsafeContinuation { continuation in
-                    let isOver = waiters.withLock { $0.add(continuation) }
-                    if isOver { continuation.resume() }
-                }
-                waiters.showOrder()
-            }
+            await wait()
             return slot.pointee
         }
     }

@@ -113,8 +113,9 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         }
     }
 
-    override func take(_ result: TransferResult, _ mutable: inout Mutable) {
+    override func take(_ result: TransferResult, _ mutable: inout Mutable) -> Data? {
         stream.withLock { $0.collected = result.body }
+        return nil
     }
 
     override func didTransfer(_ task: any TransferTask) {
@@ -189,7 +190,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         return mutable.withLock { mutable in
             Completion(
                 request: mutable.requests.last, response: mutable.response,
-                metrics: mutable.metrics.last, error: mutable.error)
+                metrics: mutable.lastMetrics, error: mutable.error)
         }
     }
 

@@ -81,7 +81,7 @@ extension WebSocketRequest: WebSocketHandler {
         mutable.withLock { mutable in
             Completion(
                 request: mutable.requests.last, response: mutable.response,
-                metrics: mutable.metrics.last, error: mutable.error)
+                metrics: mutable.lastMetrics, error: mutable.error)
         }
     }
 }

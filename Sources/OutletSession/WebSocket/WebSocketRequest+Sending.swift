@@ -7,6 +7,7 @@ extension WebSocketRequest {
         enum Kind: Sendable {
             case message(WebSocketMessage)
             case ping
+            case close(WebSocketCloseCode, reason: Data?)
         }
 
         let kind: Kind
@@ -16,6 +17,7 @@ extension WebSocketRequest {
             switch kind {
             case .message(let message): connection.send(message, completion: answer)
             case .ping: connection.sendPing(completion: answer)
+            case .close(let code, let reason): connection.close(code: code, reason: reason)
             }
         }
     }
@@ -87,11 +89,7 @@ extension WebSocketRequest {
         let isCancelled = isCancelled
         let (connection, isOver) = socket.withLock { socket -> ((any WebSocketConnection)?, Bool) in
             if socket.isOver || isCancelled { return (nil, true) }
-            if let connection = socket.connection, !socket.isFlushing, socket.waiting.isEmpty {
-                return (connection, false)
-            }
-            socket.waiting.append(order)
-            return (nil, false)
+            return (socket.connection(for: order), false)
         }
         if isOver { return answer(.failure(.webSocketIsOver)) }
         if let connection { order.begin(on: connection) }
@@ -163,8 +161,12 @@ extension WebSocketRequest {
             return (action, task)
         }
         guard let action else { return self }
-        if action == .cancelTransfer, let connection = task as? any WebSocketConnection {
-            connection.close(code: closeCode, reason: reason)
+        if action == .cancelTransfer, task is any WebSocketConnection {
+            // Behind the messages that wait: a handler may run before the thread that has begun the
+            // transfer comes to give them to the connection.
+            let order = Order(kind: .close(closeCode, reason: reason)) { _ in }
+            let connection = socket.withLock { $0.connection(for: order) }
+            if let connection { order.begin(on: connection) }
         } else {
             perform(action, on: task)
         }

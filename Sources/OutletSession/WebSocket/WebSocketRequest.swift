@@ -33,7 +33,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         /// The validators have seen the answer of this attempt.
         var isValidated = false
         var connection: (any WebSocketConnection)?
-        /// Messages and pings for a connection that is not there yet, in order.
+        /// Messages, pings and a close for a connection that is not there yet, in order.
         var waiting: [Order] = []
         /// Somebody is giving ``waiting`` to the connection.
         var isFlushing = false
@@ -47,6 +47,13 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         var isOver = false
         var pingToken: Deadlines.Token?
         var backlog = HandlerBacklog()
+
+        /// The connection to begin an order on; `nil` if it has to wait behind others, which is seen to.
+        mutating func connection(for order: Order) -> (any WebSocketConnection)? {
+            if let connection, !isFlushing, waiting.isEmpty { return connection }
+            waiting.append(order)
+            return nil
+        }
     }
 
     /// The settings.
@@ -128,13 +135,13 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         pingLater()
     }
 
-    override func take(_ result: TransferResult, _ mutable: inout Mutable) {
-        super.take(result, &mutable)
+    override func take(_ result: TransferResult, _ mutable: inout Mutable) -> Data? {
         let isClosing = socket.withLock { socket in
             socket.isConnected = false
             return socket.isClosing
         }
         if isClosing, mutable.error?.isCancellation == true { mutable.error = nil }
+        return super.take(result, &mutable)
     }
 
     override func reset(_ mutable: inout Mutable) {

@@ -33,6 +33,27 @@ import Testing
         #expect(transport.cancels == 0)
         withExtendedLifetime(session) {}
     }
+
+    @Test func `messages sent meanwhile go out before the close`() async throws {
+        let transport = LateTransport()
+        let session = Session(transport: transport)
+        let sent = Events<Bool>()
+        let request = session.webSocketRequest(
+            to: "ws://example.org/", shouldAutomaticallyResume: false)
+        DispatchQueue(label: "starts").async {
+            request.streamMessageEvents(on: DispatchQueue(label: "hears")) { event in
+                guard case .connected = event.kind, let socket = event.socket else { return }
+                for text in ["one", "two"] {
+                    socket.send(.string(text)) { sent.append((try? $0.get()) != nil) }
+                }
+                socket.close(sending: .normalClosure)
+                transport.closed.signal()
+            }
+            request.resume()
+        }
+        #expect(try await sent.wait(for: 2) == [true, true])
+        withExtendedLifetime(session) {}
+    }
 }
 
 /// Gives a connection away only once it was closed.
