@@ -17,8 +17,16 @@ public enum HTTPBody: Sendable {
         return data
     }
 
+    /// Whether the bytes are read while they are sent.
+    @inlinable package var isRead: Bool {
+        switch self {
+        case .none, .data: false
+        case .file, .stream: true
+        }
+    }
+
     /// Whether there is no body at all; empty data is a body of length zero.
-    public var isNone: Bool {
+    @inlinable public var isNone: Bool {
         guard case .none = self else { return false }
         return true
     }

@@ -4,50 +4,53 @@ public import FoundationEssentials
 ///
 /// A copy costs one reference: a request passes through many hands on its way.
 public struct HTTPRequest: Sendable, Equatable, Hashable {
-    private struct Parts: Sendable, Hashable {
-        var url: URL?
-        var method: HTTPMethod
-        var headers: HTTPHeaders
-        var body: HTTPBody
-        var timeoutInterval: TimeInterval
-        var allowsBodyInGET = false
-        var priority = TransferPriority.normal
-        var cachePolicy: CachePolicy
-        var handlesCookies = true
-        var attributes = [String: String]()
+    @usableFromInline struct Parts: Sendable, Hashable {
+        @usableFromInline var url: URL?
+        @usableFromInline var method: HTTPMethod
+        @usableFromInline var headers: HTTPHeaders
+        @usableFromInline var body: HTTPBody
+        @usableFromInline var timeoutInterval: TimeInterval
+        @usableFromInline var allowsBodyInGET = false
+        @usableFromInline var priority = TransferPriority.normal
+        @usableFromInline var cachePolicy: CachePolicy
+        @usableFromInline var handlesCookies = true
+        @usableFromInline var attributes = [String: String]()
     }
 
-    private var parts: Boxed<Parts>
+    @usableFromInline var parts: Boxed<Parts>
 
     /// Where to; `nil` and addresses without a scheme fail when the request is sent.
-    public var url: URL? {
+    @inlinable public var url: URL? {
         get { parts.value.url }
         set { parts.value.url = newValue }
     }
 
     /// The request method.
-    public var method: HTTPMethod {
+    @inlinable public var method: HTTPMethod {
         get { parts.value.method }
         set { parts.value.method = newValue }
     }
 
     /// The header fields, sent in this order and case.
-    public var headers: HTTPHeaders {
+    @inlinable public var headers: HTTPHeaders {
         get { parts.value.headers }
         _modify { yield &parts.value.headers }
     }
 
     /// What is sent behind the head.
-    public var body: HTTPBody {
+    @inlinable public var body: HTTPBody {
         get { parts.value.body }
         _modify { yield &parts.value.body }
     }
 
     /// Whether there is a body; asking ``body`` would copy it.
-    package var hasBody: Bool { !parts.value.body.isNone }
+    @inlinable package var hasBody: Bool { !parts.value.body.isNone }
+
+    /// Whether there is a body that is read while it is sent.
+    @inlinable package var readsBody: Bool { parts.value.body.isRead }
 
     /// Whether it is anything but a `GET` without a body.
-    package var mayHaveBody: Bool { hasBody || parts.value.method.rawValue != "GET" }
+    @inlinable package var mayHaveBody: Bool { hasBody || parts.value.method.rawValue != "GET" }
 
     /// Whether it is a `GET` without a body whose fields are known to be well formed.
     package var isPlainlyValid: Bool {
@@ -55,7 +58,7 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     }
 
     /// How long the transfer may make no progress, in seconds; 0 means no limit.
-    public var timeoutInterval: TimeInterval {
+    @inlinable public var timeoutInterval: TimeInterval {
         get { parts.value.timeoutInterval }
         set { parts.value.timeoutInterval = newValue }
     }
@@ -67,7 +70,7 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     }
 
     /// Which of several requests that wait for a connection to the same host goes first; never sent.
-    public var priority: TransferPriority {
+    @inlinable public var priority: TransferPriority {
         get { parts.value.priority }
         set { parts.value.priority = newValue }
     }

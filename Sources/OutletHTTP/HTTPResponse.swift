@@ -4,23 +4,23 @@ public import FoundationEssentials
 ///
 /// A copy costs one reference: a head passes through many hands on its way.
 public struct HTTPResponse: Sendable, Equatable, Hashable {
-    private struct Parts: Sendable, Hashable {
-        var url: URL?
-        var statusCode: Int
-        var httpVersion: String
-        var headers: HTTPHeaders
+    @usableFromInline struct Parts: Sendable, Hashable {
+        @usableFromInline var url: URL?
+        @usableFromInline var statusCode: Int
+        @usableFromInline var httpVersion: String
+        @usableFromInline var headers: HTTPHeaders
     }
 
-    private var parts: Boxed<Parts>
+    @usableFromInline var parts: Boxed<Parts>
 
     /// The address that answered.
-    public var url: URL? {
+    @inlinable public var url: URL? {
         get { parts.value.url }
         set { parts.value.url = newValue }
     }
 
     /// The status code; 100 to 599 from well-behaved servers.
-    public var statusCode: Int {
+    @inlinable public var statusCode: Int {
         get { parts.value.statusCode }
         set { parts.value.statusCode = newValue }
     }
@@ -32,7 +32,7 @@ public struct HTTPResponse: Sendable, Equatable, Hashable {
     }
 
     /// The header fields in order, repeats kept.
-    public var headers: HTTPHeaders {
+    @inlinable public var headers: HTTPHeaders {
         get { parts.value.headers }
         _modify { yield &parts.value.headers }
     }

@@ -106,17 +106,6 @@ import Testing
     }
 }
 
-/// Calls a closure where a transfer ends.
-private final class Ending: TransferHandler {
-    private let body: @Sendable (TransferResult) -> Void
-
-    init(_ body: @escaping @Sendable (TransferResult) -> Void) { self.body = body }
-
-    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
-        body(result)
-    }
-}
-
 private func threadName() -> String {
     let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
     return name.map { String($0.dropLast()) } ?? ""

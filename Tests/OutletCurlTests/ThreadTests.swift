@@ -99,6 +99,22 @@ import Testing
         #expect(threads.withLock { $0.count } == 1)
     }
 
+    @Test func `runs transfers beside tasks that yield again and again`() async throws {
+        let server = try LoopbackServer.start()
+        let transport = CurlTransport.test()
+        let executor = try #require(transport.taskExecutor)
+        let isOver = Lock(false)
+        let restless = Task(executorPreference: executor) {
+            while !isOver.withLock({ $0 }) { await Task.yield() }
+        }
+        for _ in 0..<3 {
+            #expect(try await transport.get("\(server.baseURL)/get").error == nil)
+        }
+        transport.shutDown()
+        isOver.withLock { $0 = true }
+        await restless.value
+    }
+
     @Test func `leaves no task lying when the transport has gone`() async throws {
         var transport: CurlTransport? = CurlTransport.test()
         let executor = try #require(transport?.taskExecutor)

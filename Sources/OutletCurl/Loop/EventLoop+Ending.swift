@@ -77,14 +77,13 @@ extension EventLoop {
     ///
     /// Only collected bodies are in the handle's buffer; the others have gone where they belong.
     private func retire(_ transfer: CurlTransfer, _ easy: EasyHandle, _ error: TransferError?) {
-        var result = TransferResult(
+        let refusal = error != nil && transfer.sends == 0 ? transfer.heldHead : nil
+        let result = TransferResult(
             response: transfer.response.take(),
             body: easy.body.count > 0 ? easy.body.takeData() : nil,
             trailers: easy.head.trailers, error: error,
-            metrics: metrics(of: transfer, easy))
-        if error != nil, transfer.sends == 0, let head = transfer.heldHead {
-            result.tunnelRefusal = TunnelRefusal(head: head)
-        }
+            metrics: metrics(of: transfer, easy),
+            tunnelRefusal: refusal.map { TunnelRefusal(head: $0) })
         curl_multi_remove_handle(multi, easy.raw)
         deadlines.remove(transfer)
         transfer.easy = nil
@@ -120,6 +119,12 @@ extension EventLoop {
     /// Ends a transfer that libcurl has not seen.
     func fail(_ transfer: CurlTransfer, _ error: TransferError) {
         deadlines.remove(transfer)
+        if isStarting {
+            // It fails once more, when nobody of the user's is in the middle of something.
+            transfer.phase = .posted
+            _ = mailbox.post(.start(transfer), isOwn: true)
+            return
+        }
         var metrics = TransferMetrics()
         if transfer.arrived > 0 { metrics.queued = now - transfer.arrived }
         transfer.finish(TransferResult(error: error, metrics: metrics), turn: turn)

@@ -31,11 +31,9 @@ extension EventLoop {
     func start(_ transfer: CurlTransfer, mayBorrow: Bool) -> Bool {
         let isOwn = executor.isCurrent
         if isOwn, isReceptive {
-            // One within the other is enough: whoever is told that this one cannot start, and starts
-            // another, leaves a message.
-            isReceptive = false
+            isStarting = true
             arrive(transfer)
-            isReceptive = true
+            isStarting = false
             return true
         }
         let reply = mailbox.post(.start(transfer), isOwn: isOwn, mayBorrow: mayBorrow)

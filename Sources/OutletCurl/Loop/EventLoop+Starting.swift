@@ -213,14 +213,3 @@ extension EventLoop {
         }
     }
 }
-
-extension TransferJob {
-    /// Whether a file or a stream is at either end, so that a disk may stall it.
-    var isBulk: Bool {
-        if case .file = delivery { return true }
-        switch request.body {
-        case .none, .data: return false
-        case .file, .stream: return true
-        }
-    }
-}

@@ -43,6 +43,8 @@ final class EventLoop: @unchecked Sendable {
     /// Whether a transfer that is started by the loop's own thread may begin at once: libcurl is not
     /// in the middle of anything.
     @exclusivity(unchecked) var isReceptive = false
+    /// Whether somebody waits for a transfer to be started, and must not be told of any end meanwhile.
+    @exclusivity(unchecked) var isStarting = false
     private var isCleanedUp = false
     /// No more transfers start.
     @exclusivity(unchecked) var isShutDown = false

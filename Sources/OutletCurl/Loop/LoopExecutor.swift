@@ -15,6 +15,9 @@ final class LoopExecutor: TaskExecutor, @unchecked Sendable {
     @exclusivity(unchecked) private var next: UnownedJob?
     @exclusivity(unchecked) private var others: [UnownedJob] = []
 
+    /// Made once: asking for it takes three calls.
+    private lazy var reference = asUnownedTaskExecutor()
+
     /// Names the loop, which owns the executor, and is owned by it until it has ended.
     ///
     /// Not weakly: each count of a loop would cost more from then on, on every request's way.
@@ -60,7 +63,7 @@ final class LoopExecutor: TaskExecutor, @unchecked Sendable {
     var hasJobs: Bool { next != nil }
 
     /// Runs a job; on the loop's thread.
-    func run(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+    func run(_ job: UnownedJob) { job.runSynchronously(on: reference) }
 
     /// Runs the jobs that the loop's own thread has left; what these leave waits for the next call.
     func runJobs() {

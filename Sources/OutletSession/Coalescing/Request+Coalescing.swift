@@ -83,7 +83,7 @@ extension Request {
             }
             return core.flights.start(job, key: key, for: self)
         }
-        return begin(job)
+        return isPlain ? core.begin(job, for: self, handler: self) : begin(job)
     }
 
     /// The request has come to its end: those who share its transfer get the same.

@@ -2,6 +2,7 @@ public import FoundationEssentials
 import Glibc
 import OutletFiles
 import OutletPublicSuffix
+import Synchronization
 
 /// From whom cookies are taken.
 public enum CookieAcceptPolicy: Sendable, Hashable {
@@ -25,6 +26,8 @@ public final class CookieStorage: Sendable {
         var acceptPolicy: CookieAcceptPolicy
     }
     private let state: Lock<State>
+    /// Whether there are any; written under the lock, read at each request without it.
+    private let hasAny = Atomic(false)
 
     /// Makes an empty storage.
     public init(cookieAcceptPolicy: CookieAcceptPolicy = .always) {
@@ -40,7 +43,15 @@ public final class CookieStorage: Sendable {
     /// All cookies that have not ended.
     public var cookies: [Cookie] { state.withLock { $0.jar.cookies(now: Date()) } }
 
-    var isEmpty: Bool { state.withLock { $0.jar.isEmpty } }
+    var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
+
+    /// Changes the jar.
+    private func change(_ body: (inout sending State) -> Void) {
+        state.withLock { state in
+            body(&state)
+            hasAny.store(!state.jar.isEmpty, ordering: .releasing)
+        }
+    }
 
     /// The cookies for an address, in the order in which they are sent.
     public func cookies(for url: URL) -> [Cookie] {
@@ -55,7 +66,7 @@ public final class CookieStorage: Sendable {
 
     /// Takes a cookie in, whatever ``cookieAcceptPolicy`` says; one that has ended removes its like.
     public func setCookie(_ cookie: Cookie) {
-        state.withLock { $0.jar.set(cookie, isSecure: true, now: Date()) }
+        change { $0.jar.set(cookie, isSecure: true, now: Date()) }
     }
 
     /// Takes in what an answer has set.
@@ -76,7 +87,7 @@ public final class CookieStorage: Sendable {
         guard !cookies.isEmpty, let url, let host = Self.host(of: url) else { return }
         let isSecure = Self.isTrustworthy(url, host)
         let isOwnSite = mainDocumentURL.map { Self.isSameSite(host, Self.host(of: $0)) } ?? true
-        state.withLock { state in
+        change { state in
             let policies = [policy, state.acceptPolicy]
             guard !policies.contains(.never),
                 isOwnSite || !policies.contains(.onlyFromMainDocumentDomain)
@@ -87,12 +98,12 @@ public final class CookieStorage: Sendable {
 
     /// Removes a cookie.
     public func deleteCookie(_ cookie: Cookie) {
-        state.withLock { $0.jar.remove(cookie) }
+        change { $0.jar.remove(cookie) }
     }
 
     /// Removes the cookies that were first set after a time.
     public func removeCookies(since date: Date) {
-        state.withLock { $0.jar.removeAll { $0.creationDate > date } }
+        change { $0.jar.removeAll { $0.creationDate > date } }
     }
 
     // MARK: Files
@@ -104,7 +115,7 @@ public final class CookieStorage: Sendable {
         let text = String(decoding: try Data(contentOf: url), as: UTF8.self)
         let cookies = CookieFile.decode(text)
         let now = Date()
-        state.withLock { state in
+        change { state in
             for cookie in cookies { state.jar.set(cookie, isSecure: true, now: now) }
         }
     }

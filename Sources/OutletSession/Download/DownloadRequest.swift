@@ -52,7 +52,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     let download = Lock(DownloadState())
 
     init(
-        core: SessionCore, downloadable: Downloadable, interceptor: (any RequestInterceptor)?,
+        core: SessionCore, downloadable: Downloadable, interceptor: Boxed<any RequestInterceptor>?,
         shouldAutomaticallyResume: Bool?, destination: Destination?
     ) {
         self.downloadable = downloadable

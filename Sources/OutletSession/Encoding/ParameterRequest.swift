@@ -48,11 +48,12 @@ enum RequestParts {
 
     /// Without parameters the base is left as it is: a plain request then needs no thread.
     static func adding(
-        _ parameters: Parameters?, _ encoding: any ParameterEncoding,
+        _ parameters: Parameters?, _ encoding: (any ParameterEncoding)?,
         to base: any URLRequestConvertible
     ) -> any URLRequestConvertible {
-        if parameters == nil, leavesRequestsWithoutParameters(encoding) { return base }
-        return ParameterRequest(base: base, parameters: parameters, encoding: encoding)
+        if parameters == nil, encoding.map(leavesRequestsWithoutParameters) ?? true { return base }
+        return ParameterRequest(
+            base: base, parameters: parameters, encoding: encoding ?? URLEncoding.default)
     }
 
     static func adding<Value: Encodable & Sendable>(

@@ -184,11 +184,3 @@ extension Request.Mutable {
         begunAttempt == machine.attempt ? tasks.last : nil
     }
 }
-
-extension BodyDelivery {
-    /// Whether the body of the response goes into a file.
-    var isFile: Bool {
-        guard case .file = self else { return false }
-        return true
-    }
-}

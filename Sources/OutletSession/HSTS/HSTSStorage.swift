@@ -3,6 +3,7 @@ public import FoundationEssentials
 import Glibc
 import OutletFiles
 import OutletHTTP
+import Synchronization
 
 /// The hosts that want to be talked to encrypted only (HTTP Strict Transport Security, RFC 6797).
 ///
@@ -32,6 +33,8 @@ public final class HSTSStorage: Sendable {
     private static let limit = 10_000
 
     private let known: Lock<[String: Policy]>
+    /// Whether anything is known; written under the lock of ``known``, read at each request without it.
+    private let hasAny: Atomic<Bool>
     private let file: URL?
     private let failure = Lock<CacheStorageError?>(nil)
     private let writing = DispatchQueue(label: "outlet.hsts.writing", qos: .utility)
@@ -50,6 +53,7 @@ public final class HSTSStorage: Sendable {
             String(decoding: $0, as: UTF8.self)
         }
         let policies = HSTSFile.decode(text ?? "")
+        hasAny = Atomic(!policies.isEmpty)
         known = Lock(Dictionary(policies.map { ($0.host, $0) }, uniquingKeysWith: { $1 }))
     }
 
@@ -67,6 +71,7 @@ public final class HSTSStorage: Sendable {
     public func setPolicy(_ policy: Policy) {
         let now = Date()
         known.withLock { known in
+            defer { hasAny.store(!known.isEmpty, ordering: .releasing) }
             known[policy.host] = policy.expiresDate > now ? policy : nil
             guard known.count > Self.limit else { return }
             known = known.filter { $0.value.expiresDate > now }
@@ -81,7 +86,10 @@ public final class HSTSStorage: Sendable {
 
     /// Forgets everything.
     public func removeAllPolicies() {
-        known.withLock { $0.removeAll() }
+        known.withLock { known in
+            known.removeAll()
+            hasAny.store(false, ordering: .releasing)
+        }
         save()
     }
 
@@ -92,7 +100,7 @@ public final class HSTSStorage: Sendable {
 
     // MARK: For sessions
 
-    var isEmpty: Bool { known.withLock { $0.isEmpty } }
+    var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
 
     /// The address to use in an address's place; `nil` if that is to stay.
     func upgrade(_ url: URL) -> URL? {

@@ -1,3 +1,4 @@
+import OutletHTTP
 import Synchronization
 
 extension Request {
@@ -21,10 +22,9 @@ extension Request {
 
     private func add(adapters: [any RequestAdapter], retriers: [any RequestRetrier]) -> Self {
         mutable.withLock { mutable in
-            let own = mutable.interceptor
-            mutable.interceptor = Interceptor(
-                adapters: (own.map { [$0] } ?? []) + adapters,
-                retriers: (own.map { [$0] } ?? []) + retriers)
+            let own = mutable.interceptor.map { [$0.value] } ?? []
+            mutable.interceptor = Boxed(
+                Interceptor(adapters: own + adapters, retriers: own + retriers))
         }
         hasOwnInterceptor.store(true, ordering: .releasing)
         return self

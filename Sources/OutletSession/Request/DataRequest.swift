@@ -37,8 +37,7 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     override func validation(_ mutable: inout Mutable) -> ValidationEffort {
-        guard !mutable.dataValidators.isEmpty else { return .none }
-        return mutable.dataValidators.allSatisfy(\.isQuick) ? .quick : .slow
+        mutable.dataValidation
     }
 
     override func runValidators() {
@@ -121,12 +120,17 @@ public class DataRequest: Request, @unchecked Sendable {
         completionHandler:
             @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
     ) -> Self {
-        let isQuick = (serializer as? DataResponseSerializer)?.isQuick == true
         append(
-            ResponseHandler(destination: destination, isQuick: isQuick) { request, facts in
+            ResponseHandler(destination: destination, isQuick: Self.isQuick(serializer)) {
+                request, facts in
                 Self.serialized(request, facts, serializer, completionHandler)
             })
         return self
+    }
+
+    @inline(__always)
+    private static func isQuick<Serializer>(_ serializer: Serializer) -> Bool {
+        (serializer as? DataResponseSerializer)?.isQuick == true
     }
 
     private static func unserialized(
@@ -148,7 +152,8 @@ public class DataRequest: Request, @unchecked Sendable {
         _ completion:
             @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
     ) -> ResponseHandler.Serialized {
-        let watch = Stopwatch()
+        // To look at the clock twice takes longer than to hand a body over as it is.
+        let watch = isQuick(serializer) ? nil : Stopwatch()
         let result = Result {
             try serializer.serialize(
                 request: facts.request, response: facts.response, data: facts.data,
@@ -158,7 +163,7 @@ public class DataRequest: Request, @unchecked Sendable {
                 .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
             }
         }
-        let response = DataResponse(facts, result, took: watch.seconds)
+        let response = DataResponse(facts, result, took: watch?.seconds ?? 0)
         if request.isMonitored, let request = request as? DataRequest {
             request.monitors?.request(request, didParseResponse: response)
         }

@@ -28,16 +28,14 @@ public struct DataTask<Value: Sendable>: Sendable {
     /// Everything about the finished request.
     @inlinable public var response: DataResponse<Value, SessionError> {
         get async {
-            await wait()
-            return outcome.slot.pointee
+            await wait().pointee
         }
     }
 
     /// The value, or why there is none.
     @inlinable public var result: Result<Value, SessionError> {
         get async {
-            await wait()
-            return outcome.slot.pointee.result
+            await wait().pointee.result
         }
     }
 
@@ -46,15 +44,15 @@ public struct DataTask<Value: Sendable>: Sendable {
     /// - Throws: ``SessionError``.
     @inlinable public var value: Value {
         get async throws {
-            await wait()
-            return try outcome.slot.pointee.result.get()
+            try await wait().pointee.result.get()
         }
     }
 
     /// Waits for the response, which is then looked at where it lies.
-    @inlinable @inline(__always) func wait() async {
+    @inlinable @inline(__always)
+    func wait() async -> UnsafePointer<DataResponse<Value, SessionError>> {
         guard shouldAutomaticallyCancel else { return await outcome.wait() }
-        await withTaskCancellationHandler {
+        return await withTaskCancellationHandler {
             await outcome.wait()
         } onCancel: {
             request.cancel()

@@ -48,9 +48,10 @@ extension Request {
         guard step.isLast else { return }
         if step.observers?.tellsCURL == true { tellCURL() }
         core.unregister(self)
-        cleanUp()
+        if !isPlain { cleanUp() }
         for end in step.observers?.endStreams ?? [] { end() }
         while let delivery = step.deliveries.popFirst() { deliver(delivery, from: place) }
+        if let last = step.made.take() { deliver(last, from: place) }
     }
 
     /// Goes on after the retriers' word about a serializer's failure.

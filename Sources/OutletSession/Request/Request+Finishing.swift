@@ -11,7 +11,7 @@ extension Request: TransferHandler {
             announce(task)
             if readFile() { return }
         }
-        if let next = nextHop(after: result), let response = result.response {
+        if !isPlain, let next = nextHop(after: result), let response = result.response {
             let attempt = mutable.withLock { $0.machine.attempt }
             let hop = Hop(task: task, response: response, result: result, attempt: attempt)
             announce(task)
@@ -50,8 +50,8 @@ extension Request: TransferHandler {
             if mutable.error == nil, let error = result.error {
                 mutable.error = .sessionTaskFailed(error: error)
             }
-            mutable.note(result.metrics, take(result, &mutable))
-            let effort = validation(&mutable)
+            mutable.note(result.metrics, isPlain ? result.body : take(result, &mutable))
+            let effort = isPlain ? mutable.dataValidation : validation(&mutable)
             return Evaluation(
                 attempt: attempt, validates: effort != .none,
                 queue: finishingQueue(
@@ -133,13 +133,17 @@ extension Request: TransferHandler {
         _ mutable: inout Mutable, inTransport: Bool, isQuick: Bool
     ) -> DispatchQueue? {
         if core.deliversInline, inTransport { return nil }
-        if let queue = core.explicitSerializationQueue ?? ownFinishingQueue { return queue }
+        if let queue = core.explicitSerializationQueue
+            ?? (isPlain ? nil : ownFinishingQueue)
+        {
+            return queue
+        }
         switch mutable.responseHandlers.first?.destination {
         case nil: return core.callbackQueue
         case .queue(let queue)?: return queue ?? core.callbackQueue
         case .anywhere?:
             let isQuick =
-                isQuick && inTransport && core.serializationIsQuick
+                isQuick && inTransport
                 && mutable.responseHandlers.allSatisfy { handler in
                     guard case .anywhere = handler.destination else { return false }
                     return handler.isQuick

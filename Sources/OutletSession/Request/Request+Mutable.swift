@@ -3,7 +3,7 @@ import OutletHTTP
 
 extension Request {
     /// Everything that changes.
-    struct Mutable: Sendable {
+    struct Mutable: ~Copyable, Sendable {
         var machine = RequestMachine()
         /// The requests of all attempts, before and after adaptation, in order.
         var requests = InlineFirst<HTTPRequest>()
@@ -46,7 +46,9 @@ extension Request {
         var dataValidators = InlineFirst<DataRequest.Validator>()
         /// Who else watches; most requests have nobody.
         var observers: RequestObservers?
-        var interceptor: (any RequestInterceptor)?
+        /// The request's own; boxed, because an empty place for one is copied and cleared by way of its
+        /// type's table.
+        var interceptor: Boxed<any RequestInterceptor>?
         /// What this request has of its own besides; most have nothing.
         var specials: RequestSpecials?
         /// Why the transfer waits besides the user's own suspending.
@@ -67,7 +69,7 @@ extension Request {
         mutating func note(_ measured: TransferMetrics, _ data: Data?) {
             outcome = AttemptFacts(
                 request: requests.last, response: response, data: data,
-                metrics: redirects > 0 || redirectDuration > 0 ? redirected(measured) : measured,
+                measures: redirects > 0 || redirectDuration > 0 ? redirected(measured) : measured,
                 error: error)
         }
 

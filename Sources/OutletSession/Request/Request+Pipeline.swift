@@ -34,7 +34,7 @@ extension Request {
             return
         }
         let adapters = hasInterceptors && usesAdapters ? core.adapters(for: interceptor) : []
-        if adapters.isEmpty, isMadeOfValues {
+        if adapters.isEmpty, isPlain ? isConvertibleValues : isMadeOfValues {
             // Values only: no code of the user's runs, no thread is needed.
             make(attempt: attempt, adapters: [])
         } else {
@@ -63,8 +63,11 @@ extension Request {
             fail(with: error, attempt: attempt, mayRetry: true)
             return
         }
+        if !hasInterceptors, !isMonitored {
+            return send(initial, attempt: attempt, isNoted: false)
+        }
         mutable.withLock { $0.requests.append(initial) }
-        if isMonitored { monitors?.request(self, didCreateInitialURLRequest: initial) }
+        monitors?.request(self, didCreateInitialURLRequest: initial)
         guard !adapters.isEmpty else {
             // An interceptor that only retries was passed over, and has adapted all the same.
             if hasInterceptors, usesAdapters {
@@ -102,17 +105,22 @@ extension Request {
         }
     }
 
-    private func send(_ request: HTTPRequest, attempt: Int) {
+    /// Sees to it that a request is sent that needs no more adapting.
+    ///
+    /// - Parameter isNoted: Whether it is among those of the request.
+    private func send(_ request: HTTPRequest, attempt: Int, isNoted: Bool = true) {
         let prepared: HTTPRequest
         do {
-            prepared = try prepare(request)
+            prepared = isPlain ? core.wireRequest(from: request) : try prepare(request)
             if prepared.hasBody { try rewind(prepared) }
         } catch {
+            if !isNoted { mutable.withLock { $0.requests.append(request) } }
             fail(with: error, attempt: attempt, mayRetry: true)
             return
         }
         if isMonitored { monitors?.request(self, didCreateURLRequest: request) }
         let (action, observers) = mutable.withLock { mutable in
+            if !isNoted { mutable.requests.append(request) }
             mutable.prepared = prepared
             return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
         }
@@ -169,14 +177,15 @@ extension Request {
         var sharing = Mutable.Sharing.none
         let asksForTrust = core.serverTrustManager != nil && evaluatesTrust()
         let storage = storage
-        let round = storage == nil && !opensWebSocket ? nil : authenticationRound(storage)
+        let round =
+            storage == nil && (isPlain || !opensWebSocket) ? nil : authenticationRound(storage)
         let proxyCredentials = storage.map { knownProxyCredentials($0) }
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = dressed ?? mutable.prepared else { return nil }
             mutable.isHop = isHop
             mutable.readsFile = readsFile
             mutable.performedRequests.append(request)
-            let delivery = delivery()
+            let delivery = isPlain ? .collect : delivery()
             var isCounted = mutable.observers?.startCounting() == true
             if core.isMonitored, request.hasBody || delivery.isFile {
                 isCounted = true

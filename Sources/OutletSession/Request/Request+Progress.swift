@@ -84,7 +84,7 @@ extension Request {
 
     private func progress(
         _ path: KeyPath<RequestObservers, TransferProgress>,
-        unwatched: (Mutable) -> TransferProgress
+        unwatched: (borrowing Mutable) -> TransferProgress
     ) -> TransferProgress {
         let known = mutable.withLock { mutable -> TransferProgress? in
             if let observers = mutable.observers, observers.wantsProgress {

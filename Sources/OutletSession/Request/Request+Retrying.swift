@@ -5,7 +5,7 @@ extension Request {
     func evaluate(
         _ task: any TransferTask, _ evaluation: Evaluation, at place: FinishingPlace
     ) {
-        didTransfer(task)
+        if !isPlain { didTransfer(task) }
         if isMonitored { tellUntoldEnd(of: task) }
         if evaluation.validates { runValidators() }
         if isMonitored { monitors?.request(self, didCompleteTask: task, with: error) }

@@ -65,5 +65,5 @@ extension Request {
     }
 
     /// This request's own interceptor.
-    public var interceptor: (any RequestInterceptor)? { mutable.withLock { $0.interceptor } }
+    public var interceptor: (any RequestInterceptor)? { mutable.withLock { $0.interceptor?.value } }
 }

@@ -9,7 +9,7 @@ struct FinishingStep {
     var facts: AttemptFacts?
     /// The value that was made last, and is not yet among those of the request.
     var made: Delivery?
-    /// All values were made, and are to be handed over.
+    /// All values were made, and are to be handed over: first ``deliveries``, then ``made``.
     var isLast = false
     var deliveries = InlineFirst<Delivery>()
     /// The handlers that have run for good; what they hold, often the request itself, is let go of
@@ -39,6 +39,12 @@ enum ValidationEffort {
 }
 
 extension Request.Mutable {
+    /// What it takes to judge a response that is collected.
+    var dataValidation: ValidationEffort {
+        guard !dataValidators.isEmpty else { return .none }
+        return dataValidators.allSatisfy(\.isQuick) ? .quick : .slow
+    }
+
     /// Takes an attempt for the last, and finds the first handler.
     ///
     /// - Returns: Whether it is the caller who does.
@@ -52,10 +58,10 @@ extension Request.Mutable {
 
     /// Finds the next handler that has not run; without one the values are delivered.
     mutating func advance(_ step: inout FinishingStep) {
-        if let made = step.made.take() { deliveries.append(made) }
         step.handler = nil
-        guard machine.phase == .finishing else { return }
+        guard machine.phase == .finishing else { return keep(&step) }
         if let handler = responseHandlers[nextHandler] {
+            keep(&step)
             nextHandler += 1
             step.handler = handler
             step.facts = facts
@@ -71,5 +77,9 @@ extension Request.Mutable {
                 tellsCURL: observers.curl != nil, endStreams: observers.endStreams(),
                 closures: observers.takeClosures())
         }
+    }
+
+    private mutating func keep(_ step: inout FinishingStep) {
+        if let made = step.made.take() { deliveries.append(made) }
     }
 }

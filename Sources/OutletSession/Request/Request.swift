@@ -50,10 +50,18 @@ public class Request: @unchecked Sendable {
         set { looksAtHeads.store(newValue, ordering: .relaxed) }
     }
 
+    /// Whether this is a `DataRequest` and nothing more.
+    ///
+    /// Such a one is not asked what other kinds answer otherwise: where a call leads that may be
+    /// overridden, the processor does not foresee, and there would be ten on the way.
+    let isPlain: Bool
+
     init(
         core: SessionCore, convertible: any URLRequestConvertible,
-        interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
+        interceptor: Boxed<any RequestInterceptor>?, shouldAutomaticallyResume: Bool?,
+        isPlain: Bool = false
     ) {
+        self.isPlain = isPlain
         self.core = core
         self.convertible = convertible
         self.shouldAutomaticallyResume = shouldAutomaticallyResume
@@ -149,7 +157,10 @@ public class Request: @unchecked Sendable {
     // MARK: What the kinds fill in
 
     /// Whether making the request runs no code of the user's, so that no thread is needed.
-    var isMadeOfValues: Bool {
+    var isMadeOfValues: Bool { isConvertibleValues }
+
+    /// The same of what it is made of.
+    final var isConvertibleValues: Bool {
         // Every request passes here: cheaper than a dynamic cast.
         let type = type(of: convertible)
         return type == HTTPRequest.self || type == PlainRequest.self

@@ -35,7 +35,10 @@ final class AttemptFacts: Sendable {
     let request: HTTPRequest?
     let response: HTTPResponse?
     let data: Data?
-    let metrics: TransferMetrics?
+    /// The measures of the last transfer, if there was one.
+    var metrics: TransferMetrics? { isMeasured ? measures : nil }
+    private let measures: TransferMetrics
+    private let isMeasured: Bool
     /// Why the request has failed already.
     let error: SessionError?
 
@@ -46,7 +49,21 @@ final class AttemptFacts: Sendable {
         self.request = request
         self.response = response
         self.data = data
-        self.metrics = metrics
+        // Not an optional, which would be cleared by way of its type's table.
+        measures = metrics ?? TransferMetrics()
+        isMeasured = metrics != nil
+        self.error = error
+    }
+
+    init(
+        request: HTTPRequest?, response: HTTPResponse?, data: Data?, measures: TransferMetrics,
+        error: SessionError?
+    ) {
+        self.request = request
+        self.response = response
+        self.data = data
+        self.measures = measures
+        isMeasured = true
         self.error = error
     }
 }

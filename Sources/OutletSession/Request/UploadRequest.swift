@@ -37,7 +37,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
 
     init(
         core: SessionCore, convertible: any URLRequestConvertible,
-        upload: any UploadableConvertible, interceptor: (any RequestInterceptor)?,
+        upload: any UploadableConvertible, interceptor: Boxed<any RequestInterceptor>?,
         fileManager: FileManager, shouldAutomaticallyResume: Bool?
     ) {
         self.upload = upload

@@ -12,7 +12,7 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
     public var data: Data? { facts.data }
     /// The measures of the last attempt.
     public var metrics: TransferMetrics? { facts.metrics }
-    /// How long serializing took, in seconds.
+    /// How long serializing took, in seconds; 0 where the body was handed over as it is.
     public let serializationDuration: TimeInterval
     /// The value, or why there is none.
     public let result: Result<Success, Failure>

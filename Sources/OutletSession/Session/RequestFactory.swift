@@ -22,7 +22,7 @@ open class RequestFactory: @unchecked Sendable {
     ///   - convertible: The address.
     ///   - method: The request method.
     ///   - parameters: Names and values; `nil` for none.
-    ///   - encoding: Puts the parameters into the request.
+    ///   - encoding: Puts the parameters into the request; `URLEncoding.default` if `nil`.
     ///   - headers: Fields besides the session's.
     ///   - interceptor: Adapts and retries this request, after the session's.
     ///   - requestModifier: Changes the request before parameters are encoded.
@@ -32,7 +32,7 @@ open class RequestFactory: @unchecked Sendable {
         _ convertible: any URLConvertible,
         method: HTTPMethod = .get,
         parameters: Parameters? = nil,
-        encoding: any ParameterEncoding = URLEncoding.default,
+        encoding: (any ParameterEncoding)? = nil,
         headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil,
         requestModifier: Session.RequestModifier? = nil,
@@ -86,8 +86,10 @@ open class RequestFactory: @unchecked Sendable {
     ) -> DataRequest {
         core.begin(
             DataRequest(
-                core: core, convertible: convertible, interceptor: interceptor,
-                shouldAutomaticallyResume: shouldAutomaticallyResume))
+                core: core, convertible: convertible,
+                // Not mapped, which would copy even what is not there.
+                interceptor: interceptor == nil ? nil : interceptor.map { Boxed($0) },
+                shouldAutomaticallyResume: shouldAutomaticallyResume, isPlain: true))
     }
 
     // MARK: Stream
@@ -111,7 +113,8 @@ open class RequestFactory: @unchecked Sendable {
             DataStreamRequest(
                 core: core, convertible: convertible,
                 automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
-                interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume))
+                interceptor: interceptor.map { Boxed($0) },
+                shouldAutomaticallyResume: shouldAutomaticallyResume))
     }
 
     /// Makes a request whose response is handed over piece by piece.
@@ -191,7 +194,8 @@ open class RequestFactory: @unchecked Sendable {
     ) -> DownloadRequest {
         core.begin(
             DownloadRequest(
-                core: core, downloadable: .request(convertible), interceptor: interceptor,
+                core: core, downloadable: .request(convertible),
+                interceptor: interceptor.map { Boxed($0) },
                 shouldAutomaticallyResume: shouldAutomaticallyResume, destination: destination))
     }
 
@@ -214,7 +218,8 @@ open class RequestFactory: @unchecked Sendable {
     ) -> DownloadRequest {
         core.begin(
             DownloadRequest(
-                core: core, downloadable: .resumeData(data), interceptor: interceptor,
+                core: core, downloadable: .resumeData(data),
+                interceptor: interceptor.map { Boxed($0) },
                 shouldAutomaticallyResume: shouldAutomaticallyResume, destination: destination))
     }
 
@@ -224,7 +229,7 @@ open class RequestFactory: @unchecked Sendable {
     ///   - convertible: The address.
     ///   - method: The request method.
     ///   - parameters: The parameters; `nil` for none.
-    ///   - encoding: Puts the parameters into the request.
+    ///   - encoding: Puts the parameters into the request; `URLEncoding.default` if `nil`.
     ///   - headers: Fields besides the session's.
     ///   - interceptor: Adapts and retries this request, after the session's.
     ///   - requestModifier: Changes the request before parameters are encoded.
@@ -235,7 +240,7 @@ open class RequestFactory: @unchecked Sendable {
         _ convertible: any URLConvertible,
         method: HTTPMethod = .get,
         parameters: Parameters? = nil,
-        encoding: any ParameterEncoding = URLEncoding.default,
+        encoding: (any ParameterEncoding)? = nil,
         headers: HTTPHeaders? = nil,
         interceptor: (any RequestInterceptor)? = nil,
         requestModifier: Session.RequestModifier? = nil,

@@ -160,6 +160,7 @@ open class Session: UploadFactory, @unchecked Sendable {
         core.begin(
             WebSocketRequest(
                 core: core, convertible: convertible, configuration: configuration,
-                interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume))
+                interceptor: interceptor.map { Boxed($0) },
+                shouldAutomaticallyResume: shouldAutomaticallyResume))
     }
 }

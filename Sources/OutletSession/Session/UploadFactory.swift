@@ -27,7 +27,7 @@ open class UploadFactory: RequestFactory, @unchecked Sendable {
         return core.begin(
             UploadRequest(
                 core: core, convertible: parts?.request ?? upload,
-                upload: parts?.uploadable ?? upload, interceptor: interceptor,
+                upload: parts?.uploadable ?? upload, interceptor: interceptor.map { Boxed($0) },
                 fileManager: fileManager, shouldAutomaticallyResume: shouldAutomaticallyResume))
     }
 

@@ -1,27 +1,18 @@
+import Glibc
+
 /// A value that is made once, and awaited by any number of tasks, before or after.
 ///
 /// `fulfil` resumes the waiting tasks from wherever it is called; nothing runs under the lock.
-/// Inlinable, so that awaiting is compiled for the type awaited: it is on every request's way. The
-/// value lies in memory of its own, because taking a generic class apart asks the runtime for the
-/// type of each of its generic fields.
-@usableFromInline final class Awaited<Value: Sendable>: @unchecked Sendable {
-    // because `slot` is written once, under the lock, and read by those only who were told so.
-
-    @usableFromInline let waiters = Lock(Waiters())
-    @usableFromInline let slot = UnsafeMutablePointer<Value>.allocate(capacity: 1)
-
-    init() {}
-
-    deinit {
-        if waiters.withLock({ $0.isOver }) { slot.deinitialize(count: 1) }
-        slot.deallocate()
-    }
+/// Inlinable, so that awaiting is compiled for the type awaited: it is on every request's way.
+@usableFromInline struct Awaited<Value: Sendable>: Sendable {
+    @usableFromInline let place = AwaitedPlace(for: Value.self)
 
     /// Makes the value known; only the first call counts.
     func fulfil(_ value: Value) {
-        let waiting = waiters.withLock { waiters -> Waiters in
+        let waiting = place.waiters.withLock { waiters -> Waiters in
             guard !waiters.isOver else { return Waiters() }
-            slot.initialize(to: value)
+            place.memory.initializeMemory(as: Value.self, to: value)
+            place.isFilled = true
             let waiting = waiters
             waiters = Waiters(isOver: true)
             return waiting
@@ -31,20 +22,50 @@
     }
 
     /// Waits for the value without limit, so its maker must always make it.
-    @inlinable func wait() async {
+    ///
+    /// - Returns: Where it lies as long as this is kept.
+    @discardableResult
+    @inlinable func wait() async -> UnsafePointer<Value> {
         await withUnsafeContinuation { continuation in
-            let isOver = waiters.withLock { $0.add(continuation) }
+            let isOver = place.waiters.withLock { $0.add(continuation) }
             if isOver { continuation.resume() }
         }
-        waiters.showOrder()
+        place.waiters.showOrder()
+        return UnsafePointer(place.memory.assumingMemoryBound(to: Value.self))
     }
 
     /// The value; waits for it.
     var value: Value {
-        get async {
-            await wait()
-            return slot.pointee
-        }
+        get async { await wait().pointee }
+    }
+}
+
+/// Where an awaited value comes to lie.
+///
+/// Not generic: to take a generic class apart, the runtime is asked about the type of each field.
+@usableFromInline final class AwaitedPlace: @unchecked Sendable {
+    // because the memory is written once, under the lock, and read by those only who were told so.
+
+    @usableFromInline let waiters = Lock(Waiters())
+    @usableFromInline let memory: UnsafeMutableRawPointer
+    private let clear: @Sendable (UnsafeMutableRawPointer) -> Void
+    /// Whether the value is there; read without the lock when nobody else is left.
+    @exclusivity(unchecked) fileprivate var isFilled = false
+
+    @inline(__always)
+    fileprivate init<Value>(for type: Value.Type) {
+        // What Swift allocates with an alignment, be it the usual one, comes from posix_memalign(),
+        // which takes a far longer way than malloc().
+        let layout = MemoryLayout<Value>.self
+        let usual = layout.alignment <= 16 ? malloc(max(layout.size, 1)) : nil
+        memory = usual ?? .allocate(byteCount: layout.size, alignment: layout.alignment)
+        clear = { _ = $0.assumingMemoryBound(to: Value.self).move() }
+    }
+
+    deinit {
+        waiters.showOrder()
+        if isFilled { clear(memory) }
+        free(memory)
     }
 }
 

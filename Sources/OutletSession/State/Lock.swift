@@ -4,12 +4,12 @@
     /// The one kind of lock here, made of a pthread mutex so that the thread sanitizer sees it.
     ///
     /// The sanitizer of Swift 6.3.1 reports `Synchronization.Mutex` falsely.
-    @usableFromInline package final class Lock<State>: @unchecked Sendable {
+    @usableFromInline package final class Lock<State: ~Copyable>: @unchecked Sendable {
         // because every access to `state` is under `mutex`.
         private let mutex: UnsafeMutablePointer<pthread_mutex_t>
         private var state: State
 
-        @usableFromInline package init(_ state: sending State) {
+        @usableFromInline package init(_ state: consuming sending State) {
             self.state = state
             mutex = .allocate(capacity: 1)
             pthread_mutex_init(mutex, nil)
@@ -40,10 +40,10 @@
     public import Synchronization
 
     /// The one kind of lock here: decide under it, act after it.
-    @usableFromInline package struct Lock<State>: ~Copyable, Sendable {
+    @usableFromInline package struct Lock<State: ~Copyable>: ~Copyable, Sendable {
         @usableFromInline let mutex: Mutex<State>
 
-        @inlinable package init(_ state: sending State) {
+        @inlinable package init(_ state: consuming sending State) {
             mutex = Mutex(state)
         }
 

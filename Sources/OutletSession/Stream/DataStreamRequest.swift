@@ -53,7 +53,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     init(
         core: SessionCore, convertible: any URLRequestConvertible,
-        automaticallyCancelOnStreamError: Bool, interceptor: (any RequestInterceptor)?,
+        automaticallyCancelOnStreamError: Bool, interceptor: Boxed<any RequestInterceptor>?,
         shouldAutomaticallyResume: Bool?
     ) {
         self.automaticallyCancelOnStreamError = automaticallyCancelOnStreamError

@@ -46,6 +46,9 @@ public struct TransferJob: Sendable {
         self.answers = nil
     }
 
+    /// Whether a file or a stream is at either end, so that a disk may stall it.
+    package var isBulk: Bool { delivery.isFile || request.readsBody }
+
     /// What a job answers challenges with.
     package struct Answers: Sendable {
         package var credential: Credential?
@@ -89,4 +92,10 @@ public enum BodyDelivery: Sendable, Equatable {
     /// A `206 Partial Content` is written from `offset` on; any other answer is a whole and takes
     /// the file's place from its first byte.
     case file(path: String, offset: Int64)
+
+    /// Whether the body of the response goes into a file.
+    var isFile: Bool {
+        guard case .file = self else { return false }
+        return true
+    }
 }

@@ -72,13 +72,16 @@ public struct TransferResult: Sendable {
     /// Makes a result.
     public init(
         response: HTTPResponse? = nil, body: Data? = nil, trailers: HTTPHeaders? = nil,
-        error: TransferError? = nil, metrics: TransferMetrics = TransferMetrics()
+        error: TransferError? = nil, metrics: TransferMetrics = TransferMetrics(),
+        tunnelRefusal: TunnelRefusal? = nil
     ) {
         self.response = response
         self.body = body
         self.error = error
         self.metrics = metrics
-        extras = trailers.map { Boxed(Extras(trailers: $0)) }
+        extras =
+            trailers != nil || tunnelRefusal != nil
+            ? Boxed(Extras(trailers: trailers, tunnelRefusal: tunnelRefusal)) : nil
     }
 }
 

@@ -62,7 +62,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
     init(
         core: SessionCore, convertible: any URLRequestConvertible, configuration: Configuration,
-        interceptor: (any RequestInterceptor)?, shouldAutomaticallyResume: Bool?
+        interceptor: Boxed<any RequestInterceptor>?, shouldAutomaticallyResume: Bool?
     ) {
         self.configuration = configuration
         super.init(

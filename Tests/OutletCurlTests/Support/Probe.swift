@@ -73,6 +73,17 @@ final class Probe: TransferHandler {
     }
 }
 
+/// Calls a closure where a transfer ends.
+final class Ending: TransferHandler {
+    private let body: @Sendable (TransferResult) -> Void
+
+    init(_ body: @escaping @Sendable (TransferResult) -> Void) { self.body = body }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        body(result)
+    }
+}
+
 extension CurlTransport {
     /// Carries one request and waits for its end.
     func perform(_ request: HTTPRequest) async throws -> TransferResult {
