@@ -15,6 +15,7 @@ final class SessionWork: Sendable {
     private let session: Session
     private let url: String
     private let count: Int
+    private let fields = requestFields
     private let state: Lock<State>
     private let done = Signal()
 
@@ -40,7 +41,7 @@ final class SessionWork: Sendable {
 
     private func begin() {
         let start = Measure.now
-        session.request(url, headers: requestFields).responseData { [self] response in
+        session.request(url, headers: fields).responseData { [self] response in
             let (next, isLast) = state.withLock { state in
                 if response.error != nil { state.failed += 1 }
                 state.latencies.append(Measure.now - start)
@@ -62,8 +63,10 @@ final class SessionWork: Sendable {
                     durations.reserveCapacity(share)
                     for _ in 0..<share {
                         let start = Measure.now
-                        let request = session.request(url, headers: requestFields)
-                        if (try? await request.serializingData().value) == nil {
+                        let request = session.request(url, headers: fields)
+                        do {
+                            _ = try await request.serializingData().value
+                        } catch {
                             state.withLock { $0.failed += 1 }
                         }
                         durations.append(Measure.now - start)

@@ -80,16 +80,15 @@ ccurl_measures ccurl_measure(CURL *easy, bool was_plainly_sent) {
         {CURLINFO_SIZE_DOWNLOAD_T, offsetof(ccurl_measures, size_download_t)},
         {CURLINFO_REQUEST_SIZE, offsetof(ccurl_measures, request_size)},
         {CURLINFO_HEADER_SIZE, offsetof(ccurl_measures, header_size)},
-        {CURLINFO_HTTP_VERSION, offsetof(ccurl_measures, http_version)},
-        {CURLINFO_PRIMARY_PORT, offsetof(ccurl_measures, primary_port)},
-        {CURLINFO_LOCAL_PORT, offsetof(ccurl_measures, local_port)},
-        {CURLINFO_PRIMARY_IP, offsetof(ccurl_measures, primary_ip)},
-        {CURLINFO_LOCAL_IP, offsetof(ccurl_measures, local_ip)},
         // Nothing without a body and a new connection.
         {CURLINFO_SIZE_UPLOAD_T, offsetof(ccurl_measures, size_upload_t)},
         {CURLINFO_NAMELOOKUP_TIME_T, offsetof(ccurl_measures, namelookup_time_t)},
         {CURLINFO_CONNECT_TIME_T, offsetof(ccurl_measures, connect_time_t)},
         {CURLINFO_APPCONNECT_TIME_T, offsetof(ccurl_measures, appconnect_time_t)},
+        {CURLINFO_PRIMARY_PORT, offsetof(ccurl_measures, primary_port)},
+        {CURLINFO_LOCAL_PORT, offsetof(ccurl_measures, local_port)},
+        {CURLINFO_PRIMARY_IP, offsetof(ccurl_measures, primary_ip)},
+        {CURLINFO_LOCAL_IP, offsetof(ccurl_measures, local_ip)},
     };
     ccurl_measures measures = {0};
 #pragma clang loop unroll(disable)

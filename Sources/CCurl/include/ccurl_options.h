@@ -40,13 +40,13 @@ typedef struct ccurl_measures {
         starttransfer_time_t, total_time_t;
     int64_t size_upload_t, size_download_t;
     long request_size, header_size;
-    long num_connects, http_version, primary_port, local_port;
+    long num_connects, primary_port, local_port;
     /// libcurl's own, until the handle's next transfer.
     const char *_Nullable primary_ip, *_Nullable local_ip;
 } ccurl_measures;
 
 /// - `was_plainly_sent`: whether a request without a body was given to a connection; of one that was
-///   used again, the times of its making are not asked for then.
+///   used again, the times of its making and its ends are not asked for then.
 ccurl_measures ccurl_measure(CURL *_Nonnull easy, bool was_plainly_sent);
 /// `CURLINFO_ACTIVESOCKET`; -1 without a connection.
 int ccurl_get_socket(CURL *_Nonnull easy);

@@ -78,11 +78,12 @@ extension EventLoop {
     /// Only collected bodies are in the handle's buffer; the others have gone where they belong.
     private func retire(_ transfer: CurlTransfer, _ easy: EasyHandle, _ error: TransferError?) {
         let refusal = error != nil && transfer.sends == 0 ? transfer.heldHead : nil
+        let metrics = metrics(of: transfer, easy)
         let result = TransferResult(
             response: transfer.response.take(),
             body: easy.body.count > 0 ? easy.body.takeData() : nil,
             trailers: easy.head.trailers, error: error,
-            metrics: metrics(of: transfer, easy),
+            metrics: metrics,
             tunnelRefusal: refusal.map { TunnelRefusal(head: $0) })
         curl_multi_remove_handle(multi, easy.raw)
         deadlines.remove(transfer)

@@ -200,7 +200,9 @@ final class EventLoop: @unchecked Sendable {
         let deadline = deadlines.firstDeadline ?? -1
         let next = timer < 0 ? deadline : deadline < 0 ? timer : min(timer, deadline)
         guard next >= 0 else { return -1 }
-        return Int32(clamping: max(0, (next - ccurl_now_us() + 999) / 1000))
+        // Where there is time, it is as good to know how late it was before the last work.
+        let time = next - now > 1_000_000 ? now : ccurl_now_us()
+        return Int32(clamping: max(0, (next - time + 999) / 1000))
     }
 
     private func handleMessages() {

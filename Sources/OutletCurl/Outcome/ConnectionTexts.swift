@@ -3,14 +3,22 @@ import Glibc
 import OutletHTTP
 import OutletSession
 
+/// The two ends of a connection, as `CURLOPT_PREREQFUNCTION` tells them.
+struct ConnectionEnds {
+    /// Addresses as text, ended by NUL; libcurl's, for the time of the call.
+    let remote: UnsafePointer<CChar>
+    let local: UnsafePointer<CChar>
+    let remotePort: Int32
+    let localPort: Int32
+}
+
 /// The texts of metrics about connections, made once for each connection.
 ///
 /// A table by the own port: a connection that is used again finds its texts, others replace them.
 struct ConnectionTexts {
     fileprivate struct Entry {
-        var remotePort = -1
-        var localPort = -1
-        var version = 0
+        var remotePort: Int32 = -1
+        var localPort: Int32 = -1
         /// As libcurl writes them, ended by NUL.
         var remote: ContiguousArray<CChar> = [0]
         var local: ContiguousArray<CChar> = [0]
@@ -19,54 +27,52 @@ struct ConnectionTexts {
 
     private static let size = 128
     private var entries = ContiguousArray(repeating: Entry(), count: size)
-    private let none = Boxed(TransferMetrics.Connection())
 
-    /// What a handle that has finished, or is about to be taken out, says about its connection.
-    mutating func texts(
-        _ measures: ccurl_measures, of transfer: CurlTransfer
-    ) -> Boxed<TransferMetrics.Connection> {
-        guard let remote = measures.primary_ip, let local = measures.local_ip, remote.pointee != 0
-        else {
-            guard measures.http_version != 0 || !none.value.isSame(as: transfer) else {
-                return none
-            }
-            return Self.make(measures.http_version, remote: "", local: "", transfer)
-        }
-        // The kernel gives clients every second port.
-        let index = (measures.local_port >> 1) & (Self.size - 1)
-        if entries[index].isSame(measures, remote, local),
-            entries[index].texts.value.isSame(as: transfer)
-        {
-            return entries[index].texts
-        }
-        let texts = Self.make(
-            measures.http_version, remote: Self.address(remote, measures.primary_port),
-            local: Self.address(local, measures.local_port), transfer)
+    /// What is known of a connection that a request is about to be sent on.
+    mutating func texts(of ends: ConnectionEnds) -> Boxed<TransferMetrics.Connection> {
+        let index = Self.index(ends.localPort)
+        guard !entries[index].isOf(ends) else { return entries[index].texts }
+        var connection = TransferMetrics.Connection()
+        connection.remoteAddress = Self.address(ends.remote, Int(ends.remotePort))
+        connection.localAddress = Self.address(ends.local, Int(ends.localPort))
         entries[index] = Entry(
-            remotePort: measures.primary_port, localPort: measures.local_port,
-            version: measures.http_version, remote: Self.copy(remote), local: Self.copy(local),
-            texts: texts)
+            remotePort: ends.remotePort, localPort: ends.localPort,
+            remote: Self.copy(ends.remote), local: Self.copy(ends.local), texts: Boxed(connection))
+        return entries[index].texts
+    }
+
+    /// The texts of a transfer that has been sent on a connection, once it is over.
+    mutating func texts(of transfer: CurlTransfer) -> Boxed<TransferMetrics.Connection>? {
+        guard let known = transfer.connection else { return nil }
+        let version = transfer.response?.httpVersion ?? ""
+        if known.value.httpVersion == version, known.value.isSame(as: transfer) { return known }
+        var texts = known
+        texts.value.httpVersion = version
+        texts.value.tls = transfer.tls
+        texts.value.proxy = transfer.proxy
+        // The next one on the connection finds them so, if no other has taken their place.
+        let index = Self.index(transfer.localPort)
+        if entries[index].texts.isIdentical(to: known) { entries[index].texts = texts }
         return texts
     }
 
-    private static func make(
-        _ version: Int, remote: String, local: String, _ transfer: CurlTransfer
+    /// The texts of a transfer that has not been sent; the connection may have been begun.
+    static func texts(
+        _ measures: ccurl_measures, of transfer: CurlTransfer
     ) -> Boxed<TransferMetrics.Connection> {
         var connection = TransferMetrics.Connection()
-        connection.httpVersion =
-            switch version {
-            case Int(CURL_HTTP_VERSION_1_0): "HTTP/1.0"
-            case Int(CURL_HTTP_VERSION_1_1): "HTTP/1.1"
-            case Int(CURL_HTTP_VERSION_2_0): "HTTP/2"
-            case Int(CURL_HTTP_VERSION_3): "HTTP/3"
-            default: ""
-            }
-        connection.remoteAddress = remote
-        connection.localAddress = local
+        if let remote = measures.primary_ip, let local = measures.local_ip, remote.pointee != 0 {
+            connection.remoteAddress = address(remote, measures.primary_port)
+            connection.localAddress = address(local, measures.local_port)
+        }
+        connection.httpVersion = transfer.response?.httpVersion ?? ""
         connection.tls = transfer.tls
         connection.proxy = transfer.proxy
         return Boxed(connection)
     }
+
+    /// The kernel gives clients every second port.
+    private static func index(_ localPort: Int32) -> Int { (Int(localPort) >> 1) & (size - 1) }
 
     private static func copy(_ text: UnsafePointer<CChar>) -> ContiguousArray<CChar> {
         ContiguousArray(UnsafeBufferPointer(start: text, count: strlen(text) + 1))
@@ -80,12 +86,9 @@ struct ConnectionTexts {
 }
 
 extension ConnectionTexts.Entry {
-    fileprivate func isSame(
-        _ measures: ccurl_measures, _ remote: UnsafePointer<CChar>, _ local: UnsafePointer<CChar>
-    ) -> Bool {
-        localPort == measures.local_port && remotePort == measures.primary_port
-            && version == measures.http_version
-            && Self.isSame(self.remote, remote) && Self.isSame(self.local, local)
+    fileprivate func isOf(_ ends: ConnectionEnds) -> Bool {
+        localPort == ends.localPort && remotePort == ends.remotePort
+            && Self.isSame(remote, ends.remote) && Self.isSame(local, ends.local)
     }
 
     private static func isSame(

@@ -6,7 +6,9 @@ extension EventLoop {
     /// What a handle that has finished, or is about to be taken out, has measured.
     func metrics(of transfer: CurlTransfer, _ easy: EasyHandle) -> TransferMetrics {
         let measures = ccurl_measure(easy.raw, transfer.sends > 0 && !transfer.mayHaveBody)
-        var metrics = TransferMetrics(connection: connections.texts(measures, of: transfer))
+        var metrics = TransferMetrics(
+            connection: connections.texts(of: transfer)
+                ?? ConnectionTexts.texts(measures, of: transfer))
         metrics.isReusedConnection = transfer.sends > 0 && measures.num_connects == 0
         if !metrics.isReusedConnection {
             metrics.nameLookup = measures.namelookup_time_t

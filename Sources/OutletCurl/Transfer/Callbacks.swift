@@ -43,8 +43,11 @@ func willSendRequest(
     _ client: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
     _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
+    guard let remote, let local else { return CURL_PREREQFUNC_ABORT }
+    let ends = ConnectionEnds(
+        remote: remote, local: local, remotePort: remotePort, localPort: localPort)
     let goesOn = EasyHandle.call(client) { easy, transfer, loop in
-        transfer.willSend(easy, loop, fromPort: localPort)
+        transfer.willSend(easy, loop, on: ends)
     }
     return goesOn == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }

@@ -13,9 +13,9 @@ extension CurlTransfer {
     /// A kept connection that brought something since its last answer is not used: libcurl asks only
     /// whether it has ended, and would take what came for the answer (RFC 9112 §9.2).
     ///
-    /// - Parameter port: The connection's own.
+    /// - Parameter ends: The connection's.
     /// - Returns: Whether to send.
-    func willSend(_ easy: EasyHandle, _ loop: EventLoop, fromPort port: Int32) -> Bool {
+    func willSend(_ easy: EasyHandle, _ loop: EventLoop, on ends: ConnectionEnds) -> Bool {
         lastProgress = loop.now
         guard sends == 0 || wasAnswered || request.method.isIdempotent else {
             failure = TransferError(
@@ -25,13 +25,15 @@ extension CurlTransfer {
                 advice: "retry if the server may see the request twice")
             return false
         }
-        if ccurl_poller_brings_uncalled(loop.poller, easy.raw, port), speaksHTTP1(loop) {
+        if ccurl_poller_brings_uncalled(loop.poller, easy.raw, ends.localPort), speaksHTTP1(loop) {
             wantsOtherConnection = true
             return false
         }
         if asksForTrust, !mayTrustServer(loop) { return false }
         sends += 1
         wasAnswered = false
+        connection = loop.connections.texts(of: ends)
+        localPort = ends.localPort
         if extras != nil { noteSend(easy, loop) }
         // libcurl forgets a pause that came before it had a connection.
         if isPaused { loop.pause(self, ccurl_pause_all) }

@@ -69,6 +69,9 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var hasResponse = false
     /// The request has been given to a connection so often.
     var sends = 0
+    /// What is known of the last of these connections, and its own port.
+    @exclusivity(unchecked) var connection: Boxed<TransferMetrics.Connection>?
+    var localPort: Int32 = 0
     /// The connection that it was about to use was not clean; it begins again with another one.
     var wantsOtherConnection = false
     /// A head has come since the request was last sent.

@@ -60,19 +60,19 @@ public struct TransferMetrics: Sendable, Equatable {
     package var connection: Boxed<Connection>
     private static let unknownConnection = Boxed(Connection())
 
-    /// The protocol spoken, such as `HTTP/2` (`CURLINFO_HTTP_VERSION`); empty before a response.
+    /// The protocol spoken, such as `HTTP/2`, as the response's head says; empty before one.
     public var httpVersion: String {
         get { connection.value.httpVersion }
         set { connection.value.httpVersion = newValue }
     }
 
-    /// The peer's address and port (`CURLINFO_PRIMARY_IP`, `_PORT`); empty when not connected.
+    /// The peer's address and port (`CURLOPT_PREREQFUNCTION`, or `CURLINFO_PRIMARY_IP`); empty when not connected.
     public var remoteAddress: String {
         get { connection.value.remoteAddress }
         set { connection.value.remoteAddress = newValue }
     }
 
-    /// The own address and port (`CURLINFO_LOCAL_IP`, `_PORT`); empty when not connected.
+    /// The own address and port (`CURLOPT_PREREQFUNCTION`, or `CURLINFO_LOCAL_IP`); empty when not connected.
     public var localAddress: String {
         get { connection.value.localAddress }
         set { connection.value.localAddress = newValue }
