@@ -98,9 +98,6 @@ final class SessionCore: Sendable {
         owner.withLock { $0.session = session }
     }
 
-    /// Whether values for tasks may be made on the transport's thread.
-    var serializationIsQuick: Bool { explicitSerializationQueue == nil }
-
     /// Where downloads are finished: moving and reading files may take long.
     static let fileQueue = DispatchQueue(label: "outlet.session.files", attributes: .concurrent)
 

@@ -66,13 +66,15 @@ public struct TransferMetrics: Sendable, Equatable {
         set { connection.value.httpVersion = newValue }
     }
 
-    /// The peer's address and port (`CURLOPT_PREREQFUNCTION`, or `CURLINFO_PRIMARY_IP`); empty when not connected.
+    /// The peer's address and port (`CURLOPT_PREREQFUNCTION`, else `CURLINFO_PRIMARY_IP`); empty when
+    /// not connected.
     public var remoteAddress: String {
         get { connection.value.remoteAddress }
         set { connection.value.remoteAddress = newValue }
     }
 
-    /// The own address and port (`CURLOPT_PREREQFUNCTION`, or `CURLINFO_LOCAL_IP`); empty when not connected.
+    /// The own address and port (`CURLOPT_PREREQFUNCTION`, else `CURLINFO_LOCAL_IP`); empty when not
+    /// connected.
     public var localAddress: String {
         get { connection.value.localAddress }
         set { connection.value.localAddress = newValue }
