@@ -28,14 +28,16 @@ public struct DataTask<Value: Sendable>: Sendable {
     /// Everything about the finished request.
     @inlinable public var response: DataResponse<Value, SessionError> {
         get async {
-            await wait().pointee
+            await wait()
+            return outcome.read { $0.pointee }
         }
     }
 
     /// The value, or why there is none.
     @inlinable public var result: Result<Value, SessionError> {
         get async {
-            await wait().pointee.result
+            await wait()
+            return outcome.read { $0.pointee.result }
         }
     }
 
@@ -44,15 +46,16 @@ public struct DataTask<Value: Sendable>: Sendable {
     /// - Throws: ``SessionError``.
     @inlinable public var value: Value {
         get async throws {
-            try await wait().pointee.result.get()
+            await wait()
+            return try outcome.read { try $0.pointee.result.get() }
         }
     }
 
     /// Waits for the response, which is then looked at where it lies.
     @inlinable @inline(__always)
-    func wait() async -> UnsafePointer<DataResponse<Value, SessionError>> {
+    func wait() async {
         guard shouldAutomaticallyCancel else { return await outcome.wait() }
-        return await withTaskCancellationHandler {
+        await withTaskCancellationHandler {
             await outcome.wait()
         } onCancel: {
             request.cancel()

@@ -22,21 +22,29 @@ import Glibc
     }
 
     /// Waits for the value without limit, so its maker must always make it.
-    ///
-    /// - Returns: Where it lies as long as this is kept.
-    @discardableResult
-    @inlinable func wait() async -> UnsafePointer<Value> {
+    @inlinable func wait() async {
         await withUnsafeContinuation { continuation in
             let isOver = place.waiters.withLock { $0.add(continuation) }
             if isOver { continuation.resume() }
         }
         place.waiters.showOrder()
-        return UnsafePointer(place.memory.assumingMemoryBound(to: Value.self))
+    }
+
+    /// Reads the value where it lies; after ``wait()`` only.
+    @inlinable func read<Result>(
+        _ body: (UnsafePointer<Value>) throws -> Result
+    ) rethrows -> Result {
+        try withExtendedLifetime(place) {
+            try body(UnsafePointer(place.memory.assumingMemoryBound(to: Value.self)))
+        }
     }
 
     /// The value; waits for it.
     var value: Value {
-        get async { await wait().pointee }
+        get async {
+            await wait()
+            return read { $0.pointee }
+        }
     }
 }
 
