@@ -93,7 +93,7 @@ extension EventLoop {
         // Before the handler is told: what it starts goes behind those that wait already.
         if let origin = transfer.giveUpPlace() { leave(origin) }
         let wasReceptive = isReceptive
-        isReceptive = true
+        isReceptive = !isLent
         transfer.finish(result, turn: turn)
         isReceptive = wasReceptive
     }

@@ -43,6 +43,9 @@ final class EventLoop: @unchecked Sendable {
     /// Whether a transfer that is started by the loop's own thread may begin at once: libcurl is not
     /// in the middle of anything.
     @exclusivity(unchecked) var isReceptive = false
+    /// Whether the thread is that of whoever brought the transfer under way: others are begun, and
+    /// ended, on the loop's own.
+    @exclusivity(unchecked) private(set) var isLent = false
     /// Whether somebody waits for a transfer to be started, and must not be told of any end meanwhile.
     @exclusivity(unchecked) var isStarting = false
     private var isCleanedUp = false
@@ -126,7 +129,11 @@ final class EventLoop: @unchecked Sendable {
     /// another thread could have been woken.
     func work(on transfer: CurlTransfer) {
         let before = executor.enter()
-        defer { executor.leave(for: before) }
+        isLent = true
+        defer {
+            isLent = false
+            executor.leave(for: before)
+        }
         // Nobody has looked at the kept connections since the loop began to doze.
         let ready = ccurl_poller_wait(poller, 0)
         now = ccurl_now_us()
@@ -200,9 +207,7 @@ final class EventLoop: @unchecked Sendable {
         let deadline = deadlines.firstDeadline ?? -1
         let next = timer < 0 ? deadline : deadline < 0 ? timer : min(timer, deadline)
         guard next >= 0 else { return -1 }
-        // Where there is time, it is as good to know how late it was before the last work.
-        let time = next - now > 1_000_000 ? now : ccurl_now_us()
-        return Int32(clamping: max(0, (next - time + 999) / 1000))
+        return Int32(clamping: max(0, (next - ccurl_now_us() + 999) / 1000))
     }
 
     private func handleMessages() {

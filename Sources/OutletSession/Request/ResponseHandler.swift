@@ -43,28 +43,25 @@ final class AttemptFacts: Sendable {
     let error: SessionError?
 
     init(
-        request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
-        error: SessionError?
+        request: HTTPRequest?, response: HTTPResponse?, data: Data?, measures: TransferMetrics,
+        isMeasured: Bool = true, error: SessionError?
     ) {
         self.request = request
         self.response = response
         self.data = data
         // Not an optional, which would be cleared by way of its type's table.
-        measures = metrics ?? TransferMetrics()
-        isMeasured = metrics != nil
+        self.measures = measures
+        self.isMeasured = isMeasured
         self.error = error
     }
 
-    init(
-        request: HTTPRequest?, response: HTTPResponse?, data: Data?, measures: TransferMetrics,
+    convenience init(
+        request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
         error: SessionError?
     ) {
-        self.request = request
-        self.response = response
-        self.data = data
-        self.measures = measures
-        isMeasured = true
-        self.error = error
+        self.init(
+            request: request, response: response, data: data,
+            measures: metrics ?? TransferMetrics(), isMeasured: metrics != nil, error: error)
     }
 }
 
