@@ -186,18 +186,6 @@ extension HTTPHeader {
     var isWellFormed: Bool { isToken(name) && isLine(value) }
 }
 
-/// Whether a text is a token (RFC 9110 §5.6.2).
-package func isToken(_ text: String) -> Bool {
-    var text = text
-    return text.withUTF8 { bytes in !bytes.isEmpty && bytes.allSatisfy(isTokenByte) }
-}
-
-/// Whether a token may hold the byte (RFC 9110 §5.6.2): one bit for each of the 128 characters.
-func isTokenByte(_ byte: UInt8) -> Bool {
-    let bits: UInt64 = byte < 64 ? 0x3FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
-    return byte < 128 && bits >> UInt64(byte & 63) & 1 == 1
-}
-
 /// Whether a text has no CR, LF or NUL, which would end the line it is sent in.
 private func isLine(_ text: String) -> Bool {
     var text = text

@@ -171,7 +171,7 @@ public struct HeaderBlock: @unchecked Sendable {
             if end > start, base[end - 1] == UInt8(ascii: "\r") { end -= 1 }
             defer { start = next }
             guard end > start else { continue }
-            if isBlank(base[start]) {
+            if base[start].isBlank {
                 guard let last = fields.popLast() else { continue }
                 fields.append(
                     Field(
@@ -183,7 +183,7 @@ public struct HeaderBlock: @unchecked Sendable {
             let colon = find(UInt8(ascii: ":"), base, from: start, to: end)
             guard colon < end, !isStatusLine(block, start, colon) else { continue }
             var valueStart = colon + 1
-            while valueStart < end, isBlank(base[valueStart]) { valueStart += 1 }
+            while valueStart < end, base[valueStart].isBlank { valueStart += 1 }
             fields.append(
                 Field(
                     nameStart: UInt32(start), nameEnd: UInt32(colon),
@@ -226,32 +226,7 @@ public struct HeaderBlock: @unchecked Sendable {
         _ block: UnsafeBufferPointer<UInt8>, from start: Int, to end: Int
     ) -> Int {
         var end = end
-        while end > start, isBlank(block[end - 1]) { end -= 1 }
+        while end > start, block[end - 1].isBlank { end -= 1 }
         return end
     }
-}
-
-/// Space or tab (RFC 9110 §5.6.3).
-func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-
-/// Compares two ASCII texts of the same length without regard to case.
-func asciiEqualsIgnoringCase(
-    _ a: UnsafeBufferPointer<UInt8>, _ b: UnsafeBufferPointer<UInt8>
-) -> Bool {
-    guard a.count == b.count else { return false }
-    for index in 0..<a.count where a[index] != b[index] {
-        guard asciiLowercased(a[index]) == asciiLowercased(b[index]) else { return false }
-    }
-    return true
-}
-
-func asciiLowercased(_ byte: UInt8) -> UInt8 {
-    byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
-}
-
-func asciiEqualsIgnoringCase(_ a: String, _ b: String) -> Bool {
-    guard a.utf8.count == b.utf8.count else { return false }
-    var left = a
-    var right = b
-    return left.withUTF8 { l in right.withUTF8 { r in asciiEqualsIgnoringCase(l, r) } }
 }
