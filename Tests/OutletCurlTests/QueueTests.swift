@@ -18,15 +18,25 @@ import Testing
         origin: Origin<String>, priority: TransferPriority,
         at location: SourceLocation = #_sourceLocation
     ) {
-        let started = queue.enter(name, origin: origin, priority: priority)
+        let started = enter(name, origin: origin, priority: priority, &queue)
         #expect(started == starts, sourceLocation: location)
+    }
+
+    @discardableResult
+    private func enter(
+        _ name: String, origin: Origin<String>, priority: TransferPriority,
+        _ queue: inout AdmissionQueue<String>
+    ) -> Bool {
+        if queue.enter(origin) { return true }
+        _ = queue.wait(name, origin: origin, priority: priority)
+        return false
     }
 
     @Test func `one origin gets so many places and no more`() {
         var queue = AdmissionQueue<String>(limitPerOrigin: 2, limit: 10)
         let origin = Origin<String>(name: "a")
         let entered = (0..<4).map {
-            queue.enter("\($0)", origin: origin, priority: .normal)
+            enter("\($0)", origin: origin, priority: .normal, &queue)
         }
         #expect(entered == [true, true, false, false])
         #expect(names(&queue).isEmpty)
@@ -83,6 +93,64 @@ import Testing
         origin.version = .http2
         for _ in 0..<100 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
         expectEntered(false, &queue, "x", origin: origin, priority: .normal)
+    }
+
+    @Test func `who leaves while it waits is passed over`() {
+        var queue = AdmissionQueue<String>(limitPerOrigin: 1, limit: 10)
+        let origin = Origin<String>(name: "a")
+        _ = queue.enter(origin)
+        let tickets = ["1", "2", "3"].map {
+            queue.wait($0, origin: origin, priority: .normal)
+        }
+        let high = queue.wait("high", origin: origin, priority: .high)
+        queue.remove(ticket: tickets[1], origin: origin, priority: .normal)
+        queue.remove(ticket: tickets[1], origin: origin, priority: .normal)
+        queue.remove(ticket: high, origin: origin, priority: .high)
+        var order: [String] = []
+        for _ in 0..<3 {
+            queue.leave(origin)
+            order += names(&queue)
+        }
+        #expect(order == ["1", "3"])
+        #expect(queue.active == 0)
+        queue.remove(ticket: tickets[0], origin: origin, priority: .normal)
+        let starts = queue.enter(origin)
+        #expect(starts)
+    }
+
+    @Test func `a waiting line keeps order, whoever leaves it, and nobody who has left`() {
+        final class Waiter {
+            let number: Int
+            init(_ number: Int) { self.number = number }
+        }
+        struct Reference { weak var waiter: Waiter? }
+        var line = WaitingLine<Waiter>()
+        var references: [Reference] = []
+        var tickets: [Int] = []
+        var expected: [Int] = []
+        var taken: [Int] = []
+        for number in 0..<1000 {
+            let waiter = Waiter(number)
+            references.append(Reference(waiter: waiter))
+            tickets.append(line.append(waiter))
+            if number % 7 == 0, let first = line.popFirst() { taken.append(first.number) }
+        }
+        for number in 0..<1000 where !taken.contains(number) {
+            if number % 3 == 0 {
+                expected.append(number)
+            } else {
+                let removals = [line.remove(tickets[number]), line.remove(tickets[number])]
+                #expect(removals == [true, false])
+                #expect(references[number].waiter == nil)
+            }
+        }
+        #expect(line.count == expected.count)
+        var rest: [Int] = []
+        while let first = line.popFirst() { rest.append(first.number) }
+        #expect(taken == Array(0..<taken.count) && rest == expected)
+        #expect(line.isEmpty && references.allSatisfy { $0.waiter == nil })
+        let removals = [line.remove(tickets[999]), line.remove(1000)]
+        #expect(removals == [false, false])
     }
 
     @Test func `a fifo keeps order while it drops what was taken`() {

@@ -18,8 +18,8 @@ final class Origin<Element> {
     /// The sockets that are open, in use or idle.
     let tally = ccurl_tally_create()
     /// Waiting transfers by priority, lowest first.
-    @exclusivity(unchecked) fileprivate var waiting: [Fifo<Element>] = Array(
-        repeating: Fifo(), count: TransferPriority.allCases.count)
+    @exclusivity(unchecked) fileprivate var waiting: [WaitingLine<Element>] = Array(
+        repeating: WaitingLine(), count: TransferPriority.allCases.count)
     /// How many those are.
     @exclusivity(unchecked) fileprivate var waitingCount = 0
     /// How often others went before those that wait, by priority, since the last of them went.
@@ -88,21 +88,33 @@ struct AdmissionQueue<Element> {
         }
     }
 
-    /// Counts the element as under way, or lets it wait.
+    /// Counts one transfer more under way, if there is room and nobody waits for it.
     ///
     /// - Returns: Whether it may start now.
-    mutating func enter(
+    @inline(__always)
+    mutating func enter(_ origin: Origin<Element>) -> Bool {
+        guard active < limit, hasRoom(origin), !origin.isListed else { return false }
+        active += 1
+        origin.active += 1
+        return true
+    }
+
+    /// Adds an element to those that wait for a place.
+    ///
+    /// - Returns: What it is removed by.
+    mutating func wait(
         _ element: Element, origin: Origin<Element>, priority: TransferPriority
-    ) -> Bool {
-        if active < limit, hasRoom(origin), !origin.isListed {
-            active += 1
-            origin.active += 1
-            return true
-        }
-        origin.waiting[Int(priority.rawValue)].append(element)
+    ) -> Int {
         origin.waitingCount += 1
+        let ticket = origin.waiting[Int(priority.rawValue)].append(element)
         list(origin)
-        return false
+        return ticket
+    }
+
+    /// Removes a waiting element, and keeps no reference to it.
+    mutating func remove(ticket: Int, origin: Origin<Element>, priority: TransferPriority) {
+        guard origin.waiting[Int(priority.rawValue)].remove(ticket) else { return }
+        origin.waitingCount -= 1
     }
 
     /// Counts one transfer less under way.
@@ -130,6 +142,71 @@ struct AdmissionQueue<Element> {
         guard !origin.isListed, origin.waitingCount > 0, hasRoom(origin) else { return }
         origin.isListed = true
         round.append(origin)
+    }
+}
+
+/// Elements that wait in order, each of which may leave at any time.
+///
+/// What has left is forgotten at once; its slot goes when more than half of the slots are empty.
+struct WaitingLine<Element> {
+    private var slots: [(ticket: Int, element: Element?)] = []
+    private var head = 0
+    private var nextTicket = 0
+    /// How many elements wait.
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// Adds an element at the end.
+    ///
+    /// - Returns: What it is removed by.
+    mutating func append(_ element: Element) -> Int {
+        defer { nextTicket += 1 }
+        slots.append((nextTicket, element))
+        count += 1
+        return nextTicket
+    }
+
+    mutating func popFirst() -> Element? {
+        while head < slots.count {
+            let element = slots[head].element
+            head += 1
+            guard let element else { continue }
+            slots[head - 1].element = nil
+            shrink()
+            return element
+        }
+        return nil
+    }
+
+    /// Removes an element, wherever it stands.
+    ///
+    /// - Returns: Whether it was still there.
+    mutating func remove(_ ticket: Int) -> Bool {
+        var low = head
+        var high = slots.count
+        while low < high {
+            let middle = (low + high) / 2
+            if slots[middle].ticket < ticket { low = middle + 1 } else { high = middle }
+        }
+        guard low < slots.count, slots[low].ticket == ticket, slots[low].element != nil else {
+            return false
+        }
+        slots[low].element = nil
+        shrink()
+        return true
+    }
+
+    /// Counts one element less, and drops empty slots where they are the most.
+    private mutating func shrink() {
+        count -= 1
+        if count == 0 {
+            slots.removeAll(keepingCapacity: slots.capacity <= 1024)
+            head = 0
+        } else if slots.count > 64, count * 2 < slots.count {
+            slots.removeAll { $0.element == nil }
+            head = 0
+        }
     }
 }
 

@@ -103,7 +103,11 @@ extension EventLoop {
         switch transfer.phase {
         case .posted, .finished: return
         case .queued:
-            // It stays in the queue, where it is passed over.
+            if let origin = transfer.address?.origin {
+                admission.remove(
+                    ticket: transfer.ticket, origin: origin, priority: transfer.priority)
+                shared.waiting.fall()
+            }
             fail(transfer, error)
         case .held:
             held[transfer.identifier] = nil

@@ -8,6 +8,7 @@ extension EventLoop {
     func arrive(_ transfer: CurlTransfer) {
         guard !isShutDown else { return fail(transfer, .transportClosed) }
         transfer.arrived = now
+        transfer.lastProgress = now
         do throws(TransferError) {
             guard let url = transfer.request.url else {
                 throw TransferError(code: .badURL, reason: "address: the request has none")
@@ -23,32 +24,50 @@ extension EventLoop {
     func enqueue(_ transfer: CurlTransfer) {
         guard let origin = transfer.address?.origin else { return }
         transfer.phase = .queued
-        guard admission.enter(transfer, origin: origin, priority: transfer.priority) else {
-            return limitWait(of: transfer)
+        if admission.enter(origin) {
+            if !begin(transfer) { leave(origin) }
+            return
         }
-        if !begin(transfer) { leave(origin) }
+        guard shared.waiting.rise(upTo: settings.queueLimit) else {
+            return fail(transfer, queueIsFull(transfer))
+        }
+        transfer.ticket = admission.wait(transfer, origin: origin, priority: transfer.priority)
+        limitWait(of: transfer)
     }
 
-    /// Sees to it that a transfer without a place ends when its whole time is over.
-    private func limitWait(of transfer: CurlTransfer) {
-        guard let limit = settings.resourceLimit else { return }
-        deadlines.set(transfer, to: transfer.arrived + limit)
+    /// Sees to it that a transfer without a place ends in time: waiting is no progress, unless it is
+    /// suspended.
+    func limitWait(of transfer: CurlTransfer) {
+        var due = settings.resourceLimit.map { transfer.arrived + $0 }
+        if !transfer.isPaused, let patience = transfer.patience {
+            due = min(due ?? .max, transfer.lastProgress + patience)
+        }
+        if let due { deadlines.set(transfer, to: due) } else { deadlines.remove(transfer) }
+    }
+
+    private func queueIsFull(_ transfer: CurlTransfer) -> TransferError {
+        TransferError(
+            code: .requestQueueFull, stage: .queued, host: transfer.address?.host,
+            reason: "\(settings.queueLimit) requests wait for a free connection already, as many "
+                + "as maximumQueuedRequests allows",
+            advice: "send fewer at a time, or raise maximumQueuedRequests")
     }
 
     /// Gives a place that has become free to those who wait.
     func leave(_ origin: Origin<CurlTransfer>) {
         admission.leave(origin)
         while let (next, origin) = admission.next() {
+            shared.waiting.fall()
             if !begin(next) { admission.leave(origin) }
         }
     }
 
     /// Hands a transfer that has a place to libcurl.
     ///
-    /// - Returns: False when it does not need the place: it ended meanwhile, is suspended, or
-    ///   cannot start, which its handler has been told.
+    /// - Returns: False when it does not need the place: it is suspended, or cannot start, which its
+    ///   handler has been told.
     private func begin(_ transfer: CurlTransfer) -> Bool {
-        guard transfer.phase == .queued, let address = transfer.address else { return false }
+        guard let address = transfer.address else { return false }
         if isShutDown {
             fail(transfer, .transportClosed)
             return false
@@ -60,7 +79,6 @@ extension EventLoop {
             return false
         }
         transfer.admitted = now
-        transfer.lastProgress = now
         do throws(TransferError) {
             guard let easy = pool.take(for: transfer) else {
                 throw TransferError(code: .unknown, host: address.host, reason: "no memory left")

@@ -25,7 +25,9 @@ extension EventLoop {
     func suspend(_ transfer: CurlTransfer) {
         switch transfer.phase {
         case .posted, .held, .finished: return
-        case .queued: transfer.isPaused = true
+        case .queued:
+            transfer.isPaused = true
+            limitWait(of: transfer)
         case .active: pause(transfer, ccurl_pause_all)
         }
     }
@@ -34,14 +36,15 @@ extension EventLoop {
     func resume(_ transfer: CurlTransfer) {
         guard transfer.isPaused else { return }
         transfer.isPaused = false
+        transfer.lastProgress = now
         switch transfer.phase {
-        case .posted, .queued, .finished: return
+        case .posted, .finished: return
+        case .queued: limitWait(of: transfer)
         case .held:
             held[transfer.identifier] = nil
             enqueue(transfer)
         case .active:
             guard let easy = transfer.easy else { return }
-            transfer.lastProgress = now
             if let link = transfer.link {
                 link.isSuspended = false
                 return link.isConnected ? advance(transfer, link) : watch(transfer)
@@ -84,12 +87,13 @@ extension EventLoop {
         }
     }
 
-    /// The whole time of a transfer is over before it had a place.
+    /// A transfer's time is over before it had a place.
     func timedOutInQueue(_ transfer: CurlTransfer) -> TransferError {
         let stage = TransferError.Stage.queued
         return TransferError(
             code: .timedOut, stage: stage, host: transfer.address?.host,
-            reason: "timed out while \(stage.activity)")
+            reason: "timed out while \(stage.activity)",
+            advice: "send fewer requests at a time, or raise httpMaximumConnectionsPerHost")
     }
 
     private func checkProgress(_ transfer: CurlTransfer) {

@@ -269,6 +269,15 @@ final class Load: Sendable {
     /// One more.
     func rise() { count.add(1, ordering: .relaxed) }
 
+    /// One more, unless there are `limit` already.
+    ///
+    /// - Returns: Whether there is one more now.
+    func rise(upTo limit: Int) -> Bool {
+        guard count.add(1, ordering: .relaxed).oldValue >= limit else { return true }
+        fall()
+        return false
+    }
+
     /// One less.
     func fall() { count.subtract(1, ordering: .relaxed) }
 }

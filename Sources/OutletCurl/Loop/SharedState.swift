@@ -14,6 +14,9 @@ final class SharedState: @unchecked Sendable {
     /// OCSP responses of servers whose sessions may be resumed.
     let staples = Lock(StapleMemory())
 
+    /// How many transfers wait for a place, in all loops.
+    let waiting = Load()
+
     /// The `https` origins that agreed on HTTP/1, as `host:port`.
     private let http1Origins = Lock<Set<String>>([])
 

@@ -15,6 +15,8 @@ final class TransportSettings: Sendable {
     let logsWire: Bool
     /// How long a transfer may take in all, µs; `nil` for no limit.
     let resourceLimit: Int64?
+    /// How many transfers may wait for a place at a time.
+    let queueLimit: Int
     /// The `timeoutInterval` of a request that sets no limit of its own, and what it stands for, µs.
     private let usualTimeout = HTTPRequest.defaultTimeoutInterval
     private let usualPatience: Int64?
@@ -24,6 +26,7 @@ final class TransportSettings: Sendable {
         proxies = ProxyResolver(configuration.proxy, environment: environment)
         logsWire = configuration.logsWire || !["", "0"].contains(environment["OUTLET_DEBUG"] ?? "")
         resourceLimit = microseconds(configuration.timeoutIntervalForResource)
+        queueLimit = max(0, configuration.maximumQueuedRequests)
         usualPatience = microseconds(configuration.timeoutIntervalForRequest)
         let trust = Self.trust(configuration.certificateAuthorities, environment)
         self.trust = trust

@@ -49,12 +49,14 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     @exclusivity(unchecked) var address: Address?
     /// It counts as one of those that its origin may have under way.
     private(set) var hasPlace = true
+    /// What it is removed from the admission queue by, while it waits there.
+    var ticket = 0
 
     var deadline: Int64 = 0
     var deadlineIndex = -1
     /// No progress for so long is an error, µs; `nil` for no limit.
     let patience: Int64?
-    /// When something last arrived or left, µs.
+    /// When something last arrived or left, µs; before that, when the transfer came to the loop.
     var lastProgress: Int64 = 0
     /// When the transfer came to the loop, µs.
     var arrived: Int64 = 0

@@ -6,11 +6,13 @@ public struct SessionConfiguration: Sendable {
     /// Fields sent with each request that does not set them itself.
     public var headers: HTTPHeaders = .default
 
-    /// How long a transfer may make no progress, in seconds; 0 means no limit.
+    /// How long a request may make no progress, in seconds; 0 means no limit.
     ///
+    /// Waiting for a connection is no progress; time for which the request is suspended does not count.
     /// Takes the place of ``OutletHTTP/HTTPRequest/timeoutInterval`` where that has its default.
     public var timeoutIntervalForRequest: TimeInterval = 60
-    /// How long a transfer may take in all, in seconds (`CURLOPT_TIMEOUT_MS`); 0 means no limit.
+    /// How long a transfer may take in all, in seconds (`CURLOPT_TIMEOUT_MS`), waiting for a connection
+    /// included; 0 means no limit.
     public var timeoutIntervalForResource: TimeInterval = 7 * 24 * 3600
     /// How long connecting may take, TLS included, in seconds (`CURLOPT_CONNECTTIMEOUT_MS`).
     public var connectTimeout: TimeInterval = 30
@@ -19,6 +21,11 @@ public struct SessionConfiguration: Sendable {
     public var httpMaximumConnectionsPerHost = 64
     /// Connections in all at a time.
     public var maximumConnections = 4096
+    /// How many requests may wait for a connection at a time.
+    ///
+    /// One more fails with ``TransferError/Code/requestQueueFull``; 0 lets none wait. The default,
+    /// 65,536, is more than 64 connections can serve within the default time limit.
+    public var maximumQueuedRequests = 65_536
     /// How long an idle connection is kept, in seconds (`CURLOPT_MAXAGE_CONN`).
     public var connectionIdleTimeout: TimeInterval = 118
     /// Which HTTP versions are spoken (`CURLOPT_HTTP_VERSION`).
@@ -34,20 +41,33 @@ public struct SessionConfiguration: Sendable {
     public var coalescesRequests = false
     /// How many redirects are followed before the request fails.
     public var maximumRedirects = 20
-    /// The largest response body that is collected in memory, in bytes.
-    public var maximumResponseSize: Int64 = .max
+    /// The largest response body that is collected in memory, in bytes after decoding; 256 MiB.
+    ///
+    /// A larger one fails with ``TransferError/Code/dataLengthExceedsMaximum``. Downloads to files and
+    /// streams are not limited by it.
+    public var maximumResponseSize: Int64 = 256 << 20
 
     /// How many bytes a body may decode to for each byte on the wire; 0 means no limit.
     ///
-    /// Counted once a body has decoded to more than 8 MiB. Text rarely passes 20; what passes this is
-    /// a decompression bomb, and fails with ``TransferError/Code/decompressionLimitExceeded``.
+    /// Counted only where a body decodes to more than ``decompressionRatioExemptSize``. What passes
+    /// both is a decompression bomb, and fails with
+    /// ``TransferError/Code/decompressionLimitExceeded``.
     public var maximumDecompressionRatio = 200.0
-    /// The most bytes a compressed body may decode to, wherever it goes.
+    /// Up to how many bytes a body may decode to whatever its ratio is; 64 MiB.
+    public var decompressionRatioExemptSize: Int64 = 64 << 20
+    /// The most bytes a compressed body may decode to, wherever it goes; no limit by default.
     public var maximumDecompressedSize: Int64 = .max
     /// How many fields a response's head, or its trailers, may have.
     public var maximumHeaderFields = 2000
     /// The most bytes of a response's head, or its trailers.
     public var maximumHeaderSize = 256 << 10
+
+    /// Whether a request's own address may be a `file:` URL, which is then read from this machine; off
+    /// by default.
+    ///
+    /// Leave it off where addresses come from users: they would name any file that the process can
+    /// read. A redirect never leads to a file.
+    public var allowsFileURLs = false
 
     /// Where responses are kept that HTTP lets a private cache keep; nowhere if `nil`.
     ///

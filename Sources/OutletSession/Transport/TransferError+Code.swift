@@ -70,6 +70,10 @@ extension TransferError {
         case requestBodyStreamExhausted
         /// The process has no more file descriptors.
         case tooManyOpenFiles
+        /// Too many requests wait for a connection already.
+        case requestQueueFull
+        /// The host's address is one that the session's address policy refuses.
+        case addressNotAllowed
         /// The request cannot go on the wire (method, header, body).
         case badRequest
         /// The transport was shut down.

@@ -5,7 +5,8 @@ extension TransferError.Code {
     public var urlErrorCode: Int {
         switch self {
         case .badRequest: Self.badURL.urlErrorCode
-        case .proxyConnectionFailed, .tooManyOpenFiles: Self.cannotConnectToHost.urlErrorCode
+        case .proxyConnectionFailed, .tooManyOpenFiles, .requestQueueFull, .addressNotAllowed:
+            Self.cannotConnectToHost.urlErrorCode
         case .decompressionLimitExceeded, .headerFieldsExceedMaximum:
             Self.dataLengthExceedsMaximum.urlErrorCode
         case .transportClosed: Self.cancelled.urlErrorCode

@@ -1,0 +1,194 @@
+import FoundationEssentials
+import OutletCurl
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import Testing
+
+@Suite struct `Waiting for a connection` {
+    private func job(_ url: String, timeout: Double = 60) -> TransferJob {
+        TransferJob(request: HTTPRequest(url: URL(string: url), timeoutInterval: timeout))
+    }
+
+    /// A transport with one connection, and a server that keeps it busy.
+    private func busy(
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> (CurlTransport, ScriptedServer, any TransferTask) {
+        let server = try ScriptedServer.start(.request, .stall)
+        let transport = CurlTransport.test {
+            $0.httpMaximumConnectionsPerHost = 1
+            change(&$0)
+        }
+        let running = transport.start(job(server.baseURL), handler: Probe())
+        try await server.requests.values(1)
+        return (transport, server, running)
+    }
+
+    /// A megabyte that tells when it is freed.
+    private func body(_ number: Int, _ freed: Recorder<Int>) -> Data {
+        let size = 1 << 20
+        let bytes = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 1)
+        bytes.initializeMemory(as: UInt8.self, repeating: 120, count: size)
+        return Data(
+            bytesNoCopy: bytes, count: size,
+            deallocator: .custom { bytes, _ in
+                bytes.deallocate()
+                freed.record(number)
+            })
+    }
+
+    @Test(arguments: [true, false])
+    func `200 requests that end while they wait leave no body behind`(
+        isCancelled: Bool
+    ) async throws {
+        let (transport, server, running) = try await busy()
+        let freed = Recorder<Int>()
+        for number in 0..<200 {
+            var request = HTTPRequest(
+                url: URL(string: server.baseURL), method: .post,
+                timeoutInterval: isCancelled ? 60 : 0.1)
+            request.body = .data(body(number, freed))
+            let task = transport.start(TransferJob(request: request), handler: Probe())
+            if isCancelled { task.cancel() }
+        }
+        #expect(Set(try await freed.values(200)) == Set(0..<200))
+        #expect(running.state == .running && server.requests.count == 1)
+        running.cancel()
+    }
+
+    @Test func `counts for the time limit of the request`() async throws {
+        let (transport, server, running) = try await busy()
+        let error = try await transport.carry(job(server.baseURL, timeout: 0.1)).error
+        #expect(error?.code == .timedOut && error?.stage == .queued)
+        #expect(error?.advice.contains("httpMaximumConnectionsPerHost") == true)
+        #expect(server.requests.count == 1)
+        running.cancel()
+    }
+
+    @Test func `counts still when there is a connection to be made`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n"),
+            .trickle(Array(repeating: 120, count: 7), size: 1, interval: .milliseconds(100)))
+        let transport = CurlTransport.test { $0.maximumConnections = 1 }
+        _ = transport.start(job(server.baseURL), handler: Probe())
+        let crowd = try CrowdedPort()
+        let order = Recorder<String>()
+        let first = Ending { _ in order.record("0.9 s") }
+        _ = transport.start(job("http://127.0.0.1:\(crowd.port)/", timeout: 0.9), handler: first)
+        let silent = try ScriptedServer.start(.request, .stall)
+        let second = Ending { _ in order.record("1.2 s") }
+        _ = CurlTransport.test().start(job(silent.baseURL, timeout: 1.2), handler: second)
+        #expect(try await order.values(2) == ["0.9 s", "1.2 s"])
+    }
+
+    @Test func `does not count while the request is suspended, and counts again after that`()
+        async throws
+    {
+        let (transport, server, running) = try await busy()
+        let probe = Probe()
+        let task = transport.start(job(server.baseURL, timeout: 0.3), handler: probe)
+        task.suspend()
+        for _ in 0..<2 {
+            let other = try await transport.carry(job(server.baseURL, timeout: 0.3))
+            #expect(other.error?.code == .timedOut)
+        }
+        #expect(probe.end.callCount == 0)
+        task.resume()
+        let error = try await probe.end.value().error
+        #expect(error?.code == .timedOut && error?.stage == .queued)
+        running.cancel()
+    }
+
+    @Test func `is for as many as the setting says, whichever loop they wait in`() async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "x"), .again)
+        let transport = CurlTransport.test {
+            $0.httpMaximumConnectionsPerHost = 1
+            $0.maximumQueuedRequests = 1
+        }
+        let directory = try TemporaryDirectory()
+        func start(isFile: Bool = false) -> (Probe, any TransferTask) {
+            let probe = Probe()
+            var job = job(server.baseURL)
+            if isFile { job.delivery = .file(path: directory.path("x"), offset: 0) }
+            return (probe, transport.start(job, handler: probe))
+        }
+        let (running, _) = start()
+        let (runningFile, _) = start(isFile: true)
+        let (waitingFile, task) = start(isFile: true)
+        // A file's that is refused shows that the one before it waits; another's is refused as well.
+        for isFile in [true, false] {
+            let error = try await start(isFile: isFile).0.end.value().error
+            #expect(error?.code == .requestQueueFull && error?.stage == .queued)
+            #expect(error?.reason.hasPrefix("1 requests wait") == true)
+            #expect(error?.reason.contains("maximumQueuedRequests") == true)
+        }
+        task.cancel()
+        #expect(try await waitingFile.end.value().error?.code == .cancelled)
+        let (waiting, _) = start()
+        gate.open()
+        for probe in [running, runningFile, waiting] {
+            #expect(try await probe.end.value().error == nil)
+        }
+        // Those that waited and had their turn do not count any more.
+        let (last, _) = start()
+        #expect(try await last.end.value().error == nil)
+    }
+
+    @Test func `is for none where the setting says so`() async throws {
+        let (transport, server, running) = try await busy { $0.maximumQueuedRequests = 0 }
+        let error = try await transport.get(server.baseURL).error
+        #expect(error?.code == .requestQueueFull)
+        running.cancel()
+        let free = try ScriptedServer.start(.request, .respond(body: "x"))
+        #expect(try await transport.get(free.baseURL).text == "x")
+    }
+}
+
+/// Requests that are suspended and resumed, and then have a server that says nothing.
+@Suite struct `A resumed transfer` {
+    private func job(_ url: String) -> TransferJob {
+        TransferJob(request: HTTPRequest(url: URL(string: url), timeoutInterval: 0.5))
+    }
+
+    @Test func `still has its time limit`() async throws {
+        let server = try ScriptedServer.start(.request, .stall)
+        let probe = Probe()
+        let task = CurlTransport.test().start(job(server.baseURL), handler: probe)
+        try await server.requests.values(1)
+        task.suspend()
+        task.resume()
+        #expect(try await probe.end.value().error?.code == .timedOut)
+    }
+
+    @Test func `still has its time limit in the middle of a body`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), .stall)
+        let probe = Probe(onHead: { _ in .pause })
+        let task = CurlTransport.test().start(job(server.baseURL), handler: probe)
+        try await probe.events.values(1)
+        task.resume()
+        let result = try await probe.end.value()
+        #expect(result.error?.code == .timedOut && result.error?.stage == .receiving)
+    }
+
+    @Test func `still has its time limit when it was suspended before it had a connection`()
+        async throws
+    {
+        let gate = try Gate()
+        let server = try ScriptedServer.start { connection in
+            connection == 0 ? [.request, .wait(gate), .respond(), .request, .stall] : [.stall]
+        }
+        let transport = CurlTransport.test { $0.httpMaximumConnectionsPerHost = 1 }
+        let first = Probe()
+        _ = transport.start(
+            TransferJob(request: HTTPRequest(url: URL(string: server.baseURL))), handler: first)
+        let probe = Probe()
+        let task = transport.start(job(server.baseURL), handler: probe)
+        task.suspend()
+        gate.open()
+        #expect(try await first.end.value().error == nil)
+        task.resume()
+        #expect(try await probe.end.value().error?.code == .timedOut)
+    }
+}
