@@ -66,10 +66,15 @@ private final class ByteCounter: TransferHandler {
         bomb: Bomb, isChunked: Bool
     ) async throws {
         let server = try await server(bomb, isChunked: isChunked)
-        let result = try await CurlTransport.test().get(
+        let transport = CurlTransport.test { $0.decompressionRatioExemptSize = 8 << 20 }
+        let result = try await transport.get(
             server.baseURL, headers: ["Accept-Encoding": "gzip, br, zstd"])
         #expect(result.error?.code == .decompressionLimitExceeded)
         #expect(result.error?.reason.contains("decompression bomb") == true)
+        #expect(
+            result.error?.advice.hasSuffix(
+                "raise maximumDecompressionRatio, in the program --max-decompression-ratio") == true
+        )
         #expect(result.body?.count ?? 0 <= 9 << 20)
     }
 
@@ -81,7 +86,7 @@ private final class ByteCounter: TransferHandler {
             let request = HTTPRequest(
                 url: URL(string: server.baseURL), headers: ["Accept-Encoding": "gzip"])
             let counter = ByteCounter()
-            _ = CurlTransport.test().start(
+            _ = CurlTransport.test { $0.decompressionRatioExemptSize = 8 << 20 }.start(
                 TransferJob(request: request, delivery: delivery), handler: counter)
             let result = try await counter.end.value()
             #expect(result.error?.code == .decompressionLimitExceeded)
@@ -90,9 +95,38 @@ private final class ByteCounter: TransferHandler {
         #expect(try Data(contentsOf: URL(filePath: path)).count <= 9 << 20)
     }
 
+    @Test func `a bomb of a gigabyte passes no default`() async throws {
+        let server = try await server(.zstd, isChunked: false)
+        let result = try await CurlTransport.test().get(
+            server.baseURL, headers: ["Accept-Encoding": "zstd"])
+        #expect(result.error?.code == .decompressionLimitExceeded)
+        #expect(result.body?.count ?? 0 <= 65 << 20)
+    }
+
+    @Test func `17.6 MB of rows that hardly differ pass, although they were 50 KB`() async throws {
+        let row = #"{"id":"00000000","state":"active","owner":null,"tags":[]},"#
+        let made = try await Program.run(
+            "/bin/sh", ["-c", "yes '\(row)' | head -c 17600000 | gzip -9 | base64 -w0"])
+        let bytes = Array(try #require(Data(base64Encoded: made.output)))
+        #expect(bytes.count < 17_600_000 / 343)
+        let server = try ScriptedServer.start(
+            .request,
+            .send(
+                Array(
+                    "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(bytes.count)\r\n\r\n"
+                        .utf8) + bytes))
+        let result = try await CurlTransport.test().get(
+            server.baseURL, headers: ["Accept-Encoding": "gzip"])
+        #expect(result.error == nil)
+        #expect(result.body?.count == 17_600_000)
+    }
+
     @Test func `it passes where somebody wants it to`() async throws {
         let server = try await server(.br, isChunked: false)
-        let transport = CurlTransport.test { $0.maximumDecompressionRatio = 0 }
+        let transport = CurlTransport.test {
+            $0.maximumDecompressionRatio = 0
+            $0.decompressionRatioExemptSize = 8 << 20
+        }
         let result = try await transport.get(server.baseURL, headers: ["Accept-Encoding": "br"])
         #expect(result.error == nil)
         #expect(result.body?.count == 16 << 20)
@@ -107,6 +141,9 @@ private final class ByteCounter: TransferHandler {
         let result = try await transport.get(server.baseURL, headers: ["Accept-Encoding": "br"])
         #expect(result.error?.code == .decompressionLimitExceeded)
         #expect(result.error?.reason == "the body decodes to more than 1048576 bytes")
+        #expect(
+            result.error?.advice
+                == "raise maximumDecompressedSize, in the program --max-decompressed-size")
     }
 
     @Test func `what is not decoded is no bomb`() async throws {
@@ -126,6 +163,8 @@ private final class ByteCounter: TransferHandler {
         let result = try await CurlTransport.test().get(server.baseURL)
         #expect(result.error?.code == .headerFieldsExceedMaximum)
         #expect(result.error?.reason == "the answer has more than 2000 header fields")
+        #expect(
+            result.error?.advice == "raise maximumHeaderFields, in the program --max-head-fields")
         #expect(result.response == nil)
     }
 
@@ -146,6 +185,68 @@ private final class ByteCounter: TransferHandler {
         let error = try await CurlTransport.test().get(server.baseURL).error
         #expect(error?.code == .headerFieldsExceedMaximum)
         #expect(error?.reason == "the answer's header fields are larger than 262144 bytes")
+        #expect(error?.advice == "raise maximumHeaderSize, in the program --max-head-size")
+    }
+
+    @Test func `what is collected in memory has a limit, files and streams have none`() async throws
+    {
+        let size = 1 << 20
+        let server = try ScriptedServer.start(
+            .request, .respond(body: String(repeating: "x", count: size)), .again)
+        let transport = CurlTransport.test { $0.maximumResponseSize = Int64(size) - 1 }
+        let error = try await transport.get(server.baseURL).error
+        #expect(error?.code == .dataLengthExceedsMaximum)
+        #expect(error?.reason.contains("1048575") == true)
+        #expect(
+            error?.advice
+                == "raise maximumResponseSize, in the program --max-response-size, or download it to a file"
+        )
+        let request = HTTPRequest(url: URL(string: server.baseURL))
+        let counter = ByteCounter()
+        _ = transport.start(TransferJob(request: request, delivery: .chunks), handler: counter)
+        #expect(try await counter.end.value().error == nil && counter.count == size)
+        let directory = try TemporaryDirectory()
+        let file = BodyDelivery.file(path: directory.path("x"), offset: 0)
+        let saved = try await transport.carry(TransferJob(request: request, delivery: file))
+        #expect(saved.error == nil)
+        #expect(try directory.read("x").count == size)
+        #expect(SessionConfiguration().maximumResponseSize == 256 << 20)
+    }
+
+    @Test(arguments: [(100, true), (101, false)])
+    func `informational heads are limited in number`(number: Int, isFine: Bool) async throws {
+        let hints = String(repeating: "HTTP/1.1 103 Early Hints\r\n\r\n", count: number)
+        let server = try ScriptedServer.start(
+            .request, .send(hints + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+        let result = try await CurlTransport.test().get(server.baseURL)
+        #expect((result.error == nil) == isFine)
+        guard !isFine else { return }
+        #expect(result.error?.code == .badServerResponse)
+        #expect(result.error?.reason.contains("informational") == true)
+    }
+
+    @Test func `informational heads do not keep a request from timing out`() async throws {
+        let hints = Array(String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 100).utf8)
+        let server = try ScriptedServer.start(
+            .request, .trickle(hints, size: hints.count / 100, interval: .milliseconds(100)), .stall
+        )
+        let probe = Probe()
+        let transport = CurlTransport.test { $0.timeoutIntervalForRequest = 1 }
+        let job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL)))
+        let result = try await transport.carry(job, probe: probe)
+        #expect(result.error?.code == .timedOut)
+        #expect(probe.heads.count < 90)
+    }
+
+    @Test func `a part that nobody asked for is an error`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .respond("206 Partial Content", body: "part"), .again)
+        let error = try await CurlTransport.test().get(server.baseURL).error
+        #expect(error?.code == .badServerResponse)
+        #expect(error?.reason.contains("206") == true)
+        let asked = try await CurlTransport.test().get(
+            server.baseURL, headers: ["range": "bytes=0-3"])
+        #expect(asked.text == "part")
     }
 
     @Test func `a single field without an end is refused by name`() async throws {

@@ -116,7 +116,8 @@ import Testing
         let directory = try TemporaryDirectory()
         try directory.write("0123456", to: "out")
         let job = TransferJob(
-            request: HTTPRequest(url: URL(string: server.baseURL)),
+            request: HTTPRequest(
+                url: URL(string: server.baseURL), headers: ["Range": "bytes=4-"]),
             delivery: .file(path: directory.path("out"), offset: 4))
         _ = try await CurlTransport.test().carry(job)
         #expect(try directory.read("out") == Array("0123new".utf8))

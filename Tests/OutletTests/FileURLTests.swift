@@ -9,6 +9,13 @@ import Testing
     let directory: TemporaryDirectory
     let url: URL
 
+    /// A session that may read files.
+    private var session: Session {
+        var configuration = SessionConfiguration()
+        configuration.allowsFileURLs = true
+        return Session(configuration: configuration)
+    }
+
     init() throws {
         directory = try TemporaryDirectory()
         try directory.write("from a file", to: "a file")
@@ -16,7 +23,7 @@ import Testing
     }
 
     @Test func `a file is got without a response`() async {
-        let session = Session()
+        let session = session
         let response = await session.request(url).validate().serializingString(encoding: .utf8)
             .response
         #expect(response.value == "from a file")
@@ -24,8 +31,20 @@ import Testing
         #expect(response.metrics != nil)
     }
 
-    @Test func `a file is downloaded, to the temporary directory`() async throws {
+    @Test func `no file is got unless the configuration allows it`() async throws {
         let session = Session()
+        let got = await session.request(url).serializingData().response
+        let saved = await session.download(url).serializingDownloadedFileURL().response
+        for error in [got.error, saved.error] {
+            #expect(error?.transferError?.code == .unsupportedURL)
+            let text = "\(try #require(error?.transferError))"
+            #expect(text.contains("allowsFileURLs") && text.contains("--allow-file"))
+        }
+        #expect(got.data == nil && saved.fileURL == nil)
+    }
+
+    @Test func `a file is downloaded, to the temporary directory`() async throws {
+        let session = session
         let copy = try await session.download(url, to: { _, _ in (URL(filePath: "/none"), []) })
             .serializingDownloadedFileURL().value
         #expect(try Data(contentsOf: copy) == Data("from a file".utf8))
@@ -35,7 +54,7 @@ import Testing
 
     @Test func `a file is streamed`() async throws {
         try directory.write(String(repeating: "x", count: 300_000), to: "large")
-        let session = Session()
+        let session = session
         var count = 0
         var completion: DataStreamRequest.Completion?
         for await stream in session.streamRequest(URL(filePath: directory.path("large")))
@@ -54,14 +73,14 @@ import Testing
         ("/dev/zero", .cannotOpenFile),
     ])
     func `what is no file is a named error`(path: String, code: TransferError.Code) async {
-        let session = Session()
+        let session = session
         let response = await session.request(URL(filePath: path)).serializingData().response
         #expect(response.error?.transferError?.code == code)
         #expect("\(response.error.map { "\($0)" } ?? "")".contains(path))
     }
 
     @Test func `a file is not written, nor got from another host`() async throws {
-        let session = Session()
+        let session = session
         let sent = await session.upload(Data("x".utf8), to: url).serializingData().response
         #expect(sent.error?.transferError?.code == .badRequest)
         let far = await session.request("file://example.test\(url.path)").serializingData().response
@@ -71,7 +90,7 @@ import Testing
     @Test func `no redirect leads to a file`() async throws {
         let server = try LoopbackServer.start()
         defer { server.stop() }
-        let session = Session()
+        let session = session
         let url = url
         let address = "\(server.baseURL)/redirect/1"
         let response = await session.request(address).redirect(

@@ -8,6 +8,10 @@ struct Option: Sendable {
         case print, headers, body, verbose, quiet, json, output, pretty, color
         case showSecrets = "show-secrets"
         case follow, maxRedirects = "max-redirects", checkStatus = "check-status"
+        case maxResponseSize = "max-response-size", maxDecompressedSize = "max-decompressed-size"
+        case maxDecompressionRatio = "max-decompression-ratio"
+        case maxHeadSize = "max-head-size", maxHeadFields = "max-head-fields"
+        case allowFile = "allow-file"
         case timeout, connectTimeout = "connect-timeout", httpVersion = "http-version"
         case proxy, unixSocket = "unix-socket"
         case verify, cacert, cert, certKey = "cert-key"
@@ -20,6 +24,7 @@ struct Option: Sendable {
         case request = "Request"
         case output = "Output"
         case response = "Redirects and status"
+        case limits = "Limits"
         case network = "Network and TLS"
         case about = "About"
     }

@@ -4,7 +4,7 @@ enum OptionTable {
         .request, .pluginsList, .pluginsInspect, .pluginsCall, .demo,
     ]
 
-    static let all: [Option] = plugins + request + output + response + network + about
+    static let all: [Option] = plugins + request + output + response + limits + network + about
 
     private static let plugins = [
         Option(
@@ -73,6 +73,26 @@ enum OptionTable {
             "Lets the exit code tell the status (3, 4, 5); --no-check-status turns it off."),
     ]
 
+    private static let limits = [
+        Option(
+            .maxResponseSize, value: "SIZE", .limits,
+            "The largest body to hold in memory, such as 512k, 64M or 2G; 256M unless told "
+                + "otherwise, 0 for no limit. What goes straight to a file or a pipe has none."),
+        Option(
+            .maxDecompressedSize, value: "SIZE", .limits,
+            "The most bytes a compressed body may decode to; no limit unless told otherwise."),
+        Option(
+            .maxDecompressionRatio, value: "N", .limits,
+            "How many times its size a body may decode to, above 64M; 200 unless told otherwise, "
+                + "0 for no limit."),
+        Option(
+            .maxHeadSize, value: "SIZE", .limits,
+            "The most bytes of an answer's head; 256k unless told otherwise."),
+        Option(
+            .maxHeadFields, value: "N", .limits,
+            "How many fields an answer's head may have; 2000 unless told otherwise."),
+    ]
+
     private static let network = [
         Option(
             .timeout, value: "SECONDS", .network,
@@ -86,6 +106,9 @@ enum OptionTable {
         Option(
             .proxy, value: "URL", .network,
             "Goes through a proxy, or none with 'none'; the environment's otherwise."),
+        Option(
+            .allowFile, .network,
+            "Reads file: addresses from this machine; without it they are refused."),
         Option(.unixSocket, value: "PATH", .network, "Connects to a Unix socket."),
         Option(
             .verify, value: "yes|no|FILE", .network,

@@ -37,7 +37,7 @@ struct RequestArguments: Sendable {
             query: items.compactMap { item in
                 guard case .query(let name, let value) = item else { return nil }
                 return (name, value)
-            })
+            }, allowsFiles: arguments.isOn(.allowFile))
         url = address.url
         if let raw = arguments.value(.raw) { body = .raw(raw) }
         try takeCredential(arguments.value(.auth) ?? address.credential, arguments)

@@ -19,6 +19,8 @@ enum SessionOptions {
             configuration.connectTimeout = seconds
         }
         configuration.maximumRedirects = try redirects(arguments)
+        configuration.allowsFileURLs = arguments.isOn(.allowFile)
+        try setLimits(arguments, in: &configuration)
         switch arguments.value(.httpVersion) {
         case "1.1": configuration.httpVersion = .http1
         case "2": configuration.httpVersion = .http2PriorKnowledge
@@ -57,6 +59,57 @@ enum SessionOptions {
             throw .usage("--max-redirects: \(text): not a number from 0 to 10000")
         }
         return value
+    }
+
+    private static func setLimits(
+        _ arguments: ParsedArguments, in configuration: inout SessionConfiguration
+    ) throws(CommandError) {
+        if let size = try size(arguments, .maxResponseSize) {
+            configuration.maximumResponseSize = size == 0 ? .max : size
+        }
+        if let size = try size(arguments, .maxDecompressedSize) {
+            configuration.maximumDecompressedSize = size == 0 ? .max : size
+        }
+        if let text = arguments.value(.maxDecompressionRatio) {
+            guard let ratio = Double(text), ratio >= 0, ratio <= 1e9 else {
+                throw .usage("--max-decompression-ratio: \(text): not a number from 0 to 1e9")
+            }
+            configuration.maximumDecompressionRatio = ratio
+        }
+        if let size = try size(arguments, .maxHeadSize) {
+            guard size > 0, let size = Int(exactly: size) else {
+                throw .usage("--max-head-size: 0: a head has at least one byte")
+            }
+            configuration.maximumHeaderSize = size
+        }
+        if let text = arguments.value(.maxHeadFields) {
+            guard let number = Int(text), (1...1_000_000).contains(number) else {
+                throw .usage("--max-head-fields: \(text): not a number from 1 to 1000000")
+            }
+            configuration.maximumHeaderFields = number
+        }
+    }
+
+    /// A number of bytes: decimal digits, and `k`, `M` or `G` for powers of 1024.
+    private static func size(
+        _ arguments: ParsedArguments, _ id: Option.ID
+    ) throws(CommandError) -> Int64? {
+        guard let text = arguments.value(id) else { return nil }
+        let shift: Int64 =
+            switch text.utf8.last {
+            case UInt8(ascii: "k"), UInt8(ascii: "K"): 10
+            case UInt8(ascii: "m"), UInt8(ascii: "M"): 20
+            case UInt8(ascii: "g"), UInt8(ascii: "G"): 30
+            default: 0
+            }
+        let digits = text.utf8.dropLast(shift == 0 ? 0 : 1)
+        let isNumber = digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard isNumber, let number = Int64(Substring(digits)), number <= Int64.max >> shift else {
+            throw .usage(
+                "--\(id.rawValue): \(text): not a number of bytes, such as 1048576, 512k, 64M or 2G"
+            )
+        }
+        return number << shift
     }
 
     private static func setProxy(

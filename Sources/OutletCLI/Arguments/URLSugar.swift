@@ -10,7 +10,10 @@ struct URLSugar: Sendable, Equatable {
     /// `user:password` from the address, its escapes undone.
     var credential: String?
 
-    init(_ text: String, query: [(name: String, value: String)] = []) throws(CommandError) {
+    /// - Parameter allowsFiles: Whether a `file:` address is one.
+    init(
+        _ text: String, query: [(name: String, value: String)] = [], allowsFiles: Bool = false
+    ) throws(CommandError) {
         var address = URLSugar.withScheme(text)
         credential = URLSugar.takeCredential(from: &address)
         if let fragment = address.firstIndex(of: "#") { address = String(address[..<fragment]) }
@@ -22,6 +25,14 @@ struct URLSugar: Sendable, Equatable {
             address += joint + pairs.joined(separator: "&")
         }
         let shown = Redaction.url(address)
+        if let url = URL(string: address), url.isFileURL {
+            guard allowsFiles else {
+                throw .usage(
+                    "\(shown): file: addresses are not read", advice: "--allow-file allows them")
+            }
+            self.url = url
+            return
+        }
         try URLSugar.checkAuthority(of: address, shown)
         guard let url = URL(string: address), let scheme = url.scheme else {
             throw .usage("\(shown): not a URL")

@@ -110,16 +110,16 @@ extension CurlTransfer {
         if size > configuration.maximumDecompressedSize {
             return error(
                 "the body decodes to more than \(configuration.maximumDecompressedSize) bytes",
-                "raise maximumDecompressedSize")
+                TransferError.raise("maximumDecompressedSize", "--max-decompressed-size"))
         }
         let ratio = configuration.maximumDecompressionRatio
-        guard ratio > 0, size > Self.innocentSize else { return nil }
+        guard ratio > 0, size > configuration.decompressionRatioExemptSize else { return nil }
         guard Double(size) > Double(body.decoded) * ratio else { return nil }
         return error(
-            "a decompression bomb: \(size) bytes of the body were \(body.decoded) on the wire",
-            "raise maximumDecompressionRatio if this server is to be trusted")
+            "a decompression bomb: \(size) bytes of the body were \(body.decoded) on the wire, and "
+                + "above \(configuration.decompressionRatioExemptSize) bytes no more than \(ratio) "
+                + "for each are decoded",
+            "if this server is to be trusted, "
+                + TransferError.raise("maximumDecompressionRatio", "--max-decompression-ratio"))
     }
-
-    /// Up to here nobody asks how a body was compressed.
-    private static var innocentSize: Int64 { 8 << 20 }
 }

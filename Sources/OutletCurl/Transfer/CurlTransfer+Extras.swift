@@ -9,6 +9,7 @@ import OutletTLS
 final class TransferExtras {
     @exclusivity(unchecked) fileprivate var failure: TransferError?
     @exclusivity(unchecked) fileprivate var heldHead: HTTPResponse?
+    @exclusivity(unchecked) fileprivate var interimHeads = 0
     @exclusivity(unchecked) fileprivate var file: FileSink?
     @exclusivity(unchecked) fileprivate var decoder: BodyDecoder?
     @exclusivity(unchecked) fileprivate var verification: Verification?
@@ -48,6 +49,12 @@ extension CurlTransfer {
     var heldHead: HTTPResponse? {
         get { extras?.heldHead }
         set { if newValue != nil { made.heldHead = newValue } else { extras?.heldHead = nil } }
+    }
+
+    /// How many informational heads have come.
+    var interimHeads: Int {
+        get { extras?.interimHeads ?? 0 }
+        set { made.interimHeads = newValue }
     }
 
     /// The open file of a download.

@@ -11,7 +11,6 @@ extension CurlTransfer {
     ///
     /// - Returns: Whether the transfer goes on.
     func receiveHead(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
-        lastProgress = loop.now
         if easy.isTunnelled, sends == 0 || easy.opener.pointee.opened != easy.socketsAtSend {
             return receiveTunnelHead(easy)
         }
@@ -28,6 +27,7 @@ extension CurlTransfer {
     /// A proxy has answered `CONNECT`, on a connection that the request has not been sent on: what it
     /// wants to know is kept, all else is libcurl's.
     private func receiveTunnelHead(_ easy: EasyHandle) -> Bool {
+        lastProgress = loop?.now ?? lastProgress
         guard let head = easy.head.takeHead(url: request.url) else { return true }
         heldHead = easy.head.statusCode == 407 ? head : nil
         return true
@@ -44,12 +44,15 @@ extension CurlTransfer {
             reason: isNumber
                 ? "the answer has more than \(configuration.maximumHeaderFields) header fields"
                 : "the answer's header fields are larger than \(configuration.maximumHeaderSize) bytes",
-            advice: isNumber ? "raise maximumHeaderFields" : "raise maximumHeaderSize")
+            advice: isNumber
+                ? TransferError.raise("maximumHeaderFields", "--max-head-fields")
+                : TransferError.raise("maximumHeaderSize", "--max-head-size"))
         return false
     }
 
     private func receive(_ head: HTTPResponse, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
-        if easy.head.isInterim { return tell(head, loop) }
+        if easy.head.isInterim { return receiveInterim(head, loop) }
+        lastProgress = loop.now
         // Whoever stands between may have gone by the other length (RFC 9112 §6.3).
         if easy.head.hasAmbiguousLength {
             failure = TransferError(
@@ -59,6 +62,12 @@ extension CurlTransfer {
             return false
         }
         if let link { return loop.greet(self, link, head) }
+        guard easy.head.statusCode != 206 || request.headers["Range"] != nil else {
+            return fail(
+                TransferError(
+                    code: .badServerResponse, stage: .receiving, host: address?.host,
+                    reason: "the answer is a part (206), but the request asked for no Range"))
+        }
         loop.learn(from: self, easy)
         if mayBeChallenge(easy.head.statusCode) {
             heldHead = head
@@ -66,6 +75,26 @@ extension CurlTransfer {
         }
         heldHead = nil
         return accept(head, loop)
+    }
+
+    /// How many informational heads (1xx) a final one may come behind.
+    private static var mostInterimHeads: Int { 100 }
+    /// How many of those count as progress.
+    private static var progressingInterimHeads: Int { 10 }
+
+    /// An informational head has come: without bounds a server could hold the request with them for
+    /// ever.
+    private func receiveInterim(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
+        interimHeads += 1
+        if interimHeads <= Self.progressingInterimHeads { lastProgress = loop.now }
+        guard interimHeads <= Self.mostInterimHeads else {
+            return fail(
+                TransferError(
+                    code: .badServerResponse, stage: .receiving, host: address?.host,
+                    reason: "the server sent more than \(Self.mostInterimHeads) informational "
+                        + "heads (1xx) and no final one"))
+        }
+        return tell(head, loop)
     }
 
     /// libcurl answers a challenge itself when it has a credential, and says so to nobody: the head
@@ -160,7 +189,8 @@ extension CurlTransfer {
         TransferError(
             code: .dataLengthExceedsMaximum, stage: .receiving, host: address?.host,
             reason: "the body is larger than the limit of \(limit) bytes",
-            advice: "raise maximumResponseSize or download to a file")
+            advice: TransferError.raise("maximumResponseSize", "--max-response-size")
+                + ", or download it to a file")
     }
 
     /// The file of the delivery, opened on first use.

@@ -138,7 +138,8 @@ extension EventLoop {
             guard code == CURLE_OK, count > 0 else {
                 return .failure(end(of: transfer, link, code))
             }
-            transfer.lastProgress = now
+            // The answer to the handshake has one time limit in all, however slowly it comes.
+            if link.stage != .handshaking { transfer.lastProgress = now }
             link.bytesReceived += Int64(count)
             let bytes = UnsafeRawBufferPointer(rebasing: buffer.prefix(count))
             return Result { () throws(TransferError) in

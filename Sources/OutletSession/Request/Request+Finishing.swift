@@ -7,9 +7,14 @@ extension Request: TransferHandler {
     public func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
-        if let error = result.error, error.code == .unsupportedURL {
+        var result = result
+        if result.error?.code == .unsupportedURL {
             announce(task)
-            if readFile() { return }
+            switch fileReading() {
+            case .read: return transfer(isHop: true, readsFile: true)
+            case .refused: result.error = .fileURLRefused
+            case .noFile: break
+            }
         }
         if !isPlain, let next = nextHop(after: result), let response = result.response {
             let attempt = mutable.withLock { $0.machine.attempt }

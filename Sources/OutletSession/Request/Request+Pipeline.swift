@@ -159,20 +159,26 @@ extension Request {
         transfer(isHop: true)
     }
 
-    /// Answers the request from a file of this machine, where the transport does not speak `file:`.
-    ///
-    /// - Returns: Whether it does.
-    func readFile() -> Bool {
+    /// Whether a request that the transport refuses is answered from a file of this machine.
+    enum FileReading {
+        case read
+        /// The session's configuration does not allow it.
+        case refused
+        /// Its own address names no file, or the file was read already.
+        case noFile
+    }
+
+    func fileReading() -> FileReading {
         let isFile = mutable.withLock { mutable in
             mutable.redirects == 0 && !mutable.readsFile
                 && mutable.machine.phase == .transferring && mutable.machine.state != .cancelled
                 && mutable.prepared?.url?.isFileURL == true
         }
-        if isFile { transfer(isHop: true, readsFile: true) }
-        return isFile
+        guard isFile else { return .noFile }
+        return core.configuration.allowsFileURLs ? .read : .refused
     }
 
-    private func transfer(isHop: Bool, readsFile: Bool = false) {
+    func transfer(isHop: Bool, readsFile: Bool = false) {
         let dressed = core.policies?.mayChangeRequests == true ? dress() : nil
         var sharing = Mutable.Sharing.none
         let asksForTrust = core.serverTrustManager != nil && evaluatesTrust()

@@ -108,7 +108,8 @@ final class FileTask: TransferTask, @unchecked Sendable {
                 throw TransferError(
                     code: .dataLengthExceedsMaximum, stage: .receiving,
                     reason: "the file is larger than the limit of \(limit) bytes",
-                    advice: "raise maximumResponseSize or download to a file")
+                    advice: TransferError.raise("maximumResponseSize", "--max-response-size")
+                        + ", or download it to a file")
             }
             body += piece
         case .chunks: follow(told { $0.transfer(self, didReceive: piece, turn: $1) })
@@ -150,6 +151,17 @@ final class FileTask: TransferTask, @unchecked Sendable {
             self.handler = nil
             handler.transferDidFinish(self, result: result, turn: turn)
         }
+    }
+}
+
+extension TransferError {
+    /// A `file:` URL in a session that reads none.
+    static var fileURLRefused: TransferError {
+        TransferError(
+            code: .unsupportedURL,
+            reason: "address: file: URLs are not read: allowsFileURLs is off",
+            advice:
+                "set allowsFileURLs, in the program --allow-file, only for addresses of your own")
     }
 }
 

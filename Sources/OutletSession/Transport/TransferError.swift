@@ -95,6 +95,13 @@ public struct TransferError: Error, Sendable, Equatable {
     }
 }
 
+extension TransferError {
+    /// What to do about a limit: the setting of a session's configuration, and the program's option.
+    package static func raise(_ setting: String, _ option: String) -> String {
+        "raise \(setting), in the program \(option)"
+    }
+}
+
 extension TransferError: CustomStringConvertible {
     /// One line: the host, what happened, the fact, what to try.
     public var description: String {

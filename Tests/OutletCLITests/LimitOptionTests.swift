@@ -1,0 +1,64 @@
+import Outlet
+import OutletTestSupport
+import Testing
+
+@testable import OutletCLI
+
+/// The options that set a session's limits, in the real program.
+@Suite struct LimitOptionTests {
+    private func configuration(_ arguments: String...) throws -> SessionConfiguration {
+        try SessionOptions.configuration(ArgumentParser.parse(arguments + ["http://a.test/"]))
+    }
+
+    @Test func `sizes are bytes, or powers of 1024 by their letter`() throws {
+        for (text, size) in [
+            ("1", 1), ("512k", 512 << 10), ("64M", 64 << 20), ("2G", 2 << 30), ("0", Int64.max),
+        ] {
+            let limits = try configuration(
+                "--max-response-size=\(text)", "--max-decompressed-size=\(text)")
+            #expect(limits.maximumResponseSize == size)
+            #expect(limits.maximumDecompressedSize == size)
+        }
+        let heads = try configuration(
+            "--max-head-size=1M", "--max-head-fields=7", "--max-decompression-ratio=1.5")
+        #expect(heads.maximumHeaderSize == 1 << 20 && heads.maximumHeaderFields == 7)
+        #expect(heads.maximumDecompressionRatio == 1.5)
+        let usual = try configuration()
+        #expect(usual.maximumResponseSize == 256 << 20)
+    }
+
+    @Test(arguments: [
+        "--max-response-size=", "--max-response-size=k", "--max-response-size=-1",
+        "--max-response-size=1.5M", "--max-response-size=9999999999G",
+        "--max-response-size=99999999999999999999", "--max-decompressed-size=1\u{301}",
+        "--max-head-size=0", "--max-head-fields=0", "--max-head-fields=x",
+        "--max-decompression-ratio=-1", "--max-decompression-ratio=nan",
+    ])
+    func `what is no size is refused by its option`(argument: String) throws {
+        let option = String(argument.prefix { $0 != "=" })
+        let error = #expect(throws: CommandError.self) { try configuration(argument) }
+        #expect(error?.message.hasPrefix(option) == true)
+    }
+
+    @Test func `a body that is too large to hold names its option`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .respond(body: String(repeating: "x", count: 2000)), .again)
+        let refused = try await outlet("--json", "--max-response-size=1k", server.baseURL)
+        #expect(refused.exitCode == 1)
+        #expect(refused.output.contains("--max-response-size"))
+        let fine = try await outlet("--json", "--max-response-size=2k", server.baseURL)
+        #expect(fine.exitCode == 0)
+    }
+
+    @Test func `a file is read only where the command line says so`() async throws {
+        let directory = try TemporaryDirectory()
+        try directory.write("from a file", to: "a")
+        let address = "file://\(directory.path("a"))"
+        let refused = try await outlet(address)
+        #expect(refused.exitCode == 64)
+        #expect(refused.errorOutput.contains("--allow-file") && refused.output.isEmpty)
+        let read = try await outlet("--allow-file", address)
+        #expect(read.output == "from a file")
+        #expect(read.exitCode == 0)
+    }
+}
