@@ -139,7 +139,7 @@ import Testing
         #expect(try await outlet(address, "--auth", "u:x").exitCode == 4)
     }
 
-    @Test func `JSON that does not decode is 1 for whoever reads it as JSON`() async throws {
+    @Test func `JSON that does not decode is 1 for those who ask for JSON`() async throws {
         let body = #"{"a": nope}"#
         let broken = try ScriptedServer.start(
             .request, .respond(headers: ["Content-Type: application/json"], body: body))
@@ -156,7 +156,8 @@ import Testing
 
         let pretty = try await outlet("--pretty=format", broken.baseURL)
         #expect(pretty.exitCode == 1)
-        #expect(pretty.output == body)
+        #expect(pretty.output == "{\n    \"a\": nope}")
+        #expect(pretty.errorOutput == "outlet: \(fault)\n")
 
         let raw = try await outlet(broken.baseURL)
         #expect(raw.exitCode == 0)

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Outlet
+import Synchronization
 import Testing
 
 @testable import OutletCLI
@@ -84,31 +85,30 @@ import Testing
 }
 
 @Suite struct BodyTextTests {
-    @Test func `only what claims to be JSON is read as JSON`() {
-        let body = Data(#"{"a":1}"#.utf8)
-        #expect(BodyText.content(of: body, claimsJSON: true) == .json(["a": 1]))
-        #expect(BodyText.content(of: body, claimsJSON: false) == .text(#"{"a":1}"#))
+    @Test(arguments: [
+        ("application/json", true), ("Application/JSON", true), ("application/problem+json", true),
+        ("text/json", false), ("application/jsonl", false), ("text/plain", false),
+    ])
+    func `only a media type of JSON claims to be JSON`(type: String, claims: Bool) {
+        #expect(BodyText.claimsJSON(type) == claims)
     }
 
-    @Test func `what claims to be JSON and is not keeps the place of the fault`() {
-        guard case .brokenJSON(let error) = BodyText.content(of: Data("{x".utf8), claimsJSON: true)
-        else {
-            Issue.record("not seen as broken")
-            return
-        }
-        #expect(error.offset == 1)
+    @Test func `bytes that no terminal should get are not text`() {
+        #expect(BodyText.isText(prefix: Data("a\u{1B}é".utf8)))
+        #expect(BodyText.isText(prefix: Data([0x61, 0xC3])))
+        #expect(!BodyText.isText(prefix: Data([0x61, 0])))
+        #expect(!BodyText.isText(prefix: Data([0xFF, 0xFE])))
     }
 
-    @Test func `bytes that no terminal should get are binary`() {
-        #expect(BodyText.content(of: Data([0x61, 0]), claimsJSON: false) == .binary)
-        #expect(BodyText.content(of: Data([0xFF, 0xFE]), claimsJSON: false) == .binary)
-    }
-
-    @Test func `colours surround tokens and change nothing else`() {
-        let plain = BodyText.format(["a": [1, true]], pretty: true, style: .plain)
-        let coloured = BodyText.format(["a": [1, true]], pretty: true, style: Style(isOn: true))
-        #expect(plain == "{\n    \"a\": [\n        1,\n        true\n    ]\n}")
-        #expect(coloured.contains("\u{1B}[34m\"a\"\u{1B}[0m: ["))
+    @Test func `colours surround tokens and change nothing else`() throws {
+        var output: [UInt8] = []
+        var json = JSONReformatter.pretty(Style(isOn: true))
+        try json.append(Array(#"{"a":[1,true]}"#.utf8), to: &output)
+        try json.finish(to: &output)
+        let text = String(decoding: output, as: UTF8.self)
+        #expect(
+            text == "{\n    \u{1B}[34m\"a\"\u{1B}[0m: [\n        \u{1B}[36m1\u{1B}[0m,\n        "
+                + "\u{1B}[35mtrue\u{1B}[0m\n    ]\n}")
     }
 }
 
@@ -164,13 +164,12 @@ import Testing
 }
 
 @Suite struct ExchangeReportTests {
-    private func exchange(body: String, type: String) -> Exchange {
+    private func exchange(type: String) -> Exchange {
         var exchange = Exchange(
             request: HTTPRequest(
                 url: URL(string: "http://h/?key=k"), headers: ["Cookie": "a=b"]))
         exchange.response = HTTPResponse(
             url: nil, statusCode: 200, headers: ["Content-Type": type])
-        exchange.body = Data(body.utf8)
         exchange.metrics = TransferMetrics()
         exchange.actions = [
             PluginAction(
@@ -179,9 +178,23 @@ import Testing
         return exchange
     }
 
-    @Test func `the report holds request, response, metrics, plugins and exit code`() {
-        let value = ExchangeReport(showsSecrets: false).value(
-            exchange(body: #"{"x":1.0}"#, type: "application/json"), exitCode: .ok)
+    /// The report as it is written, and read again.
+    private func report(
+        _ exchange: Exchange, body: String = "", exitCode: ExitCode = .ok
+    ) throws -> JSONValue {
+        var spool = BodySpool(
+            claimsJSON: exchange.response?.mimeType.map(BodyText.claimsJSON) ?? false)
+        try spool.append(Data(body.utf8))
+        spool.finish()
+        let text = Mutex(Data())
+        try ExchangeReport(showsSecrets: false).write(
+            exchange, exitCode: exitCode, body: spool, layout: .oneLine
+        ) { piece in text.withLock { $0 += piece } }
+        return try JSONValue(parsing: text.withLock { $0 })
+    }
+
+    @Test func `the report holds request, response, metrics, plugins and exit code`() throws {
+        let value = try report(exchange(type: "application/json"), body: #"{"x":1.0}"#)
         #expect(value["schema"] == "outlet.exchange/1")
         #expect(value["request"]?["url"] == "http://h/?key=•••")
         #expect(value["request"]?["headers"]?[0] == ["name": "Cookie", "value": "•••"])
@@ -192,23 +205,23 @@ import Testing
         #expect(value["exit_code"] == 0)
     }
 
-    @Test func `a body that is not JSON is text or base64`() {
-        let report = ExchangeReport(showsSecrets: false)
-        let text = report.value(exchange(body: "hi", type: "text/plain"), exitCode: .ok)
-        #expect(text["response"]?["body"] == ["text": "hi"])
-        let broken = report.value(exchange(body: "{", type: "application/json"), exitCode: .failure)
+    @Test func `a body that is not JSON is text or base64`() throws {
+        let text = try report(exchange(type: "text/plain"), body: "hi\"\n")
+        #expect(text["response"]?["body"] == ["text": "hi\"\n"])
+        let broken = try report(
+            exchange(type: "application/json"), body: "{", exitCode: .failure)
         #expect(broken["response"]?["body"] == ["text": "{"])
-        let binary = report.value(exchange(body: "\0", type: "image/png"), exitCode: .ok)
+        let binary = try report(exchange(type: "image/png"), body: "\0")
         #expect(binary["response"]?["body"] == ["base64": "AA=="])
     }
 
-    @Test func `a failure has code, stage and message`() {
-        var exchange = exchange(body: "", type: "text/plain")
+    @Test func `a failure has code, stage and message`() throws {
+        var exchange = exchange(type: "text/plain")
         exchange.response = nil
         exchange.failure = Exchange.Failure(
             error: CommandError(.timeout, "h: no answer", advice: "wait"), code: "timedOut",
             stage: "waiting")
-        let value = ExchangeReport(showsSecrets: false).value(exchange, exitCode: .timeout)
+        let value = try report(exchange, exitCode: .timeout)
         #expect(value["response"] == .null)
         #expect(
             value["error"]

@@ -29,6 +29,9 @@ enum OptionTable {
             .authType, short: "A", value: "TYPE", choices: ["basic", "bearer"], .request,
             "How to authenticate; basic unless told otherwise."),
         Option(
+            .chunked, .request,
+            "Sends a body from stdin while it comes, in chunks, however short it is."),
+        Option(
             .ignoreStdin, short: "I", .request,
             "Does not read a body from stdin, even when it is a pipe or a file."),
     ]

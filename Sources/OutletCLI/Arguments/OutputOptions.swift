@@ -8,6 +8,8 @@ struct OutputOptions: Sendable, Equatable {
     var path: String?
     /// Whether JSON is laid out for people.
     var formats: Bool
+    /// Whether the command line asks for JSON, so that what claims to be JSON has to be.
+    var readsJSON: Bool
     /// The colours of stdout.
     var style: Style
     var showsSecrets: Bool
@@ -31,7 +33,9 @@ struct OutputOptions: Sendable, Equatable {
             if isReport { throw .usage("--quiet: contradicts --json") }
             parts = []
         }
-        switch arguments.value(.pretty) {
+        let pretty = arguments.value(.pretty)
+        readsJSON = isReport || pretty == "all" || pretty == "format"
+        switch pretty {
         case "all":
             formats = true
             self.style = arguments.value(.color) == "never" ? .plain : Style(isOn: true)

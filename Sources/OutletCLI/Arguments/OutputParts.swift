@@ -15,6 +15,9 @@ struct OutputParts: OptionSet, Sendable, Equatable {
     /// `p`: what each plugin did.
     static let plugins = OutputParts(rawValue: 32)
 
+    /// What is known before a response's body.
+    static let heads: OutputParts = [.requestHead, .requestBody, .responseHead]
+
     /// All of `-v`.
     static let verbose: OutputParts = [
         .requestHead, .requestBody, .responseHead, .responseBody, .metadata, .plugins,

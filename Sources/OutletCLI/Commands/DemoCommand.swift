@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Outlet
 import OutletTestServer
+import Synchronization
 
 /// `outlet demo`: a collection of requests through provider, plugins, session and libcurl to a
 /// server of the program's own.
@@ -60,13 +61,16 @@ struct DemoCommand: Sendable {
         }
         for exchange in try targets(server) where !Task.isCancelled {
             let start = ContinuousClock.now
-            let answered = await service.sender.send(exchange)
+            let body = SpoolingReceiver()
+            let answered = await service.sender.send(exchange, to: body)
             let elapsed = Int64((ContinuousClock.now - start) / .microseconds(1))
             guard !Task.isCancelled else { break }
             totals.add(answered, elapsed: elapsed, isExpected: exchange.isExpected(answered))
-            try console.output.write(
-                isReport
-                    ? report(answered) : text.exchange(answered, of: exchange, elapsed: elapsed))
+            if isReport {
+                try report(answered, body.finish())
+            } else {
+                try console.output.write(text.exchange(answered, of: exchange, elapsed: elapsed))
+            }
         }
         await service.shutDown(console)
         if !isReport, !Task.isCancelled { try console.output.write(text.closing(totals)) }
@@ -80,9 +84,41 @@ struct DemoCommand: Sendable {
         return DemoTarget.Call.allCases.map { DemoTarget(call: $0, baseURL: url) }
     }
 
-    private func report(_ exchange: Exchange) -> String {
-        let exitCode = exchange.exitCode(checksStatus: true)
-        return ExchangeReport(showsSecrets: false).value(exchange, exitCode: exitCode).text() + "\n"
+    private func report(_ exchange: Exchange, _ body: BodySpool?) throws(OutputError) {
+        try ExchangeReport(showsSecrets: false).write(
+            exchange, exitCode: exchange.exitCode(checksStatus: true), body: body,
+            layout: .oneLine, to: console.output.write)
+    }
+}
+
+/// Keeps a response's body for a report.
+private final class SpoolingReceiver: ResponseReceiver {
+    private let spool = Mutex<BodySpool?>(nil)
+
+    func receive(_ head: HTTPResponse, to request: HTTPRequest) -> Bool {
+        let claimsJSON = head.mimeType.map(BodyText.claimsJSON) ?? false
+        spool.withLock { $0 = BodySpool(claimsJSON: claimsJSON) }
+        return true
+    }
+
+    func receive(_ piece: Data) throws(OutputError) {
+        let error = spool.withLock { spool -> OutputError? in
+            do throws(OutputError) {
+                try spool?.append(piece)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let error { throw error }
+    }
+
+    /// The whole body, once it has come.
+    func finish() -> BodySpool? {
+        spool.withLock { spool in
+            spool?.finish()
+            return spool
+        }
     }
 }
 

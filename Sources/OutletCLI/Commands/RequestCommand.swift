@@ -40,27 +40,23 @@ struct RequestCommand: Sendable {
             console.report(error)
             return error.exitCode
         }
-        let sink = sink
+        let printer = ExchangePrinter(options: output, console: console, progress: progress)
+        let input = request.standardInput
         let send: @Sendable () async -> Exchange = {
-            await service.sender.send(request, into: sink)
+            await withTaskCancellationHandler {
+                await service.sender.send(request, to: printer)
+            } onCancel: {
+                input?.cancel()
+            }
         }
         var exchange = if let deadline { await deadline.send(send) } else { await send() }
         progress.stop()
         if request.url?.scheme?.lowercased() == "https" {
             exchange.certificateAuthority = CurlTransport.certificateAuthorities(of: configuration)
         }
-        let printer = ExchangePrinter(options: output, console: console)
-        let exitCode = printer.exitCode(printing: exchange)
+        let exitCode = printer.finish(exchange)
         await service.shutDown(console)
         return exitCode
-    }
-
-    /// What takes the body as it comes; `nil` when it is to be looked at first.
-    private var sink: BodySink? {
-        if let path = output.path { return BodySink(path: path) }
-        let isRaw = !output.formats && !output.style.isOn && !console.outputIsTerminal
-        guard isRaw, !output.isReport, output.parts == .responseBody else { return nil }
-        return BodySink(console.output)
     }
 
     private func makeService(_ progress: ProgressReporter) throws(CommandError) -> RequestService {
@@ -77,7 +73,7 @@ struct RequestCommand: Sendable {
     /// The body from stdin, if there is one and the items leave room for it.
     private static func input(
         _ asked: RequestArguments, _ arguments: ParsedArguments, _ console: Console
-    ) throws(CommandError) -> Data? {
+    ) throws(CommandError) -> HTTPBody? {
         guard !arguments.isOn(.ignoreStdin), StandardInput.isGiven else { return nil }
         guard asked.body == .unsaid else {
             // A pipe that nobody writes to is no body: programs inherit such pipes.
@@ -85,18 +81,18 @@ struct RequestCommand: Sendable {
             throw .usage(
                 "stdin: a second body beside the items", advice: "--ignore-stdin leaves it unread")
         }
-        let data = try StandardInput.readAll {
+        if arguments.isOn(.chunked) { return .stream(StandardInputBody()) }
+        return try StandardInput.body {
             console.report("outlet: stdin: waiting for the body (--ignore-stdin does without)")
         }
-        return data.isEmpty ? nil : data
     }
 
-    private static func request(_ asked: RequestArguments, input: Data?) -> HTTPRequest {
+    private static func request(_ asked: RequestArguments, input: HTTPBody?) -> HTTPRequest {
         var request = HTTPRequest(url: asked.url, headers: asked.headers, timeoutInterval: 60)
         var type: String?
         switch asked.body {
         case .unsaid:
-            request.httpBody = input
+            request.body = input ?? .none
             type = input == nil ? nil : asked.isForm ? formType : jsonType
         case .json(let value):
             request.httpBody = value.serialized()
@@ -131,5 +127,13 @@ struct RequestCommand: Sendable {
             !asked.unsetHeaders.contains(where: { $0.lowercased() == name.lowercased() })
         else { return }
         request.headers.append(name: name, value: value)
+    }
+}
+
+extension HTTPRequest {
+    /// The body, where it is read from stdin while it is sent.
+    fileprivate var standardInput: StandardInputBody? {
+        guard case .stream(let stream) = body else { return nil }
+        return stream as? StandardInputBody
     }
 }

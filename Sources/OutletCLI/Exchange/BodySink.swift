@@ -3,31 +3,21 @@ import Glibc
 import Outlet
 import Synchronization
 
-/// Takes a body piece by piece, unchanged: stdout, or a file that is made when the body begins.
+/// Takes a body piece by piece, unchanged, into a file that is made when the body begins.
 ///
 /// Thread: any; one piece at a time.
 final class BodySink: Sendable {
     private struct State {
         var file: OutputFile?
         var bytes: Int64 = 0
-        var error: OutputError?
     }
 
-    /// The file's path; `nil` for stdout.
-    let path: String?
-    private let state: Mutex<State>
-
-    /// A sink that writes to an open file.
-    init(_ file: OutputFile) {
-        path = nil
-        state = Mutex(State(file: file))
-    }
+    /// The file's path.
+    let path: String
+    private let state = Mutex(State())
 
     /// A sink that makes a file, or empties the one that is there.
-    init(path: String) {
-        self.path = path
-        state = Mutex(State())
-    }
+    init(path: String) { self.path = path }
 
     deinit { close() }
 
@@ -40,22 +30,17 @@ final class BodySink: Sendable {
                 state.bytes += Int64(data.count)
                 return nil
             } catch {
-                state.error = error
                 return error
             }
         }
         if let error { throw error }
     }
 
-    /// Why a piece could not be written.
-    var error: OutputError? { state.withLock { $0.error } }
-
     /// How many bytes were written.
     var bytes: Int64 { state.withLock { $0.bytes } }
 
-    /// Closes the file; stdout stays open.
+    /// Closes the file.
     func close() {
-        guard path != nil else { return }
         let file = state.withLock { state in
             defer { state.file = nil }
             return state.file
@@ -65,12 +50,11 @@ final class BodySink: Sendable {
 
     private func open(_ state: inout State) throws(OutputError) -> OutputFile {
         if let file = state.file { return file }
-        let name = path ?? ""
-        let descriptor = Glibc.open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
-            throw .failed(name: name, reason: systemReason(errno))
+            throw .failed(name: path, reason: systemReason(errno))
         }
-        let file = OutputFile(descriptor: descriptor, name: name)
+        let file = OutputFile(descriptor: descriptor, name: path)
         state.file = file
         return file
     }

@@ -7,12 +7,8 @@ struct Exchange: Sendable {
     var request: HTTPRequest
     /// The last head received.
     var response: HTTPResponse?
-    /// The body, where it is in memory.
-    var body: Data?
     /// The file that took the body.
     var savedPath: String?
-    /// Why the body could not be written while it came.
-    var outputError: OutputError?
     /// What was measured of the last attempt.
     var metrics: TransferMetrics?
     /// How often the request went out, redirects not counted.
@@ -36,12 +32,6 @@ struct Exchange: Sendable {
 }
 
 extension Exchange {
-    /// What the response claims to be, if that is JSON (RFC 8259 §11, RFC 6839 §3.1).
-    var claimsJSON: Bool {
-        guard let type = response?.mimeType else { return false }
-        return type == "application/json" || type.hasSuffix("+json")
-    }
-
     /// The program's answer to the shell.
     ///
     /// - Parameter checksStatus: Whether a status of 300 and above counts as a failure.

@@ -23,42 +23,36 @@ struct RequestSender: Sendable {
 
     /// Sends one request; cancelling the task cancels it.
     ///
-    /// - Parameter sink: Takes the body as it comes, so that it need not fit into memory. Plugins
-    ///   may replace a body, so with them it is collected.
-    func send(_ request: HTTPRequest, into sink: BodySink? = nil) async -> Exchange {
-        guard let plugins else {
-            if let sink { return await stream(request, into: sink) }
-            return await sendPlain(request)
-        }
+    /// - Parameter receiver: Takes the response while it arrives. Plugins may replace a body, so with
+    ///   them it is collected first.
+    func send(_ request: HTTPRequest, to receiver: any ResponseReceiver) async -> Exchange {
+        guard let plugins else { return await stream(request, to: receiver) }
         let provider = Provider<CommandTarget>(
             // The request goes out as the command line made it, repeated fields included.
             requestClosure: { _, done in done(.success(request)) },
             session: session, plugins: plugins.hooks)
         return await RequestSender.send(
-            CommandTarget(request: request), through: provider, plugins, request: request)
+            CommandTarget(request: request), through: provider, plugins, request: request,
+            to: receiver)
     }
 
-    private func sendPlain(_ request: HTTPRequest) async -> Exchange {
-        let sent = session.request(request)
-        progress?.watch(sent)
-        let response = await sent.serializingUnserialized().response
-        var exchange = Exchange(request: sent.performedRequests.last ?? request)
-        exchange.response = response.response
-        exchange.body = response.data
-        exchange.metrics = response.metrics
-        exchange.attempts = sent.retryCount + 1
-        exchange.failure = response.error.map { Exchange.Failure($0, request: exchange.request) }
-        return exchange
-    }
-
-    private func stream(_ request: HTTPRequest, into sink: BodySink) async -> Exchange {
+    private func stream(
+        _ request: HTTPRequest, to receiver: any ResponseReceiver
+    ) async -> Exchange {
         let sent = session.streamRequest(request)
         progress?.watch(sent)
+        let isDeclined = Mutex(false)
         let completion = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
+                sent.onHTTPResponse { [weak sent] head, decide in
+                    let isWanted = receiver.receive(
+                        head, to: sent?.performedRequests.last ?? request)
+                    isDeclined.withLock { $0 = !isWanted }
+                    decide(isWanted ? .allow : .cancel)
+                }
                 sent.responseStream { stream in
                     switch stream.event {
-                    case .stream(.success(let data)): try sink.write(data)
+                    case .stream(.success(let data)): try receiver.receive(data)
                     case .complete(let completion): continuation.resume(returning: completion)
                     }
                 }
@@ -69,19 +63,25 @@ struct RequestSender: Sendable {
         var exchange = Exchange(request: sent.performedRequests.last ?? request)
         exchange.response = completion.response
         exchange.metrics = completion.metrics
-        exchange.failure = completion.error.map { Exchange.Failure($0, request: exchange.request) }
-        exchange.finish(sink)
+        exchange.attempts = sent.retryCount + 1
+        if let error = completion.error,
+            !(isDeclined.withLock { $0 } && error.isExplicitlyCancelledError)
+        {
+            exchange.failure = Exchange.Failure(error, request: exchange.request)
+        }
         return exchange
     }
 
     /// Sends a target's request through a provider; cancelling the task cancels it.
     ///
     /// One at a time: watcher and witness are shared.
-    func send<Target: TargetType>(_ target: Target) async -> Exchange {
-        guard let plugins else { return await sendPlain(request(of: target)) }
+    func send<Target: TargetType>(
+        _ target: Target, to receiver: any ResponseReceiver
+    ) async -> Exchange {
+        guard let plugins else { return await stream(request(of: target), to: receiver) }
         let provider = Provider<Target>(session: session, plugins: plugins.hooks)
         return await RequestSender.send(
-            target, through: provider, plugins, request: request(of: target))
+            target, through: provider, plugins, request: request(of: target), to: receiver)
     }
 
     /// What stands for a target's request should none be made.
@@ -92,7 +92,7 @@ struct RequestSender: Sendable {
 
     private static func send<Target: TargetType>(
         _ target: Target, through provider: Provider<Target>, _ plugins: Plugins,
-        request: HTTPRequest
+        request: HTTPRequest, to receiver: any ResponseReceiver
     ) async -> Exchange {
         let result: Result<Response, any Error>
         do {
@@ -105,47 +105,38 @@ struct RequestSender: Sendable {
         exchange.attempts = (sent?.retryCount ?? 0) + 1
         exchange.metrics = sent?.metrics
         exchange.actions = plugins.watcher.take()
+        let received: Response?
         switch result {
-        case .success(let response): exchange.take(response)
-        case .failure(let error): exchange.take(error)
+        case .success(let response): received = response
+        case .failure(let error):
+            received = (error as? ProviderError)?.response
+            exchange.take(error, isAnswered: received != nil)
         }
+        if let received { exchange.take(received, to: receiver) }
         return exchange
     }
 }
 
 extension Exchange {
-    /// Notes what became of a body that went into a sink.
-    fileprivate mutating func finish(_ sink: BodySink) {
-        // An empty body makes a file, too.
-        if failure == nil { try? sink.write(Data()) }
-        sink.close()
-        outputError = sink.error
-        if sink.bytes > 0 || failure == nil { savedPath = sink.path }
-        guard let failure, let path = sink.path, sink.bytes > 0, outputError == nil else { return }
-        let held = "\(path) holds the first \(Quantity.bytes(sink.bytes))"
-        let advice = failure.error.advice.isEmpty ? held : "\(failure.error.advice); \(held)"
-        self.failure?.error = CommandError(
-            failure.error.exitCode, failure.error.message, advice: advice)
-    }
-
-    fileprivate mutating func take(_ received: Response) {
-        response =
+    fileprivate mutating func take(_ received: Response, to receiver: any ResponseReceiver) {
+        let head =
             received.response
             ?? HTTPResponse(url: request.url, statusCode: received.statusCode)
-        body = received.data
+        response = head
         metrics = received.metrics ?? metrics
+        guard receiver.receive(head, to: request) else { return }
+        // What cannot be written the receiver says at the end.
+        try? receiver.receive(received.data)
     }
 
-    fileprivate mutating func take(_ error: any Error) {
-        let received = (error as? ProviderError)?.response
-        if let received { take(received) }
+    fileprivate mutating func take(_ error: any Error, isAnswered: Bool) {
         let cause = (error as? ProviderError)?.underlyingError ?? error
         guard let sessionError = cause as? SessionError else {
             failure = Failure(pluginError: cause, request: request)
             return
         }
         // The status was refused so that retriers are asked; it is a response all the same.
-        if sessionError.isResponseValidationError, received != nil { return }
+        if sessionError.isResponseValidationError, isAnswered { return }
         failure = Failure(sessionError, request: request)
     }
 }

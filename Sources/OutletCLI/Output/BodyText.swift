@@ -1,42 +1,43 @@
 import FoundationEssentials
 import Outlet
 
-/// How a body is shown.
+/// How bodies are looked at.
 enum BodyText {
-    /// What a body turned out to be.
-    enum Content: Sendable, Equatable {
-        case json(JSONValue)
-        /// Claims to be JSON and is not.
-        case brokenJSON(JSONSyntaxError)
-        case text(String)
-        case binary
+    /// Whether a body that begins so is text in UTF-8: nothing else is shown on a terminal.
+    static func isText(prefix: Data) -> Bool {
+        guard !prefix.contains(0) else { return false }
+        var decoder = UTF8Decoder()
+        // The last character may be torn.
+        return prefix.allSatisfy { byte in
+            if case .invalid = decoder.take(byte) { false } else { true }
+        }
     }
 
-    /// Looks at a body.
-    ///
-    /// Only what claims to be JSON is read as JSON: guessing would change bytes on the screen.
-    static func content(of body: Data, claimsJSON: Bool) -> Content {
-        if claimsJSON, !body.isEmpty {
-            do {
-                return .json(try JSONValue(parsing: body))
-            } catch {
-                return .brokenJSON(error)
-            }
-        }
-        guard !body.contains(0), let text = String(validating: body, as: UTF8.self) else {
-            return .binary
-        }
-        return .text(text)
+    /// Whether a media type is JSON's (RFC 8259 §11, RFC 6839 §3.1).
+    static func claimsJSON(_ mediaType: String) -> Bool {
+        mediaType.equalsIgnoringCase("application/json")
+            || mediaType.lowercasedASCII.endsWithBytes(of: "+json")
+    }
+}
+
+extension JSONReformatter {
+    /// How deep a report may be nested: a body is read with a limit of its own, and lies deeper.
+    private static let maximumDepth = 1024
+
+    /// JSON on one line.
+    static var oneLine: JSONReformatter {
+        JSONReformatter(layout: .compact, maximumDepth: maximumDepth)
     }
 
-    /// JSON for the screen.
-    static func format(_ value: JSONValue, pretty: Bool, style: Style) -> String {
-        var format: JSONFormat = pretty ? JSONFormat(indent: 4) : .compact
-        if style.isOn {
-            format.palette = JSONPalette(
-                name: "\u{1B}[34m", string: "\u{1B}[32m", number: "\u{1B}[36m",
-                literal: "\u{1B}[35m", reset: "\u{1B}[0m")
-        }
-        return value.text(format)
+    /// JSON for people: four blanks a level, in the colours of a style.
+    static func pretty(_ style: Style) -> JSONReformatter {
+        JSONReformatter(
+            layout: .indented(4),
+            palette: style.isOn
+                ? JSONPalette(
+                    name: "\u{1B}[34m", string: "\u{1B}[32m", number: "\u{1B}[36m",
+                    literal: "\u{1B}[35m", reset: "\u{1B}[0m")
+                : nil,
+            maximumDepth: maximumDepth)
     }
 }

@@ -1,77 +1,132 @@
 import FoundationEssentials
 import Outlet
+import Synchronization
 
-/// Puts an exchange on stdout and into files, as the options say.
-struct ExchangePrinter {
-    let options: OutputOptions
-    let console: Console
+/// Puts an exchange on stdout and into files, as the options say, while it happens.
+///
+/// Thread: any; the calls for one exchange never overlap.
+final class ExchangePrinter: ResponseReceiver {
+    private struct State {
+        var body: BodyPresenter
+        var sink: BodySink?
+        var hasRequest = false
+        var error: OutputError?
+    }
 
-    /// Prints everything, and answers with the exit code that came of it.
-    func exitCode(printing exchange: Exchange) -> ExitCode {
+    private let options: OutputOptions
+    private let console: Console
+    private let progress: ProgressReporter?
+    private let state: Mutex<State>
+
+    /// - Parameter progress: Makes way for what is printed.
+    init(options: OutputOptions, console: Console, progress: ProgressReporter? = nil) {
+        self.options = options
+        self.console = console
+        self.progress = progress
+        state = Mutex(State(body: .discarding(console)))
+    }
+
+    // MARK: While it happens
+
+    func receive(_ head: HTTPResponse, to request: HTTPRequest) -> Bool {
+        state.withLock { state in
+            do throws(OutputError) {
+                state.body = body(of: head)
+                if let path = options.path {
+                    let sink = BodySink(path: path)
+                    state.sink = sink
+                    state.body = .saving(sink, console)
+                }
+                guard !options.isReport else { return true }
+                makeWay()
+                try printRequest(request, &state)
+                if options.parts.contains(.responseHead) {
+                    try console.output.write(heads.response(head))
+                }
+                // For the timing, and to know whether all is well, the body is read; not for heads.
+                return options.path != nil || !options.parts.isSubset(of: .heads)
+                    || options.parts.isEmpty
+            } catch {
+                state.error = error
+                return false
+            }
+        }
+    }
+
+    func receive(_ piece: Data) throws(OutputError) {
+        let error = state.withLock { state -> OutputError? in
+            do throws(OutputError) {
+                try state.body.append(piece)
+                return nil
+            } catch {
+                state.error = error
+                return error
+            }
+        }
+        if let error { throw error }
+    }
+
+    // MARK: At its end
+
+    /// Prints what is left, and answers with the exit code that came of it.
+    func finish(_ exchange: Exchange) -> ExitCode {
         do {
-            return try print(exchange)
+            return try state.withLock { state throws(OutputError) in try end(exchange, &state) }
         } catch .failed(let name, let reason) {
             console.report(CommandError(.failure, "\(name): cannot be written: \(reason)"))
             return .failure
         } catch {
-            // Whoever read the output has seen enough.
+            // The reader of stdout has seen enough.
             return .ok
         }
     }
 
-    /// Prints everything, and answers with the exit code that came of it.
-    ///
     /// - Throws: ``OutputError`` when stdout, or without a report the file of `--output`, cannot
     ///   be written.
-    private func print(_ exchange: Exchange) throws(OutputError) -> ExitCode {
+    private func end(_ exchange: Exchange, _ state: inout State) throws(OutputError) -> ExitCode {
         var exchange = exchange
-        if let path = options.path, exchange.savedPath == nil { save(&exchange, at: path) }
-        if let error = exchange.outputError { try note(error, in: &exchange) }
-        // Bytes that go out as they came are nobody's to judge.
-        if options.isReport || options.formats, exchange.failure == nil {
-            exchange.failure = brokenJSON(exchange)
+        let isMixed = options.parts != .responseBody
+        if state.error == nil {
+            do throws(OutputError) {
+                try state.body.finish(
+                    isComplete: exchange.failure == nil,
+                    endsLine: !options.isReport && (isMixed || console.outputIsTerminal))
+            } catch {
+                state.error = error
+            }
         }
+        if let sink = state.sink { save(sink, &exchange, &state) }
+        if let error = state.error { try note(error, in: &exchange) }
+        let warning = judgeJSON(state.body.jsonFault, &exchange)
         let exitCode = exitCode(of: exchange)
         if options.isReport {
-            try printReport(exchange, exitCode: exitCode)
+            let report = ExchangeReport(showsSecrets: options.showsSecrets)
+            try report.write(
+                exchange, exitCode: exitCode, body: state.body.spool,
+                layout: options.formats ? .pretty(options.style) : .oneLine,
+                to: console.output.write)
         } else {
-            try printParts(exchange)
+            try printRequest(exchange.request, &state)
+            try printMetadata(exchange, hasBody: state.body.count > 0)
         }
+        if let warning { console.report(warning) }
         if let failure = exchange.failure { console.report(failure.error) }
         return exitCode
     }
 
-    /// A body that is not the JSON it claims to be matters less than a status that is an error.
-    private func exitCode(of exchange: Exchange) -> ExitCode {
-        guard exchange.failure?.code == "cannotDecodeJSON", options.checksStatus,
-            let status = exchange.response?.statusCode, ExitCode(status: status) != .ok
-        else { return exchange.exitCode(checksStatus: options.checksStatus) }
-        return ExitCode(status: status)
-    }
-
-    private func brokenJSON(_ exchange: Exchange) -> Exchange.Failure? {
-        guard let body = exchange.body,
-            case .brokenJSON(let fault) = BodyText.content(
-                of: body, claimsJSON: exchange.claimsJSON)
-        else { return nil }
-        let place = Redaction.url(exchange.request.url?.absoluteString ?? "the response")
-        let type = exchange.response?.mimeType ?? "application/json"
-        return Exchange.Failure(
-            error: CommandError(.failure, "\(place): the body claims to be \(type): \(fault)"),
-            code: "cannotDecodeJSON", stage: "decoding")
-    }
-
-    /// Writes a body that was collected.
-    private func save(_ exchange: inout Exchange, at path: String) {
-        guard exchange.failure == nil, exchange.outputError == nil, exchange.response != nil
-        else { return }
-        let sink = BodySink(path: path)
-        do {
-            try sink.write(exchange.body ?? Data())
-            exchange.savedPath = path
-        } catch {
-            exchange.outputError = error
+    /// Notes what became of a body that went into a file.
+    private func save(_ sink: BodySink, _ exchange: inout Exchange, _ state: inout State) {
+        // An empty body makes a file, too.
+        if exchange.failure == nil, state.error == nil {
+            do throws(OutputError) { try sink.write(Data()) } catch { state.error = error }
         }
+        sink.close()
+        if sink.bytes > 0 || exchange.failure == nil { exchange.savedPath = sink.path }
+        guard let failure = exchange.failure, sink.bytes > 0, state.error == nil else { return }
+        let held = "\(sink.path) holds the first \(Quantity.bytes(sink.bytes))"
+        exchange.failure?.error = CommandError(
+            failure.error.exitCode, failure.error.message,
+            advice: failure.error.advice.isEmpty ? held : "\(failure.error.advice); \(held)")
     }
 
     /// A report tells of a file that cannot be written; without one nothing else is printed.
@@ -82,71 +137,80 @@ struct ExchangePrinter {
             code: TransferError.Code.cannotWriteToFile.rawValue, stage: "receiving")
     }
 
-    private func printReport(_ exchange: Exchange, exitCode: ExitCode) throws(OutputError) {
-        let value = ExchangeReport(showsSecrets: options.showsSecrets)
-            .value(exchange, exitCode: exitCode)
-        let text = BodyText.format(value, pretty: options.formats, style: options.style)
-        try console.output.write(text + "\n")
+    /// A body that is not the JSON it claims to be is a failure to those who asked for JSON, and
+    /// worth a line to those who got it laid out without asking.
+    ///
+    /// - Returns: That line.
+    private func judgeJSON(_ fault: JSONSyntaxError?, _ exchange: inout Exchange) -> String? {
+        guard let fault, exchange.failure == nil else { return nil }
+        let place = Redaction.url(exchange.request.url?.absoluteString ?? "the response")
+        let type = exchange.response?.mimeType ?? "application/json"
+        let error = CommandError(.failure, "\(place): the body claims to be \(type): \(fault)")
+        guard options.readsJSON else { return error.description }
+        exchange.failure = Exchange.Failure(
+            error: error, code: "cannotDecodeJSON", stage: "decoding")
+        return nil
     }
 
-    private func printParts(_ exchange: Exchange) throws(OutputError) {
-        let heads = HeadText(style: options.style, showsSecrets: options.showsSecrets)
-        let metadata = MetadataText(style: options.style)
+    /// A body that is not the JSON it claims to be matters less than a status that is an error.
+    private func exitCode(of exchange: Exchange) -> ExitCode {
+        guard exchange.failure?.code == "cannotDecodeJSON", options.checksStatus,
+            let status = exchange.response?.statusCode, ExitCode(status: status) != .ok
+        else { return exchange.exitCode(checksStatus: options.checksStatus) }
+        return ExitCode(status: status)
+    }
+
+    // MARK: Parts
+
+    private var heads: HeadText {
+        HeadText(style: options.style, showsSecrets: options.showsSecrets)
+    }
+
+    private func body(of head: HTTPResponse) -> BodyPresenter {
+        let claimsJSON = head.mimeType.map(BodyText.claimsJSON) ?? false
+        if options.isReport { return .spooling(claimsJSON: claimsJSON, console) }
+        guard options.parts.contains(.responseBody) else { return .discarding(console) }
+        return .showing(claimsJSON: claimsJSON, options, console)
+    }
+
+    /// Takes the line about the progress away; for good where a body follows on the same terminal.
+    private func makeWay() {
+        guard !options.parts.isEmpty else { return }
+        let showsBody = options.path == nil && options.parts.contains(.responseBody)
+        if showsBody, console.outputIsTerminal { progress?.stop() } else { progress?.erase() }
+    }
+
+    /// Prints the request once.
+    private func printRequest(
+        _ request: HTTPRequest, _ state: inout State
+    ) throws(OutputError) {
+        guard !state.hasRequest else { return }
+        state.hasRequest = true
         if options.parts.contains(.requestHead) {
-            try console.output.write(heads.request(exchange.request))
+            try console.output.write(heads.request(request))
         }
-        if options.parts.contains(.requestBody) { try printRequestBody(exchange.request) }
-        if options.parts.contains(.responseHead), let response = exchange.response {
-            try console.output.write(heads.response(response))
-        }
-        if options.parts.contains(.responseBody), exchange.savedPath == nil {
-            try printResponseBody(exchange)
-        }
-        var text = ""
-        if options.parts.contains(.plugins) { text += metadata.plugins(exchange.actions) }
-        if options.parts.contains(.metadata) { text += metadata.transfer(exchange) }
-        guard !text.isEmpty else { return }
-        try console.output.write((exchange.body?.isEmpty == false ? "\n" : "") + text)
-    }
-
-    private func printRequestBody(_ request: HTTPRequest) throws(OutputError) {
+        guard options.parts.contains(.requestBody) else { return }
         switch request.body {
         case .none: return
         case .file(let path): try console.output.write("(\(path))\n\n")
-        case .stream: try console.output.write("(a stream)\n\n")
+        case .stream(let stream):
+            try console.output.write(stream is StandardInputBody ? "(stdin)\n\n" : "(a stream)\n\n")
         case .data(let data):
-            let isJSON = request.headers["Content-Type"]?.hasPrefix("application/json") == true
-            try printBody(data, claimsJSON: isJSON, endsLine: true)
+            let type = request.headers["Content-Type"]?.prefix(whileByte: { $0 != 0x3B })
+            let claimsJSON = type.map { BodyText.claimsJSON(String($0.trimmingBlanks)) } ?? false
+            var body = BodyPresenter.showing(claimsJSON: claimsJSON, options, console)
+            try body.append(data)
+            try body.finish(isComplete: true, endsLine: true)
             try console.output.write("\n")
         }
     }
 
-    private func printResponseBody(_ exchange: Exchange) throws(OutputError) {
-        guard let body = exchange.body, !body.isEmpty, exchange.failure?.stage != "receiving"
-        else { return }
-        let isMixed = options.parts != .responseBody
-        try printBody(
-            body, claimsJSON: exchange.claimsJSON, endsLine: isMixed || console.outputIsTerminal)
-    }
-
-    private func printBody(_ body: Data, claimsJSON: Bool, endsLine: Bool) throws(OutputError) {
-        guard options.formats || options.style.isOn || console.outputIsTerminal else {
-            try console.output.write(body)
-            if endsLine, body.last != UInt8(ascii: "\n") { try console.output.write("\n") }
-            return
-        }
-        switch BodyText.content(of: body, claimsJSON: claimsJSON) {
-        case .json(let value) where options.formats:
-            try console.output.write(
-                BodyText.format(value, pretty: true, style: options.style) + "\n")
-            return
-        case .binary where console.outputIsTerminal:
-            let size = Quantity.bytes(Int64(body.count))
-            try console.output.write("(\(size) of binary data: -o FILE saves it)\n")
-            return
-        default:
-            try console.output.write(body)
-        }
-        if endsLine, body.last != UInt8(ascii: "\n") { try console.output.write("\n") }
+    private func printMetadata(_ exchange: Exchange, hasBody: Bool) throws(OutputError) {
+        let metadata = MetadataText(style: options.style)
+        var text = ""
+        if options.parts.contains(.plugins) { text += metadata.plugins(exchange.actions) }
+        if options.parts.contains(.metadata) { text += metadata.transfer(exchange) }
+        guard !text.isEmpty else { return }
+        try console.output.write((hasBody ? "\n" : "") + text)
     }
 }

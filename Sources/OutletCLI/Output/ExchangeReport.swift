@@ -8,16 +8,36 @@ import Outlet
 struct ExchangeReport {
     let showsSecrets: Bool
 
-    func value(_ exchange: Exchange, exitCode: ExitCode) -> JSONValue {
-        [
-            "schema": "outlet.exchange/1",
-            "request": request(exchange.request),
-            "response": response(exchange),
+    /// Writes the report, with a line's end.
+    ///
+    /// - Parameters:
+    ///   - body: The response's body, unless a file took it.
+    ///   - layout: How the report is laid out.
+    ///   - output: Takes the report piece by piece.
+    func write(
+        _ exchange: Exchange, exitCode: ExitCode, body: BodySpool?, layout: JSONReformatter,
+        to output: @escaping (Data) throws(OutputError) -> Void
+    ) throws(OutputError) {
+        var writer = ReportWriter(layout: layout, output: output)
+        let opening: JSONValue = [
+            "schema": "outlet.exchange/1", "request": request(exchange.request),
+        ]
+        try writer.write("\(opening.text().dropLast()),\"response\":")
+        if let head = response(exchange) {
+            try writer.write("\(head.text().dropLast()),\"body\":")
+            try write(body, savedPath: exchange.savedPath, to: &writer)
+            try writer.write("}")
+        } else {
+            try writer.write("null")
+        }
+        let closing: JSONValue = [
             "metrics": metrics(exchange),
             "plugins": .array(exchange.actions.map(ExchangeReport.action)),
             "error": exchange.failure.map(ExchangeReport.failure) ?? nil,
             "exit_code": .int(Int64(exitCode.rawValue)),
         ]
+        try writer.write(",\(closing.text().dropFirst())")
+        try writer.finish()
     }
 
     private func request(_ request: HTTPRequest) -> JSONValue {
@@ -36,7 +56,8 @@ struct ExchangeReport {
         ]
     }
 
-    private func response(_ exchange: Exchange) -> JSONValue {
+    /// All members but `body`, which is the last.
+    private func response(_ exchange: Exchange) -> JSONValue? {
         guard let response = exchange.response else { return nil }
         let address = response.url?.absoluteString ?? exchange.request.url?.absoluteString ?? ""
         return [
@@ -44,21 +65,39 @@ struct ExchangeReport {
             "http_version": .string(response.httpVersion),
             "url": .string(showsSecrets ? address : Redaction.url(address)),
             "headers": headers(response.headers),
-            "body": body(exchange),
         ]
     }
 
     /// One member that tells the kind: `json`, `text`, `base64` or `file`.
-    private func body(_ exchange: Exchange) -> JSONValue {
-        if let path = exchange.savedPath { return ["file": .string(path)] }
-        guard let body = exchange.body, !body.isEmpty else { return nil }
-        switch BodyText.content(of: body, claimsJSON: exchange.claimsJSON) {
-        case .json(let value): return ["json": value]
-        case .text(let text): return ["text": .string(text)]
-        case .brokenJSON:
-            guard let text = String(validating: body, as: UTF8.self) else { fallthrough }
-            return ["text": .string(text)]
-        case .binary: return ["base64": .string(body.base64EncodedString())]
+    private func write(
+        _ body: BodySpool?, savedPath: String?, to writer: inout ReportWriter
+    ) throws(OutputError) {
+        if let savedPath {
+            return try writer.write(JSONValue.object(["file": .string(savedPath)]).text())
+        }
+        guard let body, body.count > 0 else { return try writer.write("null") }
+        switch body.kind {
+        case .json:
+            try writer.write("{\"json\":")
+            var isFirst = true
+            try body.forEachPiece { piece throws(OutputError) in
+                let isMarked = isFirst && piece.starts(with: [0xEF, 0xBB, 0xBF])
+                isFirst = false
+                try writer.write(isMarked ? Array(piece.dropFirst(3)) : piece)
+            }
+            try writer.write("}")
+        case .text:
+            try writer.write("{\"text\":\"")
+            try body.forEachPiece { piece throws(OutputError) in
+                try writer.write(JSONValue.escaped(piece))
+            }
+            try writer.write("\"}")
+        case .binary:
+            try writer.write("{\"base64\":\"")
+            try body.forEachPiece { piece throws(OutputError) in
+                try writer.write(Data(piece).base64EncodedString())
+            }
+            try writer.write("\"}")
         }
     }
 
@@ -114,5 +153,45 @@ struct ExchangeReport {
             "message": .string(singleLine(failure.error.message)),
             "advice": text(failure.error.advice),
         ]
+    }
+}
+
+/// Lays a report out while it is written.
+private struct ReportWriter {
+    private static let flushSize = 64 << 10
+
+    private var layout: JSONReformatter
+    private let output: (Data) throws(OutputError) -> Void
+    private var text: [UInt8] = []
+
+    init(layout: JSONReformatter, output: @escaping (Data) throws(OutputError) -> Void) {
+        self.layout = layout
+        self.output = output
+    }
+
+    mutating func write(_ json: String) throws(OutputError) { try write(Array(json.utf8)) }
+
+    mutating func write(_ json: [UInt8]) throws(OutputError) {
+        do {
+            try layout.append(json, to: &text)
+        } catch {
+            throw .failed(name: "the report", reason: "\(error)")
+        }
+        if text.count >= Self.flushSize { try flush() }
+    }
+
+    mutating func finish() throws(OutputError) {
+        do {
+            try layout.finish(to: &text)
+        } catch {
+            throw .failed(name: "the report", reason: "\(error)")
+        }
+        text.append(0x0A)
+        try flush()
+    }
+
+    private mutating func flush() throws(OutputError) {
+        try output(Data(text))
+        text.removeAll(keepingCapacity: true)
     }
 }

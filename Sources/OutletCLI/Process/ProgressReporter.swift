@@ -36,12 +36,23 @@ final class ProgressReporter: Sendable {
         }
     }
 
+    /// Takes the line away, until it is drawn next.
+    func erase() {
+        state.withLock { erase(&$0) }
+    }
+
     /// Takes the line away; nothing is drawn afterwards.
     func stop() {
         state.withLock { state in
-            if state.isDrawn, !state.isStopped { try? console.errors.write("\r\u{1B}[K") }
+            erase(&state)
             state.isStopped = true
         }
+    }
+
+    private func erase(_ state: inout State) {
+        guard state.isDrawn, !state.isStopped else { return }
+        state.isDrawn = false
+        try? console.errors.write("\r\u{1B}[K")
     }
 
     private func draw(after delay: DispatchTimeInterval) {

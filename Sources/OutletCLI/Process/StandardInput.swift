@@ -1,5 +1,7 @@
 import FoundationEssentials
 import Glibc
+import Outlet
+import Synchronization
 
 /// The body that a pipe or a file gives on stdin.
 enum StandardInput {
@@ -25,25 +27,139 @@ enum StandardInput {
         return ioctl(STDIN_FILENO, UInt(FIONREAD), &count) == 0 && count > 0
     }
 
-    /// Reads all of stdin.
+    /// How much is read before the request is sent, in bytes.
+    ///
+    /// A body that ends within it has a length, and can be sent again.
+    static let heldSize = 1 << 20
+
+    /// The body that stdin gives: in memory if it is short, read while it is sent otherwise.
     ///
     /// - Parameter onSilence: Called once when no byte has come for two seconds.
+    /// - Returns: `nil` when stdin ends without a byte.
     /// - Throws: ``CommandError`` when it cannot be read.
     ///
-    /// Thread: blocks until the writer closes its end.
-    static func readAll(onSilence: () -> Void) throws(CommandError) -> Data {
+    /// Thread: blocks until ``heldSize`` bytes have come, or the writer closes its end.
+    static func body(onSilence: () -> Void) throws(CommandError) -> HTTPBody? {
         var wanted = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
         if poll(&wanted, 1, 2000) == 0 { onSilence() }
         var data = Data()
         var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
+        while data.count < heldSize {
             let count = read(STDIN_FILENO, &buffer, buffer.count)
-            if count == 0 { return data }
+            if count == 0 { return data.isEmpty ? nil : .data(data) }
             if count > 0 {
                 data.append(contentsOf: buffer[..<count])
             } else if errno != EINTR {
                 throw CommandError(.failure, "stdin: cannot be read: \(systemReason(errno))")
             }
         }
+        return .stream(StandardInputBody(held: data))
+    }
+}
+
+/// A body that is read from stdin while it is sent.
+///
+/// Of a regular file the length is known, and it can be sent again; of anything else only while no
+/// more than its beginning was sent.
+///
+/// Thread: ``read(into:)`` waits for the writer, on the transport's thread for files; ``cancel()`` may
+/// come from any thread and ends that wait.
+final class StandardInputBody: BodyStream {
+    let length: Int64?
+    private let held: Data
+    /// Of a regular file, where the body begins.
+    private let start: Int64?
+    /// A pipe whose reading end is readable once the body is cancelled.
+    private let wake: (reader: Int32, writer: Int32)
+    /// How many bytes were read since the last rewinding.
+    private let position = Mutex<Int64>(0)
+
+    /// - Parameter held: What was read of it before.
+    init(held: Data = Data()) {
+        self.held = held
+        var ends: [Int32] = [-1, -1]
+        _ = pipe(&ends)
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        wake = (ends[0], ends[1])
+        var status = stat()
+        let offset = lseek(STDIN_FILENO, 0, SEEK_CUR)
+        if fstat(STDIN_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFREG, offset >= 0 {
+            let begin = Int64(offset) - Int64(held.count)
+            start = begin
+            length = max(0, Int64(status.st_size) - begin)
+        } else {
+            start = nil
+            length = nil
+        }
+    }
+
+    deinit {
+        close(wake.reader)
+        close(wake.writer)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        let position = position.withLock { $0 }
+        let count: Int
+        if position < held.count {
+            count = min(buffer.count, held.count - Int(position))
+            held.copyBytes(
+                to: buffer.bindMemory(to: UInt8.self),
+                from: held.startIndex + Int(position)..<held.startIndex + Int(position) + count)
+        } else {
+            count = try next(into: buffer, at: position)
+        }
+        self.position.withLock { $0 += Int64(count) }
+        return count
+    }
+
+    func rewind() throws {
+        try position.withLock { position in
+            guard start != nil || position <= held.count else {
+                throw CommandError(
+                    .failure, "stdin: \(position) bytes of it are sent and cannot be read again",
+                    advice: "a file, with @FILE, can be sent again")
+            }
+            position = 0
+        }
+    }
+
+    /// Ends a wait for the writer, and all that follow; the request fails.
+    func cancel() {
+        var byte: UInt8 = 1
+        _ = write(wake.writer, &byte, 1)
+    }
+
+    private func next(
+        into buffer: UnsafeMutableRawBufferPointer, at position: Int64
+    ) throws(CommandError) -> Int {
+        while true {
+            let count: Int
+            if let start {
+                count = pread(STDIN_FILENO, buffer.baseAddress, buffer.count, Int(start + position))
+            } else {
+                var wanted = [
+                    pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: wake.reader, events: Int16(POLLIN), revents: 0),
+                ]
+                guard poll(&wanted, 2, -1) >= 0 || errno == EINTR else {
+                    throw Self.error(errno)
+                }
+                guard wanted[1].revents == 0 else {
+                    throw CommandError(.interrupted, "stdin: no longer wanted")
+                }
+                guard wanted[0].revents != 0 else { continue }
+                count = Glibc.read(STDIN_FILENO, buffer.baseAddress, buffer.count)
+            }
+            if count >= 0 { return count }
+            guard errno == EINTR || errno == EAGAIN else { throw Self.error(errno) }
+        }
+    }
+
+    private static func error(_ number: Int32) -> CommandError {
+        CommandError(.failure, "stdin: cannot be read: \(systemReason(number))")
     }
 }

@@ -8,38 +8,18 @@ public struct JSONFormat: Sendable, Equatable {
     public var sortsMembers: Bool
     /// Whether `/` is written as `\/`, which keeps `</script>` out of pages.
     public var escapesSlashes: Bool
-    /// What stands before and after each token, such as colours; `nil` for nothing.
-    package var palette: JSONPalette?
 
     /// Makes a layout.
     public init(indent: Int? = nil, sortsMembers: Bool = false, escapesSlashes: Bool = false) {
         self.indent = indent
         self.sortsMembers = sortsMembers
         self.escapesSlashes = escapesSlashes
-        self.palette = nil
     }
 
     /// One line, no blanks.
     public static let compact = JSONFormat()
     /// A line per member and element, two blanks per level.
     public static let pretty = JSONFormat(indent: 2)
-}
-
-/// What is written before each kind of token, and after it.
-package struct JSONPalette: Sendable, Equatable {
-    package var name: String
-    package var string: String
-    package var number: String
-    package var literal: String
-    package var reset: String
-
-    package init(name: String, string: String, number: String, literal: String, reset: String) {
-        self.name = name
-        self.string = string
-        self.number = number
-        self.literal = literal
-        self.reset = reset
-    }
 }
 
 extension JSONValue {
@@ -56,6 +36,15 @@ extension JSONValue {
         writer.write(self, level: 0)
         return String(decoding: writer.bytes, as: UTF8.self)
     }
+
+    /// Text as it stands between the quotes of a JSON string.
+    ///
+    /// - Parameter text: UTF-8; pieces of a text may be escaped one by one.
+    package static func escaped(_ text: [UInt8]) -> [UInt8] {
+        var writer = JSONWriter(format: .compact)
+        writer.putEscaped(text)
+        return writer.bytes
+    }
 }
 
 struct JSONWriter {
@@ -66,17 +55,17 @@ struct JSONWriter {
 
     mutating func write(_ value: JSONValue, level: Int) {
         switch value {
-        case .null: paint(format.palette?.literal) { $0.put("null") }
-        case .bool(let value): paint(format.palette?.literal) { $0.put(value ? "true" : "false") }
-        case .number(let number): paint(format.palette?.number) { $0.put(number.text) }
-        case .string(let string): paint(format.palette?.string) { $0.putQuoted(string) }
+        case .null: put("null")
+        case .bool(let value): put(value ? "true" : "false")
+        case .number(let number): put(number.text)
+        case .string(let string): putQuoted(string)
         case .array(let elements):
             writeList(elements, "[", "]", level: level) { $0.write($1, level: level + 1) }
         case .object(let object):
             let members =
                 format.sortsMembers ? object.members.sorted { $0.name < $1.name } : object.members
             writeList(members, "{", "}", level: level) { writer, member in
-                writer.paint(writer.format.palette?.name) { $0.putQuoted(member.name) }
+                writer.putQuoted(member.name)
                 writer.put(writer.format.indent == nil ? ":" : ": ")
                 writer.write(member.value, level: level + 1)
             }
@@ -105,17 +94,16 @@ struct JSONWriter {
         bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: indent * level))
     }
 
-    private mutating func paint(_ colour: String?, _ body: (inout JSONWriter) -> Void) {
-        if let colour { put(colour) }
-        body(&self)
-        if colour != nil, let palette = format.palette { put(palette.reset) }
-    }
-
     private mutating func put(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
     private mutating func putQuoted(_ string: String) {
         bytes.append(UInt8(ascii: "\""))
-        for byte in string.utf8 {
+        putEscaped(string.utf8)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    fileprivate mutating func putEscaped(_ text: some Sequence<UInt8>) {
+        for byte in text {
             switch byte {
             case UInt8(ascii: "\""): put("\\\"")
             case UInt8(ascii: "\\"): put("\\\\")
@@ -132,6 +120,5 @@ struct JSONWriter {
             default: bytes.append(byte)
             }
         }
-        bytes.append(UInt8(ascii: "\""))
     }
 }

@@ -1,0 +1,139 @@
+import FoundationEssentials
+import Glibc
+import Outlet
+
+/// Holds a body until its kind is known: up to a mebibyte in memory, more in an unnamed file of the
+/// temporary directory.
+struct BodySpool {
+    /// What a body turned out to be.
+    enum Kind: Sendable, Equatable {
+        case json
+        case text
+        case binary
+    }
+
+    private static let memoryLimit = 1 << 20
+    /// A multiple of 3, so that pieces in base64 join without padding.
+    private static let pieceSize = 48 << 10
+
+    /// How many bytes there are.
+    private(set) var count: Int64 = 0
+    /// Why the body is not the JSON that it claims to be.
+    private(set) var jsonFault: JSONSyntaxError?
+
+    private var memory: [UInt8] = []
+    private var file: TemporaryFile?
+    private var json: JSONReformatter?
+    private var decoder = UTF8Decoder()
+    private var isText = true
+
+    /// - Parameter claimsJSON: Whether the response says that its body is JSON.
+    init(claimsJSON: Bool) {
+        json = claimsJSON ? JSONReformatter(layout: .compact) : nil
+    }
+
+    /// Adds a piece.
+    ///
+    /// - Throws: ``OutputError`` when the temporary directory cannot take it.
+    mutating func append(_ piece: Data) throws(OutputError) {
+        look(at: piece)
+        count += Int64(piece.count)
+        if file == nil, memory.count + piece.count > Self.memoryLimit {
+            let file = try TemporaryFile()
+            try file.output.write(Data(memory))
+            memory = []
+            self.file = file
+        }
+        if let file { try file.output.write(piece) } else { memory += piece }
+    }
+
+    /// Looks at the end of the body.
+    mutating func finish() {
+        if !decoder.finish().isEmpty { isText = false }
+        guard var parser = json else { return }
+        json = nil
+        var scratch: [UInt8] = []
+        guard count > 0, jsonFault == nil else { return }
+        do {
+            try parser.finish(to: &scratch)
+            isJSON = true
+        } catch {
+            jsonFault = error
+        }
+    }
+
+    private var isJSON = false
+
+    /// What the body is; to be asked for after ``finish()``.
+    var kind: Kind { isJSON ? .json : isText ? .text : .binary }
+
+    /// Calls `body` with piece after piece; all but the last are as long as a multiple of 3.
+    ///
+    /// - Throws: ``OutputError`` when the temporary file cannot be read, and what `body` throws.
+    func forEachPiece(_ body: ([UInt8]) throws(OutputError) -> Void) throws(OutputError) {
+        guard let file else { return try body(memory) }
+        var offset: Int64 = 0
+        while offset < count {
+            let piece = try file.read(at: offset, count: Self.pieceSize)
+            try body(piece)
+            offset += Int64(piece.count)
+        }
+    }
+
+    private mutating func look(at piece: Data) {
+        if isText {
+            for byte in piece {
+                if byte == 0 { isText = false }
+                if case .invalid = decoder.take(byte) { isText = false }
+                if !isText { break }
+            }
+        }
+        guard json != nil, jsonFault == nil else { return }
+        var scratch: [UInt8] = []
+        do {
+            try json?.append(piece, to: &scratch)
+        } catch {
+            jsonFault = error
+        }
+    }
+}
+
+/// A file without a name, gone with its owner.
+private final class TemporaryFile {
+    let output: OutputFile
+
+    init() throws(OutputError) {
+        let directory = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var path = Array("\(directory)/outlet-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&path)
+        guard descriptor >= 0 else {
+            throw .failed(name: "\(directory): a temporary file", reason: systemReason(errno))
+        }
+        unlink(path)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        output = OutputFile(descriptor: descriptor, name: "\(directory): a temporary file")
+    }
+
+    deinit { close(output.descriptor) }
+
+    /// Reads so many bytes, or up to the end.
+    func read(at offset: Int64, count: Int) throws(OutputError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let result = bytes.withUnsafeMutableBytes { buffer in
+                pread(
+                    output.descriptor, buffer.baseAddress.map { $0 + filled }, count - filled,
+                    Int(offset) + filled)
+            }
+            if result == 0 { break }
+            if result > 0 {
+                filled += result
+            } else if errno != EINTR {
+                throw .failed(name: output.name, reason: systemReason(errno))
+            }
+        }
+        guard filled > 0 else { throw .failed(name: output.name, reason: "became shorter") }
+        return Array(bytes[..<filled])
+    }
+}

@@ -1,0 +1,445 @@
+package import FoundationEssentials
+
+/// Lays JSON out anew while it arrives, in little memory however long the text is.
+///
+/// Members keep their order, and numbers their spelling. Strings are written with live characters
+/// where that is safe on a terminal (``TerminalText/isUnsafe(_:)``) and as `\u` escapes elsewhere,
+/// whichever of the two they came as.
+///
+/// A pure state machine: what is expected next, the containers that are open, and the token under
+/// way. It accepts what ``JSONValue/init(parsing:maximumDepth:)`` accepts.
+package struct JSONReformatter: Sendable {
+    /// Where line breaks and blanks go.
+    package enum Layout: Sendable, Equatable {
+        /// Nowhere.
+        case compact
+        /// A line per member and element, so many blanks per level.
+        case indented(Int)
+    }
+
+    /// What may come next outside a token.
+    private enum Expectation {
+        case value
+        /// A value, or the end of an empty array.
+        case firstElement
+        /// A name, or the end of an empty object.
+        case firstName
+        case name
+        case colon
+        /// A comma, or the end of the container.
+        case separator
+        /// Nothing but blanks.
+        case end
+    }
+
+    private enum Token {
+        case none
+        case string(StringPart)
+        case number(NumberPart)
+        /// A word, and how many of its bytes have come.
+        case literal(StaticString, Int)
+    }
+
+    private enum StringPart {
+        case text
+        /// Behind a backslash.
+        case escape
+        /// Behind `\u`: the digits so far, and the high surrogate before them.
+        case hex(digits: Int, value: UInt32, high: UInt32?)
+        /// Behind a high surrogate, and then behind the backslash that follows it.
+        case low(high: UInt32, hasBackslash: Bool)
+    }
+
+    /// What of a number has come last (RFC 8259 §6).
+    private enum NumberPart {
+        case minus, zero, integer, point, fraction, exponent, sign, power
+
+        var isComplete: Bool {
+            switch self {
+            case .zero, .integer, .fraction, .power: true
+            case .minus, .point, .exponent, .sign: false
+            }
+        }
+    }
+
+    private enum Container { case array, object }
+
+    private let layout: Layout
+    private let palette: JSONPalette?
+    private let maximumDepth: Int
+
+    private var expected = Expectation.value
+    private var token = Token.none
+    private var containers: [Container] = []
+    private var isName = false
+    private var decoder = UTF8Decoder()
+    /// How much of a byte order mark may still come.
+    private var mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+    private var offset = 0
+    private var line = 1
+    private var lineStart = 0
+
+    /// What was read of a token and not yet written: of a literal, an escape, a torn character.
+    ///
+    /// After a fault it stands before ``unread`` in the text.
+    package private(set) var held: [UInt8] = []
+    /// How many bytes of the last piece were not taken; not 0 only after a fault.
+    package private(set) var unread = 0
+
+    /// - Parameters:
+    ///   - palette: Colours for each kind of token; `nil` for none.
+    ///   - maximumDepth: How many arrays and objects may lie inside each other.
+    package init(layout: Layout, palette: JSONPalette? = nil, maximumDepth: Int = 512) {
+        self.layout = layout
+        self.palette = palette
+        self.maximumDepth = maximumDepth
+    }
+
+    /// Takes a piece of the text.
+    ///
+    /// - Parameters:
+    ///   - bytes: The piece, which may end anywhere.
+    ///   - output: Gets the text in its new layout, as far as it is certain.
+    /// - Throws: ``JSONSyntaxError``; nothing can be taken afterwards.
+    package mutating func append(
+        _ bytes: some ContiguousBytes, to output: inout [UInt8]
+    ) throws(JSONSyntaxError) {
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(JSONSyntaxError) in try append(bytes, to: &output) }
+        }
+        try result.get()
+    }
+
+    private mutating func append(
+        _ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]
+    ) throws(JSONSyntaxError) {
+        var index = 0
+        while index < bytes.count {
+            if case .string(.text) = token, held.isEmpty {
+                let run = bytes[index...].prefix(while: Self.isPlain)
+                output.append(contentsOf: run)
+                index = run.endIndex
+                offset += run.count
+                guard index < bytes.count else { return }
+            }
+            unread = bytes.count - index
+            try take(bytes[index], to: &output)
+            index += 1
+        }
+        unread = 0
+    }
+
+    /// Takes the end of the text.
+    ///
+    /// - Throws: ``JSONSyntaxError`` when the value is not complete.
+    package mutating func finish(to output: inout [UInt8]) throws(JSONSyntaxError) {
+        unread = 0
+        if case .number(let part) = token, part.isComplete { endToken(to: &output) }
+        guard case .none = token, case .end = expected else { throw fault(.unexpectedEnd) }
+    }
+
+    // MARK: Bytes
+
+    private mutating func take(_ byte: UInt8, to output: inout [UInt8]) throws(JSONSyntaxError) {
+        switch token {
+        case .none: return try takeStructure(byte, to: &output)
+        case .string(let part): try takeString(byte, part, to: &output)
+        case .literal(let word, let count): try takeLiteral(byte, word, count, to: &output)
+        case .number(let part):
+            if let next = Self.next(part, byte) {
+                token = .number(next)
+                output.append(byte)
+            } else {
+                guard part.isComplete else { throw unexpected(byte, "a digit") }
+                endToken(to: &output)
+                return try takeStructure(byte, to: &output)
+            }
+        }
+        advance(byte)
+    }
+
+    private mutating func advance(_ byte: UInt8) {
+        offset += 1
+        guard byte == 0x0A else { return }
+        line += 1
+        lineStart = offset
+    }
+
+    private mutating func takeStructure(
+        _ byte: UInt8, to output: inout [UInt8]
+    ) throws(JSONSyntaxError) {
+        if offset < 3, mark.first == byte {
+            mark.removeFirst()
+            offset += 1
+            return
+        }
+        if byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { return advance(byte) }
+        switch (expected, byte) {
+        case (.firstElement, UInt8(ascii: "]")), (.firstName, UInt8(ascii: "}")):
+            close(byte, isEmpty: true, to: &output)
+        case (.separator, UInt8(ascii: "]")) where containers.last == .array,
+            (.separator, UInt8(ascii: "}")) where containers.last == .object:
+            close(byte, isEmpty: false, to: &output)
+        case (.separator, UInt8(ascii: ",")):
+            output.append(byte)
+            breakLine(to: &output)
+            expected = containers.last == .object ? .name : .value
+        case (.colon, UInt8(ascii: ":")):
+            output.append(byte)
+            if layout != .compact { output.append(0x20) }
+            expected = .value
+        case (.firstName, UInt8(ascii: "\"")), (.name, UInt8(ascii: "\"")):
+            if case .firstName = expected { breakLine(to: &output) }
+            isName = true
+            begin(.string(.text), palette?.name, byte, to: &output)
+        case (.value, _), (.firstElement, _): try beginValue(byte, to: &output)
+        case (.firstName, _), (.name, _): throw unexpected(byte, "a name in quotes")
+        case (.colon, _): throw unexpected(byte, "':'")
+        case (.separator, _):
+            throw unexpected(byte, containers.last == .object ? "',' or '}'" : "',' or ']'")
+        case (.end, _): throw fault(.trailingContent)
+        }
+        advance(byte)
+    }
+
+    private mutating func beginValue(
+        _ byte: UInt8, to output: inout [UInt8]
+    ) throws(JSONSyntaxError) {
+        let isFirst = if case .firstElement = expected { true } else { false }
+        switch byte {
+        case UInt8(ascii: "{"), UInt8(ascii: "["):
+            guard containers.count < maximumDepth else {
+                throw fault(.tooDeep(maximum: maximumDepth))
+            }
+            if isFirst { breakLine(to: &output) }
+            output.append(byte)
+            containers.append(byte == UInt8(ascii: "{") ? .object : .array)
+            expected = byte == UInt8(ascii: "{") ? .firstName : .firstElement
+            return
+        case UInt8(ascii: "\""), UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+            UInt8(ascii: "t"), UInt8(ascii: "f"), UInt8(ascii: "n"):
+            if isFirst { breakLine(to: &output) }
+        default: throw unexpected(byte, "a value")
+        }
+        isName = false
+        switch byte {
+        case UInt8(ascii: "\""): begin(.string(.text), palette?.string, byte, to: &output)
+        case UInt8(ascii: "-"): begin(.number(.minus), palette?.number, byte, to: &output)
+        case UInt8(ascii: "0"): begin(.number(.zero), palette?.number, byte, to: &output)
+        case UInt8(ascii: "t"): beginLiteral("true", byte)
+        case UInt8(ascii: "f"): beginLiteral("false", byte)
+        case UInt8(ascii: "n"): beginLiteral("null", byte)
+        default: begin(.number(.integer), palette?.number, byte, to: &output)
+        }
+    }
+
+    // MARK: Strings
+
+    private mutating func takeString(
+        _ byte: UInt8, _ part: StringPart, to output: inout [UInt8]
+    ) throws(JSONSyntaxError) {
+        switch part {
+        case .text: try takeText(byte, to: &output)
+        case .escape: try takeEscape(byte, to: &output)
+        case .hex(let digits, let value, let high):
+            guard let digit = byte.hexValue else {
+                throw fault(.invalidEscape)
+            }
+            let next = value << 4 | UInt32(digit)
+            if digits == 3 { return try endHex(byte, next, high, to: &output) }
+            held.append(byte)
+            token = .string(.hex(digits: digits + 1, value: next, high: high))
+        case .low(let high, let hasBackslash):
+            guard byte == UInt8(ascii: hasBackslash ? "u" : "\\") else {
+                throw fault(.unpairedSurrogate)
+            }
+            held.append(byte)
+            token = .string(
+                hasBackslash
+                    ? .hex(digits: 0, value: 0, high: high) : .low(high: high, hasBackslash: true))
+        }
+    }
+
+    private mutating func takeText(
+        _ byte: UInt8, to output: inout [UInt8]
+    ) throws(JSONSyntaxError) {
+        if decoder.isEmpty {
+            switch byte {
+            case UInt8(ascii: "\""):
+                output.append(byte)
+                return endToken(to: &output)
+            case UInt8(ascii: "\\"):
+                held = [byte]
+                token = .string(.escape)
+                return
+            case 0x00..<0x20: throw fault(.controlCharacter(byte))
+            default: break
+            }
+        }
+        switch decoder.take(byte) {
+        case .more: held.append(byte)
+        case .scalar(let scalar):
+            held = []
+            Self.write(scalar, to: &output)
+        case .invalid: throw fault(.invalidUTF8)
+        }
+    }
+
+    private mutating func takeEscape(
+        _ byte: UInt8, to output: inout [UInt8]
+    ) throws(JSONSyntaxError) {
+        switch byte {
+        case UInt8(ascii: "/"): output.append(byte)
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "b"), UInt8(ascii: "f"),
+            UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+            output += [UInt8(ascii: "\\"), byte]
+        case UInt8(ascii: "u"):
+            held.append(byte)
+            token = .string(.hex(digits: 0, value: 0, high: nil))
+            return
+        default: throw fault(.invalidEscape)
+        }
+        held = []
+        token = .string(.text)
+    }
+
+    private mutating func endHex(
+        _ byte: UInt8, _ value: UInt32, _ high: UInt32?, to output: inout [UInt8]
+    ) throws(JSONSyntaxError) {
+        let scalar: Unicode.Scalar
+        if let high {
+            guard (0xDC00...0xDFFF).contains(value),
+                let pair = Unicode.Scalar(0x10000 + ((high - 0xD800) << 10) + (value - 0xDC00))
+            else { throw fault(.unpairedSurrogate) }
+            scalar = pair
+        } else if let single = Unicode.Scalar(value) {
+            scalar = single
+        } else {
+            guard value < 0xDC00 else { throw fault(.unpairedSurrogate) }
+            held.append(byte)
+            token = .string(.low(high: value, hasBackslash: false))
+            return
+        }
+        held = []
+        token = .string(.text)
+        switch scalar {
+        case "\"", "\\": output += [UInt8(ascii: "\\"), UInt8(ascii: scalar)]
+        default: Self.write(scalar, to: &output)
+        }
+    }
+
+    /// What needs no look in a string.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
+
+    private static func write(_ scalar: Unicode.Scalar, to output: inout [UInt8]) {
+        guard TerminalText.isUnsafe(scalar) else {
+            output.append(contentsOf: UTF8.encode(scalar).map(Array.init) ?? [])
+            return
+        }
+        for unit in UTF16.encode(scalar).map(Array.init) ?? [] {
+            let digits = String(unit, radix: 16)
+            output += "\\u\(String(repeating: "0", count: 4 - digits.utf8.count))\(digits)".utf8
+        }
+    }
+
+    // MARK: Literals and numbers
+
+    private mutating func beginLiteral(_ word: StaticString, _ byte: UInt8) {
+        held = [byte]
+        token = .literal(word, 1)
+    }
+
+    private mutating func takeLiteral(
+        _ byte: UInt8, _ word: StaticString, _ count: Int, to output: inout [UInt8]
+    ) throws(JSONSyntaxError) {
+        guard byte == word.utf8Start[count] else { throw unexpected(byte, "'\(word)'") }
+        held.append(byte)
+        guard count + 1 == word.utf8CodeUnitCount else {
+            token = .literal(word, count + 1)
+            return
+        }
+        if let palette { output += palette.literal.utf8 }
+        output += held
+        held = []
+        endToken(to: &output)
+    }
+
+    private static func next(_ part: NumberPart, _ byte: UInt8) -> NumberPart? {
+        let isDigit = byte.isDigit
+        switch part {
+        case .minus: return isDigit ? (byte == UInt8(ascii: "0") ? .zero : .integer) : nil
+        case .integer where isDigit: return .integer
+        case .fraction where isDigit: return .fraction
+        case .point: return isDigit ? .fraction : nil
+        case .sign, .power: return isDigit ? .power : nil
+        case .exponent:
+            if isDigit { return .power }
+            return byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") ? .sign : nil
+        case .zero, .integer:
+            if byte == UInt8(ascii: ".") { return .point }
+            return byte | 0x20 == UInt8(ascii: "e") ? .exponent : nil
+        case .fraction: return byte | 0x20 == UInt8(ascii: "e") ? .exponent : nil
+        }
+    }
+
+    // MARK: Tokens and containers
+
+    private mutating func begin(
+        _ token: Token, _ colour: String?, _ byte: UInt8, to output: inout [UInt8]
+    ) {
+        self.token = token
+        if let colour { output += colour.utf8 }
+        output.append(byte)
+    }
+
+    private mutating func endToken(to output: inout [UInt8]) {
+        token = .none
+        if let palette { output += palette.reset.utf8 }
+        expected = isName ? .colon : containers.isEmpty ? .end : .separator
+        isName = false
+    }
+
+    private mutating func close(_ byte: UInt8, isEmpty: Bool, to output: inout [UInt8]) {
+        containers.removeLast()
+        if !isEmpty { breakLine(to: &output) }
+        output.append(byte)
+        expected = containers.isEmpty ? .end : .separator
+    }
+
+    private func breakLine(to output: inout [UInt8]) {
+        guard case .indented(let width) = layout else { return }
+        output.append(0x0A)
+        output.append(contentsOf: repeatElement(0x20, count: width * containers.count))
+    }
+
+    // MARK: Faults
+
+    private func unexpected(_ byte: UInt8, _ expected: String) -> JSONSyntaxError {
+        fault(.unexpectedByte(byte, expected: expected))
+    }
+
+    private func fault(_ reason: JSONSyntaxError.Reason) -> JSONSyntaxError {
+        JSONSyntaxError(
+            reason: reason, offset: offset, line: line, column: offset - lineStart + 1)
+    }
+}
+
+/// What a ``JSONReformatter`` writes before each kind of token, such as colours, and after it.
+package struct JSONPalette: Sendable, Equatable {
+    package var name: String
+    package var string: String
+    package var number: String
+    package var literal: String
+    package var reset: String
+
+    package init(name: String, string: String, number: String, literal: String, reset: String) {
+        self.name = name
+        self.string = string
+        self.number = number
+        self.literal = literal
+        self.reset = reset
+    }
+}

@@ -1,0 +1,212 @@
+import FoundationEssentials
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+/// The real program: bodies that are shown, kept and sent while they come, however long they are.
+@Suite struct StreamingTests {
+    private static let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: "
+
+    @Test(arguments: ["text/plain", "text/event-stream"])
+    func `a terminal gets head and text before the body has ended`(type: String) async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(
+            .request, .send("\(Self.chunked)\(type)\r\n\r\n8\r\ndata: 1\n\r\n"), .wait(gate),
+            .send("8\r\ndata: 2\n\r\n0\r\n\r\n"))
+        let program = try terminal(server.baseURL)
+        let early = try await program.output(containing: "data: 1\r\n")
+        #expect(early.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        gate.open()
+        let result = try await program.result()
+        #expect(result.output.hasSuffix("data: 1\r\ndata: 2\r\n"))
+        #expect(result.exitCode == 0)
+    }
+
+    @Test func `JSON is laid out while it comes`() async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(
+            .request, .send("\(Self.chunked)application/json\r\n\r\n5\r\n[1,{}\r\n"), .wait(gate),
+            .send("1\r\n]\r\n0\r\n\r\n"))
+        let program = try RunningProgram(
+            Products.path("outlet"), ["--pretty=format", server.baseURL])
+        try await program.output(containing: "[\n    1,\n    {}")
+        gate.open()
+        #expect(try await program.result().output == "[\n    1,\n    {}\n]\n")
+    }
+
+    @Test(arguments: ["-h", "--print=Hh"])
+    func `the head alone is not followed by a wait for the body`(option: String) async throws {
+        let server = try ScriptedServer.start(
+            .request, .send("\(Self.chunked)text/plain\r\n\r\n1\r\nx\r\n"), .stall)
+        let result = try await outlet(option, server.baseURL)
+        #expect(result.exitCode == 0)
+        #expect(result.output.contains("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n"))
+        #expect(result.errorOutput == "")
+    }
+
+    @Test func `the head alone has the status's exit code`() async throws {
+        let server = try LoopbackServer.start()
+        #expect(try await outlet("-h", "\(server.baseURL)/status/404").exitCode == 4)
+    }
+
+    @Test func `what acts on a terminal is shown, and a pipe gets it as it is`() async throws {
+        let body = "\u{1B}]0;x\u{07} \u{9B}2J \u{202E}"
+        let server = try ScriptedServer.start { _ in
+            [.request, .respond(headers: ["Content-Type: text/plain"], body: body)]
+        }
+        let shown = try await terminal("-b", server.baseURL).result().output
+        #expect(shown == "^[]0;x^G <U+009B>2J <U+202E>\r\n")
+        #expect(try await outlet(server.baseURL).output == body)
+    }
+
+    @Test func `JSON never turns an escape into a character that acts on a terminal`() async throws
+    {
+        let server = try ScriptedServer.start { _ in
+            [
+                .request,
+                .respond(
+                    headers: ["Content-Type: application/json"], body: #"["\u009b\u202e\u00e9"]"#),
+            ]
+        }
+        let shown = try await terminal("-b", server.baseURL).result().output
+        #expect(shown == "[\r\n    \"\\u009b\\u202eé\"\r\n]\r\n")
+        let report = try await terminal("--json", server.baseURL).result().output
+        #expect(report.contains(#""\u009b\u202eé""#))
+    }
+
+    @Test(arguments: [
+        (type: "application/json", body: #"{"a": nope}"#, code: 0),
+        (type: "application/json", body: #"{"a": 1}"#, code: 0),
+        (type: "text/plain", body: "a\u{00}b", code: 0),
+        (type: "text/plain", body: "text", code: 0),
+    ])
+    func `the exit code does not depend on a terminal`(
+        type: String, body: String, code: Int32
+    ) async throws {
+        let server = try ScriptedServer.start { _ in
+            [.request, .respond(headers: ["Content-Type: \(type)"], body: body)]
+        }
+        #expect(try await outlet(server.baseURL).exitCode == code)
+        #expect(try await terminal(server.baseURL).result().exitCode == code)
+    }
+
+    @Test func `a body that breaks off is 1 with and without a terminal`() async throws {
+        let server = try ScriptedServer.start { _ in
+            [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\u{00}half")]
+        }
+        #expect(try await outlet(server.baseURL).exitCode == 1)
+        let shown = try await terminal(server.baseURL).result()
+        #expect(shown.exitCode == 1)
+        #expect(shown.output.contains("(5 B of binary data: -o FILE saves it)\r\noutlet: "))
+    }
+
+    @Test(arguments: [
+        (["--json"], "application/octet-stream"), (["--json"], "application/json"),
+        (["--pretty=all"], "application/json"), (["--print=m"], "text/plain"),
+        (["-q"], "text/plain"), ([], "text/plain"),
+    ])
+    func `memory does not grow with the body`(options: [String], type: String) async throws {
+        let size = 40 << 20
+        // One string that is as long as the body, as far as it is JSON.
+        let body =
+            [UInt8(ascii: "\"")] + [UInt8](repeating: 0x78, count: size - 2) + [UInt8(ascii: "\"")]
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nContent-Length: \(size)\r\n\r\n"
+        let server = try ScriptedServer.start(.request, .send(Array(head.utf8) + body))
+        let cold = try await outlet("--version")
+        let result = try await Program.run(
+            Products.path("outlet"), options + [server.baseURL], deadline: .seconds(120))
+        #expect(result.exitCode == 0)
+        #expect(result.peakMemory - cold.peakMemory < 32 << 20)
+    }
+
+    @Test func `a report carries a body of every size and kind`() async throws {
+        for size in [0, 1, 1 << 20, (1 << 20) + 1, 3_000_000] {
+            let text = [UInt8](repeating: UInt8(ascii: "\n"), count: size)
+            let report = try await report(of: text, type: "text/plain")
+            #expect(report["text"]?.stringValue.map { Array($0.utf8) } ?? [] == text)
+            let bytes = [UInt8](repeating: 0xFF, count: size)
+            let base64 = try await self.report(of: bytes, type: "text/plain")["base64"]?.stringValue
+            #expect(base64.flatMap { Data(base64Encoded: $0) } ?? Data() == Data(bytes))
+        }
+        let json = try await report(of: Array("\u{FEFF}[1,\n{}]".utf8), type: "application/json")
+        #expect(json == ["json": [1, [:]]])
+    }
+
+    // MARK: stdin
+
+    @Test func `a long body on stdin is sent while it comes`() async throws {
+        let directory = try TemporaryDirectory()
+        let size = 3 << 20
+        let file = try directory.write([UInt8](repeating: 0x78, count: size), to: "in")
+        for (command, field) in [
+            (#""$0" "$1" <"$2""#, "content-length: \(size)"),
+            (#"cat "$2" | "$0" "$1""#, "transfer-encoding: chunked"),
+        ] {
+            let server = try ScriptedServer.start(.request, .respond())
+            let result = try await Program.run(
+                "/bin/sh", ["-c", command, Products.path("outlet"), server.baseURL, file])
+            #expect(result.exitCode == 0)
+            let request = try #require(server.requests.values.first)
+            #expect(request.head.lowercased().contains("\r\n\(field)\r\n"))
+        }
+    }
+
+    @Test func `stdin goes out in chunks as it comes where that is asked for`() async throws {
+        let server = try ScriptedServer.start(.request, .respond())
+        let program = try RunningProgram(
+            Products.path("outlet"), ["--chunked", server.baseURL],
+            standardInput: .bytes(Array("text".utf8)))
+        #expect(try await program.result().exitCode == 0)
+        let request = try #require(server.requests.values.first)
+        #expect(request.head.contains("\r\nTransfer-Encoding: chunked\r\n"))
+        #expect(request.body == Array("4\r\ntext\r\n0\r\n\r\n".utf8))
+    }
+
+    @Test func `stdin that says nothing ends with the time allowed, and with an interrupt`()
+        async throws
+    {
+        let server = try ScriptedServer.start { _ in [.requestHead, .stall] }
+        let late = try RunningProgram(
+            Products.path("outlet"), ["--chunked", "--timeout=0.3", server.baseURL],
+            standardInput: .open)
+        #expect(try await late.result(within: .seconds(20)).exitCode == 2)
+        let waiting = try RunningProgram(
+            Products.path("outlet"), ["--chunked", server.baseURL], standardInput: .open)
+        _ = try await server.connections.values(2)
+        waiting.signal(2)
+        #expect(try await waiting.result(within: .seconds(20)).exitCode == 130)
+    }
+
+    @Test func `what of stdin is sent is not sent again`() async throws {
+        let server = try ScriptedServer.start { connection in
+            connection == 0
+                ? [.request, .respond("307 Temporary Redirect", headers: ["Location: /again"])]
+                : [.request, .respond()]
+        }
+        let result = try await Program.run(
+            "/bin/sh",
+            [
+                "-c", #"head -c 2000000 /dev/zero | "$0" --follow "$1""#, Products.path("outlet"),
+                server.baseURL,
+            ])
+        #expect(result.exitCode == 1)
+        #expect(
+            result.errorOutput.contains(
+                "cannot be read again (a file, with @FILE, can be sent again)"))
+    }
+
+    private func report(of body: [UInt8], type: String) async throws -> JSONValue {
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nContent-Length: \(body.count)\r\n\r\n"
+        let server = try ScriptedServer.start(.request, .send(Array(head.utf8) + body))
+        let result = try await outlet("--json", server.baseURL)
+        return try JSONValue(parsing: result.standardOutput)["response"]?["body"] ?? .null
+    }
+
+    private func terminal(_ arguments: String...) throws -> RunningProgram {
+        try RunningProgram(
+            Products.path("outlet"), arguments,
+            standardOutput: .terminal(columns: 80))
+    }
+}

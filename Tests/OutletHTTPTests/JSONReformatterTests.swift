@@ -1,0 +1,110 @@
+import Testing
+
+@testable import OutletHTTP
+
+/// JSON that is laid out while it arrives.
+@Suite struct JSONReformatterTests {
+    private static let valid = [
+        "{}", "[]", " [ ] ", "null", "true", " false\n", "0", "-0", "-1.5e+10", "12E3", "\"\"",
+        #"{"a":[1,2,{"b":null}],"c":{},"d":[[],{}],"e":"x\"y\\z\/\b\f\n\r\t"}"#,
+        #"["\u00e9\ud83d\ude00\u0000\u001f\u009b\u202e\u0022\u005c", "é😀"]"#,
+        "\u{FEFF}[1]", "[1,\n2 ,\t3\r\n]", "[-0.0e-0,1e5]",
+    ]
+
+    private static let broken = [
+        "", " ", "{", "[", "[1", "[1,", "[1,]", "{\"a\"", "{\"a\":", "{\"a\":1,", "{\"a\":1,}",
+        "{a:1}",
+        "nope", "nul", "truE", "01", "-", "1.", "1e", "1e+", ".5", "+1", "\"", "\"\\", "\"\\x\"",
+        "\"\\u12g4\"", "\"\\ud800\"", "\"\\ud800x\"", "\"\\ud800\\n\"", "\"\\ud800\\ud800\"",
+        "\"\\udc00\"",
+        "\"\u{01}\"", "[1}", "{]", "[1 2]", "1 2", "[] x", "{\"a\" 1}", "[,]", "{,}", "'a'", "[1]]",
+    ]
+
+    @Test(arguments: valid)
+    func `a value keeps its meaning in every layout`(text: String) throws {
+        let value = try JSONValue(parsing: text)
+        for layout in [JSONReformatter.Layout.compact, .indented(2)] {
+            let shown = try Self.reformat([Array(text.utf8)], layout)
+            #expect(try JSONValue(parsing: shown) == value)
+        }
+    }
+
+    @Test(arguments: valid + broken)
+    func `where a text is cut makes no difference`(text: String) {
+        let bytes = Array(text.utf8)
+        let whole = Result { try Self.reformat([bytes], .indented(4)) }
+        let single = Result { try Self.reformat(bytes.map { [$0] }, .indented(4)) }
+        #expect((try? whole.get()) == (try? single.get()))
+        #expect(Self.fault(whole) == Self.fault(single))
+    }
+
+    @Test(arguments: broken)
+    func `what the parser refuses is refused, and nothing of it lost`(text: String) {
+        #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: text) }
+        var reformatter = JSONReformatter(layout: .compact)
+        var output: [UInt8] = []
+        let bytes = Array(text.utf8)
+        do {
+            try reformatter.append(bytes, to: &output)
+            try reformatter.finish(to: &output)
+            Issue.record("accepted")
+        } catch {
+            let shown = output + reformatter.held + bytes.suffix(reformatter.unread)
+            let plain = text.utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+            #expect(shown.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == Array(plain))
+        }
+    }
+
+    @Test func `bytes that are not UTF-8 are refused`() {
+        for bytes in [[0xFF], [0xC3, 0x28], [0xED, 0xA0, 0x80]] as [[UInt8]] {
+            #expect(throws: JSONSyntaxError.self) {
+                try Self.reformat([[0x22] + bytes + [0x22]], .compact)
+            }
+        }
+    }
+
+    @Test func `a fault is named as the parser names it`() {
+        let text = "{\n  \"a\": nope}"
+        #expect(
+            Self.fault(Result { try Self.reformat([Array(text.utf8)], .compact) })
+                == Self.fault(Result { try JSONValue(parsing: text).text() }))
+    }
+
+    @Test func `characters that act on a terminal stay escaped or become so`() throws {
+        let text = "[\"\\u009b\\u202E\u{9B}\u{202E}\u{7F}\u{E0041}\\u001b\"]"
+        #expect(
+            try Self.reformat([Array(text.utf8)], .compact)
+                == #"["\u009b\u202e\u009b\u202e\u007f\udb40\udc41\u001b"]"#)
+    }
+
+    @Test func `members are indented, empty containers are not`() throws {
+        #expect(
+            try Self.reformat([Array(#"{"a":[1,{}],"b":[]}"#.utf8)], .indented(2))
+                == "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}")
+    }
+
+    @Test func `nesting has a limit`() {
+        let deep = [UInt8](repeating: UInt8(ascii: "["), count: 513)
+        #expect(throws: JSONSyntaxError.self) { try Self.reformat([deep], .compact) }
+        let fault = Self.fault(Result { try Self.reformat([deep], .compact) })
+        #expect(fault?.reason == .tooDeep(maximum: 512))
+        #expect(fault?.offset == 512)
+    }
+
+    private static func fault(_ result: Result<String, any Error>) -> JSONSyntaxError? {
+        guard case .failure(let error) = result else { return nil }
+        return error as? JSONSyntaxError
+    }
+
+    private static func reformat(
+        _ pieces: [[UInt8]], _ layout: JSONReformatter.Layout
+    ) throws(JSONSyntaxError) -> String {
+        var reformatter = JSONReformatter(layout: layout)
+        var output: [UInt8] = []
+        for piece in pieces {
+            try reformatter.append(piece, to: &output)
+        }
+        try reformatter.finish(to: &output)
+        return String(decoding: output, as: UTF8.self)
+    }
+}
