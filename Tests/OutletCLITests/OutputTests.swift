@@ -183,7 +183,8 @@ import Testing
         _ exchange: Exchange, body: String = "", exitCode: ExitCode = .ok
     ) throws -> JSONValue {
         var spool = BodySpool(
-            claimsJSON: exchange.response?.mimeType.map(BodyText.claimsJSON) ?? false)
+            claimsJSON: exchange.response?.mimeType.map(BodyText.claimsJSON) ?? false,
+            limit: .max)
         try spool.append(Data(body.utf8))
         spool.finish()
         let text = Mutex(Data())

@@ -133,6 +133,16 @@ import Testing
         #expect(json == ["json": [1, [:]]])
     }
 
+    @Test func `a report carries no body above the limit`() async throws {
+        let server = try ScriptedServer.start { _ in [.request, .respond(body: "12345")] }
+        #expect(try await outlet("--json", "--max-response-size=5", server.baseURL).exitCode == 0)
+        let result = try await outlet("--json", "--max-response-size=4", server.baseURL)
+        #expect(result.exitCode == 1)
+        #expect(result.errorOutput.contains("larger than 4 B: --max-response-size allows more"))
+        let report = try JSONValue(parsing: result.standardOutput)
+        #expect(report["exit_code"] == 1)
+    }
+
     // MARK: stdin
 
     @Test func `a long body on stdin is sent while it comes`() async throws {

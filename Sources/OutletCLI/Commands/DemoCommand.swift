@@ -97,7 +97,7 @@ private final class SpoolingReceiver: ResponseReceiver {
 
     func receive(_ head: HTTPResponse, to request: HTTPRequest) -> Bool {
         let claimsJSON = head.mimeType.map(BodyText.claimsJSON) ?? false
-        spool.withLock { $0 = BodySpool(claimsJSON: claimsJSON) }
+        spool.withLock { $0 = BodySpool(claimsJSON: claimsJSON, limit: .max) }
         return true
     }
 

@@ -40,7 +40,9 @@ struct RequestCommand: Sendable {
             console.report(error)
             return error.exitCode
         }
-        let printer = ExchangePrinter(options: output, console: console, progress: progress)
+        let printer = ExchangePrinter(
+            options: output, console: console, bodyLimit: configuration.maximumResponseSize,
+            progress: progress)
         let input = request.standardInput
         let send: @Sendable () async -> Exchange = {
             await withTaskCancellationHandler {

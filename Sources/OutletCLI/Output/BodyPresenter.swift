@@ -48,8 +48,8 @@ struct BodyPresenter {
     }
 
     /// Keeps the body for a report.
-    static func spooling(claimsJSON: Bool, _ console: Console) -> BodyPresenter {
-        BodyPresenter(.spooled(BodySpool(claimsJSON: claimsJSON)), console)
+    static func spooling(_ spool: BodySpool, _ console: Console) -> BodyPresenter {
+        BodyPresenter(.spooled(spool), console)
     }
 
     /// Shows the body on stdout.

@@ -27,15 +27,27 @@ struct BodySpool {
     private var decoder = UTF8Decoder()
     private var isText = true
 
-    /// - Parameter claimsJSON: Whether the response says that its body is JSON.
-    init(claimsJSON: Bool) {
+    private let limit: Int64
+
+    /// - Parameters:
+    ///   - claimsJSON: Whether the response says that its body is JSON.
+    ///   - limit: The most bytes to take.
+    init(claimsJSON: Bool, limit: Int64) {
+        self.limit = limit
         json = claimsJSON ? JSONReformatter(layout: .compact) : nil
     }
 
     /// Adds a piece.
     ///
-    /// - Throws: ``OutputError`` when the temporary directory cannot take it.
+    /// - Throws: ``OutputError`` when the body passes its limit, or the temporary directory cannot
+    ///   take it.
     mutating func append(_ piece: Data) throws(OutputError) {
+        guard limit - count >= piece.count else {
+            throw .failed(
+                name: "the report",
+                reason: "the body is larger than \(Quantity.bytes(limit)): "
+                    + "--max-response-size allows more, -o FILE takes it by itself")
+        }
         look(at: piece)
         count += Int64(piece.count)
         if file == nil, memory.count + piece.count > Self.memoryLimit {

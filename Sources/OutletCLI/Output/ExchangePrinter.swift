@@ -16,10 +16,16 @@ final class ExchangePrinter: ResponseReceiver {
     private let options: OutputOptions
     private let console: Console
     private let progress: ProgressReporter?
+    private let bodyLimit: Int64
     private let state: Mutex<State>
 
-    /// - Parameter progress: Makes way for what is printed.
-    init(options: OutputOptions, console: Console, progress: ProgressReporter? = nil) {
+    /// - Parameters:
+    ///   - bodyLimit: The most bytes of a body that a report carries.
+    ///   - progress: Makes way for what is printed.
+    init(
+        options: OutputOptions, console: Console, bodyLimit: Int64, progress: ProgressReporter
+    ) {
+        self.bodyLimit = bodyLimit
         self.options = options
         self.console = console
         self.progress = progress
@@ -168,7 +174,9 @@ final class ExchangePrinter: ResponseReceiver {
 
     private func body(of head: HTTPResponse) -> BodyPresenter {
         let claimsJSON = head.mimeType.map(BodyText.claimsJSON) ?? false
-        if options.isReport { return .spooling(claimsJSON: claimsJSON, console) }
+        if options.isReport {
+            return .spooling(BodySpool(claimsJSON: claimsJSON, limit: bodyLimit), console)
+        }
         guard options.parts.contains(.responseBody) else { return .discarding(console) }
         return .showing(claimsJSON: claimsJSON, options, console)
     }
