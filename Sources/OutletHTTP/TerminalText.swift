@@ -22,9 +22,9 @@ package struct TerminalText: Sendable {
         while index < bytes.count {
             if holdsReturn { releaseReturn(isLineEnd: bytes[index] == 0x0A, to: &output) }
             if decoder.isEmpty {
-                let run = bytes[index...].prefix(while: Self.isPlain)
-                output.append(contentsOf: run)
-                index = run.endIndex
+                let start = index
+                while index < bytes.count, Self.isPlain(bytes[index]) { index += 1 }
+                output.append(contentsOf: bytes[start..<index])
                 guard index < bytes.count else { return }
             }
             switch decoder.take(bytes[index]) {
@@ -149,6 +149,11 @@ package struct UTF8Decoder: Sendable {
         for byte in held.dropFirst() { value = value << 6 | UInt32(byte & 0x3F) }
         held = []
         return Unicode.Scalar(value).map { .scalar($0) } ?? .invalid([])
+    }
+
+    /// Takes a byte, and says whether the text may still be UTF-8.
+    package mutating func accepts(_ byte: UInt8) -> Bool {
+        if case .invalid = take(byte) { false } else { true }
     }
 
     /// Takes the end of the text.

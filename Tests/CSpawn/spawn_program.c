@@ -7,7 +7,6 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,13 +66,11 @@ int spawn_program(
     return result;
 }
 
-int wait_for_program(pid_t pid, long *peak_kib) {
+int wait_for_program(pid_t pid) {
     int status;
-    struct rusage usage = {0};
-    while (wait4(pid, &status, 0, &usage) < 0) {
+    while (waitpid(pid, &status, 0) < 0) {
         if (errno != EINTR) return -1;
     }
-    *peak_kib = usage.ru_maxrss;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 

@@ -186,7 +186,7 @@ import Testing
             claimsJSON: exchange.response?.mimeType.map(BodyText.claimsJSON) ?? false,
             limit: .max)
         try spool.append(Data(body.utf8))
-        spool.finish()
+        try spool.finish()
         let text = Mutex(Data())
         try ExchangeReport(showsSecrets: false).write(
             exchange, exitCode: exitCode, body: spool, layout: .oneLine

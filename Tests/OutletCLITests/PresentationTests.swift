@@ -110,7 +110,7 @@ import Testing
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n"),
             .trickle(Array(repeating: 0x78, count: 4096), size: 256, interval: .milliseconds(100)))
         let output = try await terminal(
-            ["TERM": "xterm", "NO_COLOR": "1"], "-b", slow.baseURL)
+            ["TERM": "xterm", "NO_COLOR": "1"], "-o", "/dev/null", slow.baseURL)
         #expect(output.contains(" of 4.00 KiB  "))
         #expect(output.contains("/s  "))
     }

@@ -67,7 +67,7 @@ struct DemoCommand: Sendable {
             guard !Task.isCancelled else { break }
             totals.add(answered, elapsed: elapsed, isExpected: exchange.isExpected(answered))
             if isReport {
-                try report(answered, body.finish())
+                try report(answered, try body.finish())
             } else {
                 try console.output.write(text.exchange(answered, of: exchange, elapsed: elapsed))
             }
@@ -114,11 +114,10 @@ private final class SpoolingReceiver: ResponseReceiver {
     }
 
     /// The whole body, once it has come.
-    func finish() -> BodySpool? {
-        spool.withLock { spool in
-            spool?.finish()
-            return spool
-        }
+    func finish() throws(OutputError) -> BodySpool? {
+        var whole = spool.withLock { $0 }
+        try whole?.finish()
+        return whole
     }
 }
 

@@ -28,11 +28,13 @@ struct BodyPresenter {
     private var way: Way
     private let output: OutputFile
     private let isTerminal: Bool
+    private let progress: ProgressReporter?
     /// Whether what stands on stdout ends with a line's end.
     private var endsLine = true
 
-    private init(_ way: Way, _ console: Console) {
+    private init(_ way: Way, _ console: Console, progress: ProgressReporter? = nil) {
         self.way = way
+        self.progress = progress
         output = console.output
         isTerminal = console.outputIsTerminal
     }
@@ -53,13 +55,19 @@ struct BodyPresenter {
     }
 
     /// Shows the body on stdout.
+    ///
+    /// - Parameter progress: Ends where the body begins on the same terminal.
     static func showing(
-        claimsJSON: Bool, _ options: OutputOptions, _ console: Console
+        claimsJSON: Bool, _ options: OutputOptions, _ console: Console,
+        progress: ProgressReporter? = nil
     ) -> BodyPresenter {
-        if claimsJSON, options.formats {
-            return BodyPresenter(.json(.pretty(options.style)), console)
-        }
-        return BodyPresenter(console.outputIsTerminal ? .undecided : .raw, console)
+        let way: Way =
+            if claimsJSON, options.formats {
+                .json(.pretty(options.style))
+            } else {
+                console.outputIsTerminal ? .undecided : .raw
+            }
+        return BodyPresenter(way, console, progress: progress)
     }
 
     /// Takes a piece.
@@ -114,7 +122,7 @@ struct BodyPresenter {
                 if isComplete { jsonFault = error }
             }
         case .spooled(var spool):
-            spool.finish()
+            try spool.finish()
             if isComplete { jsonFault = spool.jsonFault }
             way = .spooled(spool)
         case .discarded, .raw, .file, .json, .undecided: break
@@ -148,6 +156,7 @@ struct BodyPresenter {
 
     private mutating func write(_ bytes: [UInt8]) throws(OutputError) {
         guard let last = bytes.last else { return }
+        if isTerminal { progress?.stop() }
         endsLine = last == 0x0A
         try output.write(Data(bytes))
     }

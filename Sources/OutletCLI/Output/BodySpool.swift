@@ -24,8 +24,9 @@ struct BodySpool {
     private var memory: [UInt8] = []
     private var file: TemporaryFile?
     private var json: JSONReformatter?
-    private var decoder = UTF8Decoder()
-    private var isText = true
+
+    /// What the body is; to be asked for after ``finish()``.
+    private(set) var kind = Kind.binary
 
     private let limit: Int64
 
@@ -48,7 +49,14 @@ struct BodySpool {
                 reason: "the body is larger than \(Quantity.bytes(limit)): "
                     + "--max-response-size allows more, -o FILE takes it by itself")
         }
-        look(at: piece)
+        if jsonFault == nil {
+            var scratch: [UInt8] = []
+            do {
+                try json?.append(piece, to: &scratch)
+            } catch {
+                jsonFault = error
+            }
+        }
         count += Int64(piece.count)
         if file == nil, memory.count + piece.count > Self.memoryLimit {
             let file = try TemporaryFile()
@@ -59,25 +67,33 @@ struct BodySpool {
         if let file { try file.output.write(piece) } else { memory += piece }
     }
 
-    /// Looks at the end of the body.
-    mutating func finish() {
-        if !decoder.finish().isEmpty { isText = false }
-        guard var parser = json else { return }
-        json = nil
+    /// Finds out what the body is, once it is complete.
+    ///
+    /// - Throws: ``OutputError`` when the temporary file cannot be read.
+    mutating func finish() throws(OutputError) {
+        kind = try isJSON() ? .json : isText() ? .text : .binary
+    }
+
+    private mutating func isJSON() -> Bool {
+        guard var parser = json, jsonFault == nil, count > 0 else { return false }
         var scratch: [UInt8] = []
-        guard count > 0, jsonFault == nil else { return }
         do {
             try parser.finish(to: &scratch)
-            isJSON = true
+            return true
         } catch {
             jsonFault = error
+            return false
         }
     }
 
-    private var isJSON = false
-
-    /// What the body is; to be asked for after ``finish()``.
-    var kind: Kind { isJSON ? .json : isText ? .text : .binary }
+    private func isText() throws(OutputError) -> Bool {
+        var decoder = UTF8Decoder()
+        var isText = true
+        try forEachPiece { piece in
+            isText = isText && piece.allSatisfy { $0 != 0 && decoder.accepts($0) }
+        }
+        return isText && decoder.isEmpty
+    }
 
     /// Calls `body` with piece after piece; all but the last are as long as a multiple of 3.
     ///
@@ -89,23 +105,6 @@ struct BodySpool {
             let piece = try file.read(at: offset, count: Self.pieceSize)
             try body(piece)
             offset += Int64(piece.count)
-        }
-    }
-
-    private mutating func look(at piece: Data) {
-        if isText {
-            for byte in piece {
-                if byte == 0 { isText = false }
-                if case .invalid = decoder.take(byte) { isText = false }
-                if !isText { break }
-            }
-        }
-        guard json != nil, jsonFault == nil else { return }
-        var scratch: [UInt8] = []
-        do {
-            try json?.append(piece, to: &scratch)
-        } catch {
-            jsonFault = error
         }
     }
 }

@@ -8,9 +8,7 @@ enum BodyText {
         guard !prefix.contains(0) else { return false }
         var decoder = UTF8Decoder()
         // The last character may be torn.
-        return prefix.allSatisfy { byte in
-            if case .invalid = decoder.take(byte) { false } else { true }
-        }
+        return prefix.allSatisfy { decoder.accepts($0) }
     }
 
     /// Whether a media type is JSON's (RFC 8259 §11, RFC 6839 §3.1).

@@ -7,7 +7,8 @@ import Synchronization
 /// Thread: any; the calls for one exchange never overlap.
 final class ExchangePrinter: ResponseReceiver {
     private struct State {
-        var body: BodyPresenter
+        /// From the head on, or from the first piece where there is no head.
+        var body: BodyPresenter?
         var sink: BodySink?
         var hasRequest = false
         var error: OutputError?
@@ -17,7 +18,7 @@ final class ExchangePrinter: ResponseReceiver {
     private let console: Console
     private let progress: ProgressReporter?
     private let bodyLimit: Int64
-    private let state: Mutex<State>
+    private let state = Mutex(State())
 
     /// - Parameters:
     ///   - bodyLimit: The most bytes of a body that a report carries.
@@ -29,7 +30,6 @@ final class ExchangePrinter: ResponseReceiver {
         self.options = options
         self.console = console
         self.progress = progress
-        state = Mutex(State(body: .discarding(console)))
     }
 
     // MARK: While it happens
@@ -37,14 +37,9 @@ final class ExchangePrinter: ResponseReceiver {
     func receive(_ head: HTTPResponse, to request: HTTPRequest) -> Bool {
         state.withLock { state in
             do throws(OutputError) {
-                state.body = body(of: head)
-                if let path = options.path {
-                    let sink = BodySink(path: path)
-                    state.sink = sink
-                    state.body = .saving(sink, console)
-                }
+                begin(head, &state)
                 guard !options.isReport else { return true }
-                makeWay()
+                if !options.parts.isEmpty { progress?.erase() }
                 try printRequest(request, &state)
                 if options.parts.contains(.responseHead) {
                     try console.output.write(heads.response(head))
@@ -62,7 +57,8 @@ final class ExchangePrinter: ResponseReceiver {
     func receive(_ piece: Data) throws(OutputError) {
         let error = state.withLock { state -> OutputError? in
             do throws(OutputError) {
-                try state.body.append(piece)
+                if state.body == nil { begin(nil, &state) }
+                try state.body?.append(piece)
                 return nil
             } catch {
                 state.error = error
@@ -94,7 +90,7 @@ final class ExchangePrinter: ResponseReceiver {
         let isMixed = options.parts != .responseBody
         if state.error == nil {
             do throws(OutputError) {
-                try state.body.finish(
+                try state.body?.finish(
                     isComplete: exchange.failure == nil,
                     endsLine: !options.isReport && (isMixed || console.outputIsTerminal))
             } catch {
@@ -103,17 +99,17 @@ final class ExchangePrinter: ResponseReceiver {
         }
         if let sink = state.sink { save(sink, &exchange, &state) }
         if let error = state.error { try note(error, in: &exchange) }
-        let warning = judgeJSON(state.body.jsonFault, &exchange)
+        let warning = judgeJSON(state.body?.jsonFault, &exchange)
         let exitCode = exitCode(of: exchange)
         if options.isReport {
             let report = ExchangeReport(showsSecrets: options.showsSecrets)
             try report.write(
-                exchange, exitCode: exitCode, body: state.body.spool,
+                exchange, exitCode: exitCode, body: state.body?.spool,
                 layout: options.formats ? .pretty(options.style) : .oneLine,
                 to: console.output.write)
         } else {
             try printRequest(exchange.request, &state)
-            try printMetadata(exchange, hasBody: state.body.count > 0)
+            try printMetadata(exchange, hasBody: (state.body?.count ?? 0) > 0)
         }
         if let warning { console.report(warning) }
         if let failure = exchange.failure { console.report(failure.error) }
@@ -172,20 +168,23 @@ final class ExchangePrinter: ResponseReceiver {
         HeadText(style: options.style, showsSecrets: options.showsSecrets)
     }
 
-    private func body(of head: HTTPResponse) -> BodyPresenter {
-        let claimsJSON = head.mimeType.map(BodyText.claimsJSON) ?? false
-        if options.isReport {
-            return .spooling(BodySpool(claimsJSON: claimsJSON, limit: bodyLimit), console)
+    /// Sees to it that the body goes where it belongs.
+    ///
+    /// - Parameter head: `nil` for what is no response of HTTP, such as a file.
+    private func begin(_ head: HTTPResponse?, _ state: inout State) {
+        let claimsJSON = head?.mimeType.map(BodyText.claimsJSON) ?? false
+        if let path = options.path {
+            let sink = BodySink(path: path)
+            state.sink = sink
+            state.body = .saving(sink, console)
+        } else if options.isReport {
+            state.body = .spooling(BodySpool(claimsJSON: claimsJSON, limit: bodyLimit), console)
+        } else if options.parts.contains(.responseBody) {
+            state.body = .showing(
+                claimsJSON: claimsJSON, options, console, progress: progress)
+        } else {
+            state.body = .discarding(console)
         }
-        guard options.parts.contains(.responseBody) else { return .discarding(console) }
-        return .showing(claimsJSON: claimsJSON, options, console)
-    }
-
-    /// Takes the line about the progress away; for good where a body follows on the same terminal.
-    private func makeWay() {
-        guard !options.parts.isEmpty else { return }
-        let showsBody = options.path == nil && options.parts.contains(.responseBody)
-        if showsBody, console.outputIsTerminal { progress?.stop() } else { progress?.erase() }
     }
 
     /// Prints the request once.

@@ -117,10 +117,10 @@ package struct JSONReformatter: Sendable {
         var index = 0
         while index < bytes.count {
             if case .string(.text) = token, held.isEmpty {
-                let run = bytes[index...].prefix(while: Self.isPlain)
-                output.append(contentsOf: run)
-                index = run.endIndex
-                offset += run.count
+                let start = index
+                while index < bytes.count, Self.isPlain(bytes[index]) { index += 1 }
+                output.append(contentsOf: bytes[start..<index])
+                offset += index - start
                 guard index < bytes.count else { return }
             }
             unread = bytes.count - index

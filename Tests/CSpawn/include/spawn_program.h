@@ -12,9 +12,8 @@ int spawn_program(
     pid_t *pid, const char *path, char *const *arguments, char *const *environment,
     const char *directory, const int *descriptors, int count);
 
-/// Waits for a child to end. Returns its exit code, or 256 plus the signal that ended it, or -1;
-/// `peak_kib` gets the most memory that it had resident at a time, in KiB.
-int wait_for_program(pid_t pid, long *peak_kib);
+/// Waits for a child to end. Returns its exit code, or 256 plus the signal that ended it, or -1.
+int wait_for_program(pid_t pid);
 
 /// A pipe that other programs do not inherit. Returns 0 or an errno value.
 int private_pipe(int ends[2]);

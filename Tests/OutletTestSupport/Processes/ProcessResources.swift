@@ -40,10 +40,13 @@ public struct ProcessResources: Sendable, CustomStringConvertible {
         (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
     }
 
-    private static func read(_ path: String) -> String? {
-        guard let bytes = FileManager.default.contents(atPath: path) else { return nil }
-        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").first.map(String.init)
+    private static func lines(_ path: String) -> [Substring] {
+        let bytes = FileManager.default.contents(atPath: path) ?? Data()
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
     }
+
+    /// The first line of a file.
+    private static func read(_ path: String) -> String? { lines(path).first.map(String.init) }
 
     /// What there is more of than before; empty if nothing is.
     ///
@@ -85,6 +88,14 @@ public struct ProcessResources: Sendable, CustomStringConvertible {
             if excess.isEmpty || ContinuousClock.now > limit { return excess }
             try? await Task.sleep(for: .milliseconds(5))
         }
+    }
+
+    /// The most memory that a running process had resident at a time, in bytes; `nil` if it has ended.
+    ///
+    /// What `wait4` says at the end counts the process that started it, too.
+    public static func peakMemory(of process: Int32) -> Int? {
+        let line = lines("/proc/\(process)/status").first { $0.hasPrefix("VmHWM:") }
+        return line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 * 1024 }
     }
 
     /// The name of the calling thread, which threads made from it inherit.

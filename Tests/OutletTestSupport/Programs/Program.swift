@@ -8,8 +8,6 @@ public enum Program {
         public let exitCode: Int32?
         /// The signal that ended the program, if one did.
         public let signal: Int32?
-        /// The most memory that was resident at a time, in bytes.
-        public let peakMemory: Int
         /// All bytes of standard output.
         public let standardOutput: [UInt8]
         /// All bytes of standard error; empty if it ran on a terminal.

@@ -24,7 +24,7 @@ public final class RunningProgram: Sendable {
     public let processID: Int32
 
     private let path: String
-    private let ended = Once<(status: Int32, peakMemory: Int)>()
+    private let ended = Once<Int32>()
     private let output: OutputCollector
     private let error: OutputCollector
     private let input = Lock<FileDescriptor?>(nil)
@@ -72,11 +72,7 @@ public final class RunningProgram: Sendable {
         case .bytes:
             break
         }
-        try onOwnThread { [processID, ended] in
-            var kibibytes = 0
-            let status = wait_for_program(processID, &kibibytes)
-            ended.set((status, kibibytes * 1024))
-        }
+        try onOwnThread { [processID, ended] in ended.set(wait_for_program(processID)) }
     }
 
     deinit {
@@ -125,9 +121,8 @@ public final class RunningProgram: Sendable {
     /// - Throws: ``TestSupportError`` if it had to be killed at the deadline.
     public func result(within deadline: Duration = .seconds(60)) async throws -> Program.Result {
         let status: Int32
-        let peakMemory: Int
         do {
-            (status, peakMemory) = try await ended.value(within: deadline)
+            status = try await ended.value(within: deadline)
         } catch {
             signal(SIGKILL)
             let printed = output.text + self.error.text
@@ -135,7 +130,6 @@ public final class RunningProgram: Sendable {
         }
         return Program.Result(
             exitCode: status < 256 ? status : nil, signal: status < 256 ? nil : status - 256,
-            peakMemory: peakMemory, standardOutput: try await output.all(),
-            standardError: try await error.all())
+            standardOutput: try await output.all(), standardError: try await error.all())
     }
 }
