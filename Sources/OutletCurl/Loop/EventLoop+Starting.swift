@@ -108,6 +108,8 @@ extension EventLoop {
         let remaining = settings.resourceLimit.map { $0 - (now - transfer.arrived) }
         if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
         if address.isSecure {
+            transfer.isServerVerified =
+                transfer.asksForTrust || settings.configuration.verifiesCertificates
             easy.applyAuthorities(settings)
             if transfer.asksForTrust {
                 easy.applyForeignTrust()

@@ -47,6 +47,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var isPauseApplied = false
     @exclusivity(unchecked) var easy: EasyHandle?
     @exclusivity(unchecked) var address: Address?
+    /// Whether the server was verified, or nothing has to be.
+    @exclusivity(unchecked) var isServerVerified = true
     /// It counts as one of those that its origin may have under way.
     private(set) var hasPlace = true
     /// What it is removed from the admission queue by, while it waits there.

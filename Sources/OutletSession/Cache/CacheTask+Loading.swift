@@ -22,7 +22,7 @@ extension CacheTask: TransferHandler {
         let now = Date()
         // Of what is stored nothing is learnt again.
         if head.isFinal, let policies = caching.policies, policies.concerns(head) {
-            policies.learn(from: head, to: job.request, startedAt: firstURL)
+            policies.learn(from: head, to: job.request, by: inner, startedAt: firstURL)
         }
         let handler = course.withLock { state -> (any TransferHandler)? in
             // Whoever began the transfer may not have come to keep it, and a pause is to be ended.
@@ -40,7 +40,7 @@ extension CacheTask: TransferHandler {
         let decision = handler.transfer(self, didReceive: head, turn: turn)
         if case .deliver(let delivery) = decision { course.withLock { $0.delivery = delivery } }
         if head.isFinal, job.delivery == .chunks, head.mimeType != "text/event-stream",
-            mayStore(head, now)
+            mayKeep(from: inner), mayStore(head, now)
         {
             course.withLock { $0.passed = Data() }
         }
@@ -80,7 +80,7 @@ extension CacheTask: TransferHandler {
         if let stored, let response = result.response, isWithheld, response.statusCode == 304,
             result.error == nil
         {
-            confirm(stored, response, result, now)
+            confirm(stored, response, result, now, mayKeep: mayKeep(from: inner))
             return
         }
         if let stored, isWithheld || isOutage(result),
@@ -97,8 +97,18 @@ extension CacheTask: TransferHandler {
         for key in caching.cache.rules.invalidated(by: response, to: job.request) {
             caching.cache.remove(key)
         }
+        guard mayKeep(from: inner) else {
+            finish(result, turn: turn)
+            return
+        }
         if request.method == .head { learn(fromHead: response, now) }
         keep(response, result, now, turn)
+    }
+
+    /// Whether what the server says may be kept.
+    private func mayKeep(from inner: any TransferTask) -> Bool {
+        inner.mayKeep(
+            from: job.request.url, verifiesCertificates: caching.verifiesCertificates)
     }
 
     /// Brings what a `GET` has stored up to date by the answer to a `HEAD`, or forgets it (§4.3.5).
@@ -132,7 +142,8 @@ extension CacheTask: TransferHandler {
 
     /// The stored response holds, and answers; asks anew if the 304 is about another version.
     private func confirm(
-        _ stored: CacheEntry, _ response: HTTPResponse, _ result: TransferResult, _ now: Date
+        _ stored: CacheEntry, _ response: HTTPResponse, _ result: TransferResult, _ now: Date,
+        mayKeep: Bool
     ) {
         guard let key = request.key,
             let fresh = caching.cache.rules.freshened(
@@ -141,7 +152,7 @@ extension CacheTask: TransferHandler {
             caching.queue.async { self.load(self.job, stored: nil, isValidating: false) }
             return
         }
-        caching.cache.store(fresh, for: key)
+        if mayKeep { caching.cache.store(fresh, for: key) }
         play(fresh, .validatedCache, result.metrics)
     }
 }

@@ -83,6 +83,8 @@ final class CacheTask: TransferTask {
 
     var proxy: String { course.withLock { $0.inner }?.proxy ?? "" }
 
+    var isServerVerified: Bool { course.withLock { $0.inner }?.isServerVerified ?? true }
+
     func cancel() {
         visible.wish(.canceling)
         let (inner, isMine) = course.withLock { state in

@@ -7,6 +7,8 @@ final class Caching: Sendable {
     let cache: ResponseCache
     let transport: any Transport
     let policies: WirePolicies?
+    /// Whether the session wants certificates verified.
+    let verifiesCertificates: Bool
     /// Decides what is stored, where a request has nobody of its own.
     let handler: (any CachedResponseHandler)?
     let requestQueue: DispatchQueue
@@ -19,12 +21,13 @@ final class Caching: Sendable {
 
     init(
         cache: ResponseCache, transport: any Transport, policies: WirePolicies?,
-        handler: (any CachedResponseHandler)?,
+        verifiesCertificates: Bool, handler: (any CachedResponseHandler)?,
         requestQueue: DispatchQueue, deadlines: Deadlines, timeout: Double
     ) {
         self.cache = cache
         self.transport = transport
         self.policies = policies
+        self.verifiesCertificates = verifiesCertificates
         self.handler = handler
         self.requestQueue = requestQueue
         self.deadlines = deadlines
@@ -53,7 +56,8 @@ final class Caching: Sendable {
         job.request.headers.addMissing(from: cache.rules.validators(of: entry))
         job.delivery = .collect
         job.reportsProgress = false
-        let validation = Validation(caching: self, entry: entry, request: request)
+        let validation = Validation(
+            caching: self, entry: entry, request: request, url: job.request.url)
         _ = transport.start(job, handler: validation)
     }
 
@@ -67,19 +71,21 @@ private final class Validation: TransferHandler {
     private let caching: Caching
     private let entry: CacheEntry
     private let request: CacheRequest
+    private let url: URL?
     private let start = Date()
 
-    init(caching: Caching, entry: CacheEntry, request: CacheRequest) {
+    init(caching: Caching, entry: CacheEntry, request: CacheRequest, url: URL?) {
         self.caching = caching
         self.entry = entry
         self.request = request
+        self.url = url
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         defer { caching.didValidate(request.key) }
-        guard result.error == nil, let response = result.response, let key = request.key else {
-            return
-        }
+        guard result.error == nil, let response = result.response, let key = request.key,
+            task.mayKeep(from: url, verifiesCertificates: caching.verifiesCertificates)
+        else { return }
         let rules = caching.cache.rules
         let now = Date()
         let fresh =

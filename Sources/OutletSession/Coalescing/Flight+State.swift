@@ -9,6 +9,8 @@ extension Flight {
         var transfer: (any TransferTask)?
         /// Whether a transfer is under way, known here or not yet.
         var isTransferring = false
+        /// Whether the server that the last head came from was verified.
+        var isServerVerified = true
         /// Counts the transfers.
         var generation = 0
         /// Whether the transfer is being cancelled, or will be once it is known: it is nobody else's.

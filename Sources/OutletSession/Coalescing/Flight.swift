@@ -118,6 +118,9 @@ final class Flight: TransferHandler {
 
     // MARK: What the transport tells
 
+    /// Whether the server that the last head came from was verified.
+    var isServerVerified: Bool { state.withLock { $0.isServerVerified } }
+
     func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
         guard let leader = state.withLock({ $0.leader }) else { return false }
         return leader.request.transfer(leader.task, shouldTrust: trust)
@@ -133,7 +136,12 @@ final class Flight: TransferHandler {
     func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
-        guard let leader = state.withLock({ $0.leader }) else { return .cancel }
+        let isServerVerified = task.isServerVerified
+        let leader = state.withLock { state in
+            state.isServerVerified = isServerVerified
+            return state.leader
+        }
+        guard let leader else { return .cancel }
         return leader.request.transfer(leader.task, didReceive: head, turn: turn)
     }
 

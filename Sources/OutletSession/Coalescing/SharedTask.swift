@@ -14,6 +14,8 @@ final class SharedTask: TransferTask {
 
     var state: TransferState { visible.state }
 
+    var isServerVerified: Bool { flight.isServerVerified }
+
     func cancel() {
         visible.wish(.canceling)
         flight.cancel(self)

@@ -73,7 +73,7 @@ extension Request {
             return .proceed
         }
         if core.caching == nil, let policies = core.policies, policies.concerns(head) {
-            learn(from: head, policies)
+            learn(from: head, by: task, policies)
         }
         if core.isMonitored { tellHead(head, of: task) }
         guard watchesHeads else { return .proceed }
@@ -90,11 +90,13 @@ extension Request {
         }
     }
 
-    private func learn(from head: HTTPResponse, _ policies: WirePolicies) {
+    private func learn(
+        from head: HTTPResponse, by task: any TransferTask, _ policies: WirePolicies
+    ) {
         let (sent, first) = mutable.withLock {
             ($0.performedRequests.last, $0.requests.first?.url)
         }
-        if let sent { policies.learn(from: head, to: sent, startedAt: first) }
+        if let sent { policies.learn(from: head, to: sent, by: task, startedAt: first) }
     }
 
     /// Asks the user whether the body of a final head is wanted; the transfer waits meanwhile.

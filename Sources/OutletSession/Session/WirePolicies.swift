@@ -61,9 +61,21 @@ final class WirePolicies: Sendable {
         pair.prefix { $0 != "=" }.drop { $0 == " " }
     }
 
-    /// Takes in what a server said.
-    func learn(from head: HTTPResponse, to request: HTTPRequest, startedAt main: URL?) {
-        if verifiesCertificates { hsts?.learn(from: head.headers, of: request.url) }
+    /// Takes in what a server said, if it was verified.
+    ///
+    /// - Parameters:
+    ///   - head: The answer's.
+    ///   - request: What was sent.
+    ///   - task: The transfer that brought the head.
+    ///   - main: The first address of the request, before redirects.
+    func learn(
+        from head: HTTPResponse, to request: HTTPRequest, by task: any TransferTask,
+        startedAt main: URL?
+    ) {
+        guard task.mayKeep(from: request.url, verifiesCertificates: verifiesCertificates) else {
+            return
+        }
+        hsts?.learn(from: head.headers, of: request.url)
         guard let cookies, acceptsCookies != .never, request.httpShouldHandleCookies,
             let url = request.url
         else { return }

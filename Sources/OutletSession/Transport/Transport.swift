@@ -1,3 +1,4 @@
+import FoundationEssentials
 public import OutletHTTP
 
 /// Carries requests over a network: one call, one attempt, one hop.
@@ -57,6 +58,13 @@ public protocol TransferTask: AnyObject, Sendable {
     ///
     /// Thread: in the calls of its handler.
     var proxy: String { get }
+    /// Whether the server was verified, so that what it says may be kept: cookies, responses for the
+    /// cache, and that it is to be talked to encrypted only.
+    ///
+    /// True without TLS, where there is nothing to verify, and if the transport does not tell.
+    ///
+    /// Thread: in the calls of its handler, from the final head on.
+    var isServerVerified: Bool { get }
     /// Ends the transfer with ``TransferError/Code/cancelled``; no effect after the end.
     ///
     /// Thread: any. Idempotent.
@@ -90,6 +98,19 @@ extension TransferTask {
     public var currentRequest: HTTPRequest? { nil }
     /// Nothing is known.
     public var proxy: String { "" }
+    /// Nothing speaks against it.
+    public var isServerVerified: Bool { true }
     /// Does nothing: progress is reported only if it was asked for before the start.
     public func reportProgress() {}
+}
+
+extension TransferTask {
+    /// Whether what the server says may be kept.
+    ///
+    /// - Parameters:
+    ///   - url: The address of the request.
+    ///   - verifiesCertificates: Whether the session wants certificates verified.
+    func mayKeep(from url: URL?, verifiesCertificates: Bool) -> Bool {
+        isServerVerified && (verifiesCertificates || url?.scheme?.lowercased() != "https")
+    }
 }
