@@ -6,15 +6,18 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+#include <stdbool.h>
 
 // Macros that Swift cannot read.
 
 /// One-line names as RFC 2253 writes them, UTF-8 unescaped.
 static const unsigned long copenssl_name_flags = XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
 
-/// `SSL_CTX_set_tlsext_status_type`: asks servers for a stapled OCSP response.
-static inline int copenssl_ask_for_staple(SSL_CTX *context) {
-    return (int)SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
+/// `SSL_CTX_set_tlsext_status_type` and `SSL_CTX_set_tlsext_status_cb`: asks servers for a stapled OCSP
+/// response, and calls `came` when it has come or will not; whether that is so from now on.
+static inline bool copenssl_ask_for_staple(SSL_CTX *context, int (*came)(SSL *, void *)) {
+    return SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp) == 1 &&
+           SSL_CTX_set_tlsext_status_cb(context, came) == 1;
 }
 
 /// `SSL_get_tlsext_status_ocsp_resp`: the stapled response, DER; its length is -1 without one.

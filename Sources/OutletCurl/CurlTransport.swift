@@ -35,7 +35,9 @@ public final class CurlTransport: Transport {
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         begin(job, handler) { loop, transfer in
             // A slow disk holds up nobody but the loop of those with a file.
-            loop.start(transfer, mayBorrow: job.mayRunOnCaller && !loop.isBulk)
+            loop.start(
+                transfer, mayBorrow: job.mayRunOnCaller && !loop.isBulk,
+                mayBegin: !settings.callsProgram(for: job))
         }
     }
 
@@ -49,7 +51,7 @@ public final class CurlTransport: Transport {
     ) -> any WebSocketConnection {
         var transferJob = TransferJob(request: job.request)
         transferJob.credential = job.credential
-        transferJob.asksForTrust = job.asksForTrust
+        transferJob.serverTrustManager = job.serverTrustManager
         return begin(transferJob, link: WebSocketLink(job), handler) { loop, transfer in
             loop.post(.start(transfer))
         }

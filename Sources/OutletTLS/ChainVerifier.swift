@@ -58,8 +58,11 @@ public final class ChainVerifier: @unchecked Sendable {
     ///   - chain: The certificates as the server sent them, its own first, DER.
     ///   - anchors: The only authorities that count, DER; the store's when `nil`.
     ///   - lists: Lists to look the chain's certificates up in; none are asked for elsewhere.
+    ///   - securityLevel: How strong keys and signatures must be
+    ///     (X509_VERIFY_PARAM_set_auth_level(3)); that of a connection.
     public func verify(
-        _ chain: [[UInt8]], anchors: [[UInt8]]? = nil, lists: RevocationLists? = nil
+        _ chain: [[UInt8]], anchors: [[UInt8]]? = nil, lists: RevocationLists? = nil,
+        securityLevel: Int32 = TLSLibrary.securityLevel
     ) -> Verdict {
         guard let sent = CertificateStack(chain), let leaf = sent.certificate(at: 0) else {
             return Verdict(failing: "the server's chain cannot be read")
@@ -79,6 +82,7 @@ public final class ChainVerifier: @unchecked Sendable {
             X509_STORE_CTX_set0_crls(context, lists.raw)
         }
         X509_STORE_CTX_set_flags(context, flags)
+        X509_VERIFY_PARAM_set_auth_level(X509_STORE_CTX_get0_param(context), securityLevel)
         var notes = Notes()
         X509_STORE_CTX_set_verify_cb(context, Self.note)
         let isGood = withUnsafeMutablePointer(to: &notes) { notes in
@@ -89,7 +93,7 @@ public final class ChainVerifier: @unchecked Sendable {
         let refusal = isGood ? nil : notes.refusal ?? Verification.Refusal(context)
         return Verdict(
             refusal: refusal, isListed: lists?.isEmpty == false && !notes.isUnlisted,
-            path: Self.path(context, leaf, isGood: isGood))
+            path: Self.path(context, leaf, isGood: isGood, securityLevel))
     }
 
     /// Whether a certificate is for a host, a name or an address (RFC 6125).
@@ -131,9 +135,10 @@ public final class ChainVerifier: @unchecked Sendable {
         return 0
     }
 
-    /// The chain that OpenSSL has built; of one that is not good, what signatures prove.
+    /// The chain that OpenSSL has built; of one that is not good, what signatures prove that are strong
+    /// enough.
     private static func path(
-        _ context: OpaquePointer, _ leaf: OpaquePointer, isGood: Bool
+        _ context: OpaquePointer, _ leaf: OpaquePointer, isGood: Bool, _ securityLevel: Int32
     ) -> [Certificate] {
         guard let built = X509_STORE_CTX_get0_chain(context), OPENSSL_sk_num(built) > 0 else {
             return [Certificate(leaf)].compactMap(\.self)
@@ -143,12 +148,26 @@ public final class ChainVerifier: @unchecked Sendable {
         for index in 0..<OPENSSL_sk_num(built) {
             guard let next = OPENSSL_sk_value(built, index).map({ OpaquePointer($0) }),
                 let certificate = Certificate(next),
-                isGood || former.map({ X509_verify($0, X509_get0_pubkey(next)) == 1 }) != false
+                isGood || former.map({ isSigned($0, by: next, securityLevel) }) != false
             else { break }
             path.append(certificate)
             former = next
         }
         return path
+    }
+
+    /// Bits of security that the levels ask for (SSL_CTX_set_security_level(3)).
+    private static let bits: [Int32] = [0, 80, 112, 128, 192, 256]
+
+    private static func isSigned(
+        _ certificate: OpaquePointer, by issuer: OpaquePointer, _ securityLevel: Int32
+    ) -> Bool {
+        let least = bits[Int(min(max(securityLevel, 0), 5))]
+        var strength: Int32 = 0
+        guard let key = X509_get0_pubkey(issuer), EVP_PKEY_get_security_bits(key) >= least,
+            X509_get_signature_info(certificate, nil, nil, &strength, nil) == 1, strength >= least
+        else { return false }
+        return X509_verify(certificate, key) == 1
     }
 }
 

@@ -10,4 +10,60 @@ public enum TLSLibrary {
     public static func keepsAtExit() {
         OPENSSL_init_ssl(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }
+
+    /// The security level of connections, by OpenSSL's configuration (SSL_CTX_set_security_level(3)).
+    public static let securityLevel: Int32 = {
+        guard let context = TLSContext() else { return 2 }
+        return SSL_CTX_get_security_level(context.raw)
+    }()
+
+    /// The cipher list of connections, by OpenSSL's configuration: `DEFAULT` unless that names others.
+    ///
+    /// For `CURLOPT_SSL_CIPHER_LIST`, where something is to be added to what is in force without it.
+    /// The suites of TLS 1.3 are a list of their own.
+    public static let cipherList: String = {
+        guard let context = TLSContext() else { return "DEFAULT" }
+        return cipherList(of: context)
+    }()
+
+    static func cipherList(of context: borrowing TLSContext) -> String {
+        let ciphers = context.ciphers
+        guard let plain = TLSContext(), plain.use("DEFAULT"), plain.ciphers != ciphers else {
+            return "DEFAULT"
+        }
+        return ciphers.joined(separator: ":")
+    }
+}
+
+/// An `SSL_CTX *` as OpenSSL's configuration makes it.
+struct TLSContext: ~Copyable {
+    let raw: OpaquePointer
+
+    /// `nil` when memory is short.
+    init?() {
+        guard let raw = SSL_CTX_new(TLS_client_method()) else { return nil }
+        self.raw = raw
+    }
+
+    deinit {
+        SSL_CTX_free(raw)
+    }
+
+    /// Sets the cipher list.
+    ///
+    /// - Returns: Whether one of its ciphers is known.
+    func use(_ list: String) -> Bool { SSL_CTX_set_cipher_list(raw, list) == 1 }
+
+    /// The suites for TLS 1.2 and older, the preferred one first.
+    var ciphers: [String] {
+        let ciphers = SSL_CTX_get_ciphers(raw)
+        return (0..<max(0, OPENSSL_sk_num(ciphers))).compactMap { index in
+            guard let cipher = OPENSSL_sk_value(ciphers, index).map({ OpaquePointer($0) }),
+                let version = SSL_CIPHER_get_version(cipher),
+                let name = SSL_CIPHER_get_name(cipher),
+                String(cString: version) != "TLSv1.3"
+            else { return nil }
+            return String(cString: name)
+        }
+    }
 }

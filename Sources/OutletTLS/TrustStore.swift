@@ -6,11 +6,24 @@ public struct TrustStore: Sendable, Equatable {
     public var bundle: String?
     /// A directory of PEM files named by hash (`CURLOPT_CAPATH`).
     public var directory: String?
+    /// Who has named it.
+    public var source: Source
+
+    /// Who names a store.
+    public enum Source: Sendable, Equatable {
+        /// The program's settings.
+        case program
+        /// Variables of the environment.
+        case variables([String])
+        /// Nobody: it is where this system keeps it.
+        case system
+    }
 
     /// A store at a known place.
-    public init(bundle: String? = nil, directory: String? = nil) {
+    public init(bundle: String? = nil, directory: String? = nil, source: Source = .program) {
         self.bundle = bundle
         self.directory = directory
+        self.source = source
     }
 
     /// Places where distributions keep a hashed directory.
@@ -47,17 +60,24 @@ public struct TrustStore: Sendable, Equatable {
             }
             return path
         }
-        if let bundle = try named("CURL_CA_BUNDLE") { return TrustStore(bundle: bundle) }
+        if let bundle = try named("CURL_CA_BUNDLE") {
+            return TrustStore(bundle: bundle, source: .variables(["CURL_CA_BUNDLE"]))
+        }
         let bundle = try named("SSL_CERT_FILE")
         let directory = try named("SSL_CERT_DIR")
         if bundle != nil || directory != nil {
-            return TrustStore(bundle: bundle, directory: directory)
+            let variables = [
+                bundle.map { _ in "SSL_CERT_FILE" }, directory.map { _ in "SSL_CERT_DIR" },
+            ]
+            return TrustStore(
+                bundle: bundle, directory: directory,
+                source: .variables(variables.compactMap(\.self)))
         }
         if let directory = directories.first(where: isHashed) {
-            return TrustStore(directory: directory)
+            return TrustStore(directory: directory, source: .system)
         }
         if let bundle = bundles.first(where: { access($0, R_OK) == 0 }) {
-            return TrustStore(bundle: bundle)
+            return TrustStore(bundle: bundle, source: .system)
         }
         throw .notFound(places: directories + bundles)
     }
@@ -77,6 +97,31 @@ public struct TrustStore: Sendable, Equatable {
             if isHash { return true }
         }
         return false
+    }
+}
+
+extension TrustStore: CustomStringConvertible {
+    /// The places, and who has named them.
+    public var description: String {
+        let places = [bundle, directory].compactMap(\.self).joined(separator: " and ")
+        switch source {
+        case .program: return "\(places), by the program's settings"
+        case .variables(let names): return "\(places), by \(names.joined(separator: " and "))"
+        case .system: return "\(places), the system's"
+        }
+    }
+
+    /// What to do if another authority is to be trusted.
+    public var advice: String {
+        switch source {
+        case .program: "if you trust its authority, add it to \(bundle ?? directory ?? "them")"
+        case .variables(["CURL_CA_BUNDLE"]):
+            "if you trust its authority, add it to what CURL_CA_BUNDLE names, or unset that, which "
+                + "counts before SSL_CERT_FILE"
+        case .variables(let names):
+            "if you trust its authority, add it to what \(names.joined(separator: " or ")) names"
+        case .system: "if you trust its authority, name it in SSL_CERT_FILE"
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 import FoundationEssentials
+import Glibc
 import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import Synchronization
 import Testing
 
 @Suite struct ClientCertificateTests {
@@ -85,6 +87,36 @@ import Testing
         #expect(result.text.contains("CN=special"))
     }
 
+    @Test func `a provider is never asked inside of the call that starts the request`() async throws
+    {
+        let nginx = try await Nginx.shared()
+        // Held by whoever starts a request, and wanted by the provider.
+        let isHeld = Recorder<Bool>()
+        let holder = Holder()
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            $0.clientCertificateProvider = ClientCertificateProvider { _, _ in
+                isHeld.record(holder.isHeldHere)
+                return nil
+            }
+        }
+        let url = URL(string: "\(nginx.baseURL(.tls))/small.txt")
+        @Sendable func start() -> Probe {
+            let probe = Probe()
+            var job = TransferJob(request: HTTPRequest(url: url))
+            job.mayRunOnCaller = true
+            holder.hold { _ = transport.start(job, handler: probe) }
+            return probe
+        }
+        // A thread of one's own, whose work the transport might borrow.
+        for _ in 0..<3 { #expect(try await start().end.value().text == "small\n") }
+        // And the transport's, where requests usually begin at once.
+        let executor = try #require(transport.taskExecutor)
+        let probes = await Task(executorPreference: executor) { (0..<3).map { _ in start() } }.value
+        for probe in probes { #expect(try await probe.end.value().text == "small\n") }
+        #expect(isHeld.values == Array(repeating: false, count: 6))
+    }
+
     @Test func `a server that gets no certificate says so`() async throws {
         let result = try await answer { _ in }
         #expect(result.response?.statusCode == 400)
@@ -145,5 +177,18 @@ import Testing
         let certificate = ClientCertificate(pkcs12Path: "/a.p12", password: "secret")
         #expect("\(certificate)" == "/a.p12")
         #expect(!String(reflecting: certificate).contains("secret"))
+    }
+}
+
+/// Knows whether a thread is inside of ``hold(_:)``.
+private final class Holder: Sendable {
+    private let thread = Atomic<UInt>(0)
+
+    var isHeldHere: Bool { thread.load(ordering: .sequentiallyConsistent) == UInt(pthread_self()) }
+
+    func hold(_ body: () -> Void) {
+        thread.store(UInt(pthread_self()), ordering: .sequentiallyConsistent)
+        body()
+        thread.store(0, ordering: .sequentiallyConsistent)
     }
 }

@@ -28,7 +28,22 @@ import Testing
         let bundle = try directory.write("", to: "a.pem")
         let store = try TrustStore.find(
             environment: ["CURL_CA_BUNDLE": bundle, "SSL_CERT_DIR": directory.path])
-        #expect(store == TrustStore(bundle: bundle))
+        #expect(store == TrustStore(bundle: bundle, source: .variables(["CURL_CA_BUNDLE"])))
+        #expect("\(store)" == "\(bundle), by CURL_CA_BUNDLE")
+        #expect(store.advice.contains("counts before SSL_CERT_FILE"))
+    }
+
+    @Test func `a store says who has named it`() throws {
+        let directory = try TemporaryDirectory()
+        let bundle = try directory.write("", to: "a.pem")
+        let store = try TrustStore.find(
+            environment: ["SSL_CERT_FILE": bundle, "SSL_CERT_DIR": directory.path])
+        #expect("\(store)" == "\(bundle) and \(directory.path), by SSL_CERT_FILE and SSL_CERT_DIR")
+        #expect("\(TrustStore(bundle: "/a.pem"))" == "/a.pem, by the program's settings")
+        #expect(TrustStore(bundle: "/a.pem").advice.contains("/a.pem"))
+        let system = try TrustStore.find(environment: [:], directories: [], bundles: [bundle])
+        #expect("\(system)" == "\(bundle), the system's")
+        #expect(system.advice.contains("SSL_CERT_FILE"))
     }
 
     @Test func `a hashed directory goes before a bundle`() throws {
@@ -37,7 +52,7 @@ import Testing
         try directory.write("", to: "0a1b2c3d.0")
         let found = try TrustStore.find(
             environment: [:], directories: [directory.path], bundles: [bundle])
-        #expect(found == TrustStore(directory: directory.path))
+        #expect(found == TrustStore(directory: directory.path, source: .system))
     }
 
     @Test func `a directory without hashed names leaves the bundle`() throws {
@@ -45,6 +60,6 @@ import Testing
         let bundle = try directory.write("", to: "ca-certificates.crt")
         let found = try TrustStore.find(
             environment: [:], directories: [directory.path], bundles: [bundle])
-        #expect(found == TrustStore(bundle: bundle))
+        #expect(found == TrustStore(bundle: bundle, source: .system))
     }
 }

@@ -113,4 +113,86 @@ import Testing
         let server = try await TrustServer.shared()
         #expect(await status(try await session(.revocationChecking), server.url(.chain)) == 200)
     }
+
+    @Test(arguments: [JudgedServer.Listener.unstapled12, .unstapled])
+    func `a response that was stapled elsewhere does not count in a handshake without one`(
+        listener: JudgedServer.Listener
+    ) async throws {
+        let server = try await JudgedServer.shared()
+        let session = try await session(
+            RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse])
+        ) { $0.httpVersion = .http1 }
+        // Both show the same certificate.
+        #expect(await status(session, server.url(.stapled12)) == 200)
+        #expect(await refusal(session, server.url(listener)) != nil)
+    }
+
+    @Test func `in TLS 1.2 a stapled response counts as well, also of a resumed session`()
+        async throws
+    {
+        let server = try await JudgedServer.shared()
+        let session = try await session(
+            RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse])
+        ) { $0.httpVersion = .http1 }
+        for attempt in 0..<3 {
+            let text = try await session.request(
+                server.url(.stapled12), headers: ["Connection": "close"]
+            ).serializingString().value
+            #expect(text.contains("TLSv1.2"))
+            #expect(text.contains(#""resumed":"\#(attempt == 0 ? "." : "r")""#))
+        }
+        let reason = await refusal(session, server.url(.revokedStapled12))
+        guard case .revocationCheckFailed(let output, _) = reason else {
+            Issue.record("\(String(describing: reason))")
+            return
+        }
+        #expect(output.fault.reason.contains("the certificate was revoked"))
+    }
+
+    @Test(arguments: [JudgedServer.Listener.stapled12, .unstapled])
+    func `a resumed session is judged anew, by what lists say now`(
+        listener: JudgedServer.Listener
+    ) async throws {
+        let judged = try await JudgedServer.shared()
+        let revocation = try await TrustServer.shared().revocation
+        let directory = try TemporaryDirectory()
+        let path = directory.path("list.pem")
+        let former = try Data(contentsOf: URL(filePath: revocation.formerListPath))
+        try former.write(to: URL(filePath: path))
+        let session = try await session(
+            RevocationTrustEvaluator(
+                options: .crl, revocationLists: [try RevocationList(path: path)])
+        ) { $0.httpVersion = .http1 }
+        let close: HTTPHeaders = ["Connection": "close"]
+        for resumed in [".", "r"] {
+            let text = try await session.request(judged.url(listener), headers: close)
+                .serializingString().value
+            #expect(text.contains(#""resumed":"\#(resumed)""#))
+        }
+        // A list that cannot be read trusts nobody.
+        try directory.write("no list", to: "next.pem")
+        #expect(rename(directory.path("next.pem"), path) == 0)
+        let response = await session.request(judged.url(listener), headers: close)
+            .serializingString().response
+        #expect(response.error?.isServerTrustEvaluationError == true)
+        #expect(response.metrics?.requestHeaderBytes == 0)
+    }
+
+    @Test
+    func `a list that says nothing ill does not replace the stapled response unless preferred`()
+        async throws
+    {
+        let server = try await TrustServer.shared()
+        let lists = [try RevocationList(path: server.revocation.formerListPath)]
+        let both = RevocationTrustEvaluator(options: .any, revocationLists: lists)
+        let reason = await refusal(try await session(both), server.url(.revokedStapled))
+        guard case .revocationCheckFailed(let output, _) = reason else {
+            Issue.record("\(String(describing: reason))")
+            return
+        }
+        #expect(output.fault.reason.contains("the stapled OCSP response"))
+        let preferring = RevocationTrustEvaluator(
+            options: [.any, .preferCRL], revocationLists: lists)
+        #expect(await status(try await session(preferring), server.url(.revokedStapled)) == 200)
+    }
 }

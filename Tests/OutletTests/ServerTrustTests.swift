@@ -295,6 +295,72 @@ import Testing
         #expect(shown.count == 3)
     }
 
+    @Test(arguments: [true, false])
+    func `beside pins the host is checked, if so wished`(validatesHost: Bool) async throws {
+        let nginx = try await Nginx.shared()
+        let pins = try Certificate.load(
+            try await nginx.authority.server(.wrongHost).certificatePath)
+        let evaluators: [any ServerTrustEvaluating] = [
+            .pinnedCertificates(certificates: pins, validateHost: validatesHost),
+            .publicKeys(keys: pins.publicKeys, validateHost: validatesHost),
+        ]
+        for evaluator in evaluators {
+            let session = try await session(evaluator)
+            let url = "\(nginx.baseURL(.wrongHost))/small.txt"
+            guard validatesHost else {
+                #expect(await status(session, url) == 200)
+                continue
+            }
+            guard case .hostValidationFailed = await refusal(session, url) else {
+                Issue.record("\(evaluator)")
+                return
+            }
+        }
+    }
+
+    // MARK: The rules of OpenSSL
+
+    @Test(arguments: [JudgedServer.Listener.weakSignature, .weakKey])
+    func `what OpenSSL's security level refuses is refused with a manager, too`(
+        listener: JudgedServer.Listener
+    ) async throws {
+        let server = try await JudgedServer.shared()
+        let url = server.url(listener)
+        var configuration = SessionConfiguration()
+        configuration.certificateAuthorities = .file(
+            path: try await TestCA.shared().certificatePath)
+        let plain = Session(configuration: configuration)
+        let usual = await plain.request(url).serializingData().response
+        let words = listener == .weakSignature ? "digest algorithm too weak" : "key too weak"
+        #expect(usual.error?.transferError?.reason.contains(words) == true)
+        let sent = try Certificate.load(server.weakIdentity(listener).certificatePath)
+        let middle = try #require(sent.last)
+        let evaluators: [any ServerTrustEvaluating] = [
+            DefaultTrustEvaluator(), .revocationChecking,
+            .pinnedCertificates(
+                certificates: [middle], acceptSelfSignedCertificates: listener == .weakSignature),
+        ]
+        for evaluator in evaluators {
+            guard
+                case .defaultEvaluationFailed(let output) = await refusal(
+                    try await session(evaluator), url)
+            else {
+                Issue.record("\(evaluator)")
+                return
+            }
+            #expect(output.fault.reason.contains(words))
+        }
+        // What a weak signature or key stands behind proves no pin.
+        let unproved = await refusal(
+            try await session(
+                .publicKeys(keys: [middle.publicKey], performDefaultValidation: false)), url)
+        guard case .publicKeyPinningFailed = unproved else {
+            Issue.record("\(String(describing: unproved))")
+            return
+        }
+        #expect(await status(try await session(DisabledTrustEvaluator()), url) == 200)
+    }
+
     // MARK: Others
 
     @Test func `a server behind a tunnel is judged as well, and the proxy gets its credential`()

@@ -37,7 +37,10 @@ enum ManualPage {
         ("OUTLET_DEBUG", "When 1, each line on the wire is logged to stderr, secrets left out."),
         ("OUTLET_PLUGIN_PATH", "Directories of plugins, separated by colons; --plugins wins."),
         ("http_proxy, https_proxy, all_proxy, no_proxy", "Which proxy a request goes through."),
-        ("SSL_CERT_FILE, SSL_CERT_DIR", "Where certificate authorities are found."),
+        (
+            "CURL_CA_BUNDLE, SSL_CERT_FILE, SSL_CERT_DIR",
+            "Where certificate authorities are found; the first one counts before the others."
+        ),
         ("NO_COLOR, CLICOLOR_FORCE, CLICOLOR, TERM", "Whether colours are used."),
     ]
 

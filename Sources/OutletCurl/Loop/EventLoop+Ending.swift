@@ -9,7 +9,12 @@ extension EventLoop {
         if code == CURLE_OK, transfer.failure == nil, let link = transfer.link {
             return shakeHands(transfer, link, easy)
         }
-        if code == CURLE_OK { settle(transfer) }
+        if code == CURLE_OK {
+            settle(transfer)
+        } else if let judge = transfer.extras?.trust?.refusing, let refusal = judge.refusal {
+            transfer.handler?.transfer(transfer, didRefuseServer: refusal)
+            transfer.failure = judge.error
+        }
         var error = transfer.failure
         if error == nil, code != CURLE_OK {
             error = TransferError(

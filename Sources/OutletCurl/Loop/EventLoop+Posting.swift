@@ -26,17 +26,21 @@ extension EventLoop {
     /// Starts a transfer: at once where the loop's own thread asks for it outside libcurl, and on
     /// this thread if the loop has nothing else to do.
     ///
-    /// - Parameter mayBorrow: Whether this thread may do a loop's work.
+    /// - Parameters:
+    ///   - mayBorrow: Whether this thread may do a loop's work.
+    ///   - mayBegin: Whether the transfer may begin before this returns; not if code of the program's is
+    ///     called in its beginning, which may want a lock that the caller holds.
     /// - Returns: False when the loop has ended.
-    func start(_ transfer: CurlTransfer, mayBorrow: Bool) -> Bool {
+    func start(_ transfer: CurlTransfer, mayBorrow: Bool, mayBegin: Bool) -> Bool {
         let isOwn = executor.isCurrent
-        if isOwn, isReceptive {
+        if isOwn, isReceptive, mayBegin {
             isStarting = true
             arrive(transfer)
             isStarting = false
             return true
         }
-        let reply = mailbox.post(.start(transfer), isOwn: isOwn, mayBorrow: mayBorrow)
+        let reply = mailbox.post(
+            .start(transfer), isOwn: isOwn, mayBorrow: mayBorrow && mayBegin)
         guard reply == .lent else { return heed(reply) }
         work(on: transfer)
         return heed(mailbox.giveBack(isIdle: hasNothingToDo))

@@ -107,21 +107,20 @@ extension EventLoop {
     ) throws(TransferError) {
         let remaining = settings.resourceLimit.map { $0 - (now - transfer.arrived) }
         if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
+        let trust = trust(of: transfer, address)
         if address.isSecure {
-            transfer.isServerVerified =
-                transfer.asksForTrust || settings.configuration.verifiesCertificates
-            easy.applyAuthorities(settings)
-            if transfer.asksForTrust {
-                easy.applyForeignTrust()
-            } else {
-                try settings.checkTrust(for: address)
-            }
+            transfer.isServerVerified = settings.configuration.verifiesCertificates
+            easy.applyTrust(trust?.server, settings)
+            if trust?.server == nil { try settings.checkTrust(for: address) }
             easy.applyIdentity(settings, address)
         }
         easy.applyAddress(address)
         if !settings.proxies.isEmpty {
             transfer.proxy = easy.applyProxy(
                 for: address, settings, transfer.extras?.answers?.toProxies ?? [:])
+            if let proxy = settings.secureProxies[transfer.proxy] {
+                try secure(proxy, of: transfer, trust, easy)
+            }
         }
         easy.applyLimit(remaining)
         let version = settings.version(of: address)
@@ -151,6 +150,34 @@ extension EventLoop {
         easy.applyBuffers(isBulk: isBulk, isLone: pool.lent == 1 && transfer.isCollected)
         if transfer.reportsProgress { easy.applyProgress() }
         try checkOptions(of: easy, address)
+    }
+
+    /// Who judges the servers of a transfer; `nil` without a manager.
+    private func trust(of transfer: CurlTransfer, _ address: Address) -> TransferTrust? {
+        guard let extras = transfer.extras, let manager = extras.answers?.trustManager else {
+            return nil
+        }
+        let trust = TransferTrust(
+            server: !address.isSecure
+                ? nil
+                : ServerJudge(
+                    manager, host: address.hostName, port: address.port,
+                    verifier: settings.verifier))
+        extras.trust = trust
+        return trust
+    }
+
+    /// Sees to it that an https proxy is checked.
+    private func secure(
+        _ proxy: SecureProxy, of transfer: CurlTransfer, _ trust: TransferTrust?,
+        _ easy: EasyHandle
+    ) throws(TransferError) {
+        let judge = transfer.extras?.answers?.trustManager.flatMap { manager in
+            ServerJudge(
+                manager, host: proxy.host, port: proxy.port, verifier: settings.verifier)
+        }
+        trust?.goesThroughProxy(judgedBy: judge)
+        try easy.applyProxyTrust(judge, settings, proxy)
     }
 
     /// The method and the body of any but the plainest request.

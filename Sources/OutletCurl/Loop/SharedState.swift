@@ -3,16 +3,12 @@ import FoundationEssentials
 import OutletSession
 import OutletTLS
 
-/// What all loops of a transport share: libcurl's global state, the cache of TLS sessions and what
-/// came with them.
+/// What all loops of a transport share: libcurl's global state, the cache of TLS sessions.
 final class SharedState: @unchecked Sendable {
     // because the share and what lies beside it are guarded by locks and never exchanged.
 
     /// For `CURLOPT_SHARE`.
     let share: OpaquePointer
-
-    /// OCSP responses of servers whose sessions may be resumed.
-    let staples = Lock(StapleMemory())
 
     /// How many transfers wait for a place, in all loops.
     let waiting = Load()

@@ -12,6 +12,7 @@ extension EasyHandle {
         let configuration = settings.configuration
         // libcurl copies these for each transfer, one without TLS too.
         hasAuthorities = false
+        policy = nil
         set(CURLOPT_CAINFO, text: nil)
         set(CURLOPT_CAPATH, text: nil)
         if settings.proxies.isEmpty {
@@ -53,8 +54,59 @@ extension EasyHandle {
 
     // MARK: For each transfer
 
+    /// Who checks the server: libcurl, by the session's authorities, or a judge.
+    ///
+    /// What a judge's policy has accepted, libcurl keeps to its cipher list.
+    @inline(__always)
+    func applyTrust(_ judge: ServerJudge?, _ settings: TransportSettings) {
+        guard judge != nil || policy != nil else { return applyAuthorities(settings) }
+        changeTrust(judge, settings)
+    }
+
+    private func changeTrust(_ judge: ServerJudge?, _ settings: TransportSettings) {
+        guard judge?.policy !== policy else { return }
+        policy = judge?.policy
+        set(CURLOPT_SSL_CIPHER_LIST, text: judge?.cipherList)
+        guard judge != nil else {
+            let verifies = settings.configuration.verifiesCertificates
+            set(CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0)
+            set(CURLOPT_SSL_VERIFYHOST, verifies ? 2 : 0)
+            return applyAuthorities(settings)
+        }
+        set(CURLOPT_SSL_VERIFYPEER, 0)
+        // Else libcurl would overrule the judge, and after a client certificate has been sent.
+        set(CURLOPT_SSL_VERIFYHOST, 0)
+        // The judge has authorities of its own, so these need not be read.
+        hasAuthorities = false
+        set(CURLOPT_CAINFO, text: nil)
+        set(CURLOPT_CAPATH, text: nil)
+    }
+
+    /// Who checks an https proxy, as for a server; on a handle that is reset after the transfer.
+    func applyProxyTrust(
+        _ judge: ServerJudge?, _ settings: TransportSettings, _ proxy: SecureProxy
+    ) throws(TransferError) {
+        if let judge {
+            set(CURLOPT_PROXY_SSL_CIPHER_LIST, text: judge.cipherList)
+            set(CURLOPT_PROXY_SSL_VERIFYPEER, 0)
+            set(CURLOPT_PROXY_SSL_VERIFYHOST, 0)
+            set(CURLOPT_PROXY_CAINFO, text: nil)
+            set(CURLOPT_PROXY_CAPATH, text: nil)
+            return
+        }
+        do throws(TransferError) {
+            let store = try settings.trust.get()
+            set(CURLOPT_PROXY_CAINFO, text: store.bundle)
+            set(CURLOPT_PROXY_CAPATH, text: store.directory)
+        } catch {
+            var error = error
+            error.host = proxy.host
+            throw error
+        }
+    }
+
     /// Where the authorities are; from the handle's first transfer with TLS on.
-    func applyAuthorities(_ settings: TransportSettings) {
+    private func applyAuthorities(_ settings: TransportSettings) {
         guard !hasAuthorities else { return }
         hasAuthorities = true
         // Without a store no https transfer gets as far as its handle.
@@ -71,15 +123,5 @@ extension EasyHandle {
         else { return }
         isMarked = true
         apply(certificate)
-    }
-
-    /// Leaves it to somebody else to judge the server, before the request is sent.
-    func applyForeignTrust() {
-        isMarked = true
-        set(CURLOPT_SSL_VERIFYPEER, 0)
-        set(CURLOPT_SSL_VERIFYHOST, 0)
-        // Nobody looks at libcurl's verdict, so the authorities need not be read for it.
-        set(CURLOPT_CAINFO, text: nil)
-        set(CURLOPT_CAPATH, text: nil)
     }
 }

@@ -11,6 +11,9 @@ struct ProxyResolver: Sendable {
     /// Whether no address at all goes through a proxy.
     let isEmpty: Bool
 
+    /// All proxies, as they were written.
+    var all: [String] { [http, https].filter { !$0.isEmpty } }
+
     /// Resolves by a policy.
     ///
     /// - Parameter environment: The process's environment. `HTTP_PROXY` in capitals is ignored, as

@@ -7,6 +7,8 @@ import OutletTLS
 final class TransportSettings: Sendable {
     let configuration: SessionConfiguration
     let proxies: ProxyResolver
+    /// The proxies that are talked to over TLS, by their addresses without credentials.
+    let secureProxies: [String: SecureProxy]
     /// The certificate authorities, or why there are none: an error of https transfers only.
     let trust: Result<TrustStore, TransferError>
     /// Judges servers where a session's own evaluators decide.
@@ -23,7 +25,12 @@ final class TransportSettings: Sendable {
 
     init(_ configuration: SessionConfiguration, environment: [String: String]) {
         self.configuration = configuration
-        proxies = ProxyResolver(configuration.proxy, environment: environment)
+        let proxies = ProxyResolver(configuration.proxy, environment: environment)
+        self.proxies = proxies
+        secureProxies = Dictionary(
+            proxies.all.compactMap { proxy in
+                SecureProxy(proxy).map { (ProxyResolver.withoutCredentials(proxy), $0) }
+            }, uniquingKeysWith: { first, _ in first })
         logsWire = configuration.logsWire || !["", "0"].contains(environment["OUTLET_DEBUG"] ?? "")
         resourceLimit = microseconds(configuration.timeoutIntervalForResource)
         queueLimit = max(0, configuration.maximumQueuedRequests)
@@ -31,6 +38,16 @@ final class TransportSettings: Sendable {
         let trust = Self.trust(configuration.certificateAuthorities, environment)
         self.trust = trust
         verifier = OpenSSLVerifier(trust)
+    }
+
+    /// Whether code of the program's is called when a transfer begins: who chooses evaluators and client
+    /// certificates.
+    func callsProgram(for job: borrowing TransferJob) -> Bool {
+        guard configuration.clientCertificateProvider != nil || job.serverTrustManager != nil else {
+            return false
+        }
+        return job.request.url?.scheme?.equalsIgnoringCase("https") == true
+            || !secureProxies.isEmpty
     }
 
     /// Where the certificates of authorities lie, or why there are none.

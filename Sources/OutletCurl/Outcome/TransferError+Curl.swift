@@ -267,10 +267,12 @@ private struct Meaning {
                 .serverCertificateNotYetValid, "\(whose) is not valid yet: \(refusal)",
                 "check this machine's clock")
         case .untrusted:
+            let store = try? transfer.loop?.settings.trust.get()
             return Meaning(
                 .serverCertificateUntrusted,
-                "\(whose) leads to no authority that is trusted here: \(refusal)",
-                "if you trust its authority, name it in SSL_CERT_FILE")
+                "\(whose) leads to no authority that is trusted here: \(refusal)"
+                    + (store.map { "; trusted are those in \($0)" } ?? ""),
+                store?.advice ?? "")
         case .other:
             return Meaning(.serverCertificateUntrusted, "\(whose) is refused: \(refusal)")
         }

@@ -56,12 +56,9 @@ func willSecure(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?,
     _ client: UnsafeMutableRawPointer?
 ) -> CURLcode {
-    guard let context else { return CURLE_OK }
-    EasyHandle.call(client) { _, transfer, _ in
-        transfer.verification = Verification.watch(context: context)
-        if transfer.asksForTrust { TLSConnection.askForStaple(context: context) }
-    }
-    return CURLE_OK
+    guard let context else { return CURLE_SSL_CONNECT_ERROR }
+    let goesOn = EasyHandle.call(client) { easy, transfer, _ in transfer.willSecure(easy, context) }
+    return goesOn == true ? CURLE_OK : CURLE_SSL_CONNECT_ERROR
 }
 
 func didProgress(

@@ -16,6 +16,8 @@ final class TransferExtras {
     @exclusivity(unchecked) fileprivate(set) var tls = ""
     @exclusivity(unchecked) fileprivate(set) var proxy = ""
     @exclusivity(unchecked) fileprivate var negotiationFault: String?
+    /// Who judges the servers, where the session has a manager.
+    @exclusivity(unchecked) var trust: TransferTrust?
     /// What a WebSocket has besides.
     let link: WebSocketLink?
     /// What the job answers challenges with.

@@ -29,7 +29,7 @@ extension CurlTransfer {
             wantsOtherConnection = true
             return false
         }
-        if asksForTrust, !mayTrustServer(loop) { return false }
+        if let judge = extras?.trust?.server, !isServerAccepted(easy, judge) { return false }
         sends += 1
         wasAnswered = false
         connection = loop.connections.texts(of: ends)

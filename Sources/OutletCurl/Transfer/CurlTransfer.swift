@@ -28,8 +28,6 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
 
     let request: HTTPRequest
     let priority: TransferPriority
-    /// Whether the handler judges the server.
-    let asksForTrust: Bool
     /// Whether the request is anything but the plainest kind.
     let mayHaveBody: Bool
     private let visible = VisibleState()
@@ -92,7 +90,6 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         identifier = TransferIdentifier.next()
         request = job.request
         priority = job.priority
-        asksForTrust = job.asksForTrust
         mayHaveBody = job.request.mayHaveBody
         if link != nil || job.answers != nil {
             extras = TransferExtras(answers: job.answers?.value, link: link)

@@ -49,6 +49,8 @@ final class EasyHandle {
     @exclusivity(unchecked) var socketsAtSend: UInt32 = 0
     /// `CURLOPT_CAINFO` and `CURLOPT_CAPATH`.
     @exclusivity(unchecked) var hasAuthorities = false
+    /// `CURLOPT_SSL_CIPHER_LIST`, and with it `CURLOPT_SSL_VERIFYPEER`.
+    @exclusivity(unchecked) var policy: ServerTrustPolicy?
     /// `CURLOPT_FRESH_CONNECT`.
     @exclusivity(unchecked) var isFresh = false
     /// `CURLOPT_BUFFERSIZE`.

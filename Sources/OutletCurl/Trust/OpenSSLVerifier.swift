@@ -3,7 +3,7 @@ import OutletSession
 import OutletTLS
 
 /// Follows chains by OpenSSL, with the authorities of a session.
-final class OpenSSLVerifier: TrustVerifier {
+final class OpenSSLVerifier: Sendable {
     private let trust: Result<TrustStore, TransferError>
     /// Made when first asked for: reading a bundle takes 20 ms.
     private let made: Lock<ChainVerifier?>
@@ -39,27 +39,28 @@ final class OpenSSLVerifier: TrustVerifier {
     }
 
     func verify(
-        _ chain: [OutletSession.Certificate], anchors: [OutletSession.Certificate]?
+        _ chain: [OutletSession.Certificate], anchors: [OutletSession.Certificate]?,
+        _ securityLevel: Int32
     ) -> ChainVerdict {
         if let anchors {
-            return ChainVerdict(Self.none.verify(chain.bytes, anchors: anchors.bytes))
+            return ChainVerdict(
+                Self.none.verify(
+                    chain.bytes, anchors: anchors.bytes, securityLevel: securityLevel))
         }
         switch authorities {
-        case .success(let verifier): return ChainVerdict(verifier.verify(chain.bytes))
+        case .success(let verifier):
+            return ChainVerdict(verifier.verify(chain.bytes, securityLevel: securityLevel))
         case .failure(let error):
-            let known = Self.none.verify(chain.bytes)
+            let known = Self.none.verify(chain.bytes, securityLevel: securityLevel)
             return ChainVerdict(
                 path: ChainVerdict(known).path,
                 fault: TrustFault(code: TrustFault.unspecified, reason: error.description))
         }
     }
 
-    func isCertificate(_ certificate: OutletSession.Certificate, for host: String) -> Bool {
-        ChainVerifier.isCertificate(Array(certificate.der), for: host)
-    }
-
     func revocationStatus(
-        of chain: [OutletSession.Certificate], ocspResponse: Data?, lists: [RevocationList]
+        of chain: [OutletSession.Certificate], ocspResponse: Data?, lists: [RevocationList],
+        _ securityLevel: Int32
     ) -> RevocationStatus {
         guard !lists.isEmpty || ocspResponse != nil else { return .unknown }
         guard case .success(let verifier) = authorities else { return .unknown }
@@ -70,7 +71,7 @@ final class OpenSSLVerifier: TrustVerifier {
                     reason: "one of the revocation lists is neither DER nor PEM",
                     certificate: chain.first))
         }
-        let verdict = verifier.verify(chain.bytes, lists: known)
+        let verdict = verifier.verify(chain.bytes, lists: known, securityLevel: securityLevel)
         if let refusal = verdict.refusal, !lists.isEmpty { return .refused(TrustFault(refusal)) }
         guard let ocspResponse else { return verdict.isListed ? .good : .unknown }
         // One that has signed itself is its own issuer.
@@ -116,6 +117,33 @@ final class OpenSSLVerifier: TrustVerifier {
             TrustFault(
                 code: TrustFault.unspecified, reason: "the stapled OCSP response: \(reason)",
                 certificate: chain.first))
+    }
+}
+
+/// Judges by OpenSSL, as strictly as it does in some handshake.
+struct HandshakeVerifier: TrustVerifier {
+    private let verifier: OpenSSLVerifier
+    private let securityLevel: Int32
+
+    /// - Parameter securityLevel: The connection's (SSL_CTX_set_security_level(3)).
+    init(_ verifier: OpenSSLVerifier, securityLevel: Int32) {
+        self.verifier = verifier
+        self.securityLevel = securityLevel
+    }
+
+    func verify(
+        _ chain: [OutletSession.Certificate], anchors: [OutletSession.Certificate]?
+    ) -> ChainVerdict { verifier.verify(chain, anchors: anchors, securityLevel) }
+
+    func isCertificate(_ certificate: OutletSession.Certificate, for host: String) -> Bool {
+        ChainVerifier.isCertificate(Array(certificate.der), for: host)
+    }
+
+    func revocationStatus(
+        of chain: [OutletSession.Certificate], ocspResponse: Data?, lists: [RevocationList]
+    ) -> RevocationStatus {
+        verifier.revocationStatus(
+            of: chain, ocspResponse: ocspResponse, lists: lists, securityLevel)
     }
 }
 

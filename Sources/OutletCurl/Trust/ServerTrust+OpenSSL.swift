@@ -22,6 +22,7 @@ extension ServerTrust {
                 TransportSettings.trust(.system, ProcessInfo.processInfo.environment))
         self.init(
             host: host, port: port, sentCertificates: sentCertificates,
-            ocspResponse: ocspResponse, verifier: verifier)
+            ocspResponse: ocspResponse,
+            verifier: HandshakeVerifier(verifier, securityLevel: TLSLibrary.securityLevel))
     }
 }

@@ -57,9 +57,14 @@ struct CacheEntry: Sendable, Equatable {
         selectors.allSatisfy { request.value(of: $0.name) == $0.value }
     }
 
-    /// Whether somebody's credentials led to it, which do not belong on a disk.
+    /// Whether somebody's credentials led to it, which do not belong on a disk, or a policy of this
+    /// process, which means nothing to another one.
     var isPersonal: Bool {
-        selectors.contains { CacheRequest.credentials.contains($0.name) && $0.value != nil }
+        selectors.contains { selector in
+            CacheRequest.credentials.contains(selector.name) && selector.value != nil
+                || selector.name == CacheRequest.verifier
+                    && selector.value?.utf8.first == CacheRequest.policyMark
+        }
     }
 
     var directives: CacheControl { CacheControl(response.headers) }
@@ -73,6 +78,8 @@ struct CacheRequest: Sendable {
     let headers: HTTPHeaders
     /// Who answers challenges.
     let user: String?
+    /// Who checks the server, by ``Caching/verifier(of:)``.
+    let verifier: String?
     let policy: HTTPRequest.CachePolicy
     let directives: CacheControl
 
@@ -82,11 +89,18 @@ struct CacheRequest: Sendable {
     /// select a response as if its `Vary` named them, unless it is public.
     static let credentials = ["authorization", ":user"]
 
-    init(_ request: HTTPRequest, user: String? = nil) {
+    /// Selects a response by who has verified the server that it came from: what one session takes from
+    /// a server, another one may not.
+    static let verifier = ":verifier"
+    /// What stands before the number of a policy.
+    static let policyMark = UInt8(ascii: "#")
+
+    init(_ request: HTTPRequest, user: String? = nil, verifier: String? = nil) {
         key = Self.key(of: request.url)
         method = request.method
         headers = request.headers
         self.user = user
+        self.verifier = verifier
         policy = request.cachePolicy
         directives = CacheControl(request.headers)
     }
@@ -102,6 +116,7 @@ struct CacheRequest: Sendable {
     /// A field's value as it is compared: repeated fields joined, blanks around commas left out.
     func value(of name: String) -> String? {
         if name == ":user" { return user }
+        if name == Self.verifier { return verifier }
         let values = headers.values(for: name)
         guard let first = values.first else { return nil }
         if values.count == 1, !first.utf8.contains(where: { $0 == UInt8(ascii: ",") }) {
@@ -121,6 +136,7 @@ struct CacheRequest: Sendable {
         let vary =
             response.headers.containsAny(of: Self.vary) ? response.headers.values(for: "Vary") : []
         var names = isPublic ? [] : Self.credentials
+        if key?.startsWithBytes(of: "https:") == true { names.append(Self.verifier) }
         for value in vary {
             names += value.split(separator: ",").map {
                 $0.filter { $0 != " " && $0 != "\t" }.lowercased()

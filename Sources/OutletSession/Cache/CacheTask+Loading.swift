@@ -4,9 +4,9 @@ import OutletHTTP
 
 /// What the network's answer means for what is stored.
 extension CacheTask: TransferHandler {
-    func transfer(_ inner: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
-        guard let handler = course.withLock({ $0.handler }) else { return false }
-        return handler.transfer(self, shouldTrust: trust)
+    func transfer(_ inner: any TransferTask, didRefuseServer refusal: SessionError) {
+        guard let handler = course.withLock({ $0.handler }) else { return }
+        handler.transfer(self, didRefuseServer: refusal)
     }
 
     func transfer(

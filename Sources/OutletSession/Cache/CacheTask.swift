@@ -70,7 +70,8 @@ final class CacheTask: TransferTask {
         self.caching = caching
         self.storing = storing
         self.firstURL = firstURL
-        request = CacheRequest(job.request, user: job.credential?.user)
+        request = CacheRequest(
+            job.request, user: job.credential?.user, verifier: caching.verifier(of: job))
         course = Lock(
             State(handler: handler, reportsProgress: job.reportsProgress, delivery: job.delivery))
     }

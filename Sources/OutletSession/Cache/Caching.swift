@@ -9,6 +9,8 @@ final class Caching: Sendable {
     let policies: WirePolicies?
     /// Whether the session wants certificates verified.
     let verifiesCertificates: Bool
+    /// Where the session's authorities are, unless they are the system's.
+    private let authorities: String?
     /// Decides what is stored, where a request has nobody of its own.
     let handler: (any CachedResponseHandler)?
     let requestQueue: DispatchQueue
@@ -21,17 +23,36 @@ final class Caching: Sendable {
 
     init(
         cache: ResponseCache, transport: any Transport, policies: WirePolicies?,
-        verifiesCertificates: Bool, handler: (any CachedResponseHandler)?,
-        requestQueue: DispatchQueue, deadlines: Deadlines, timeout: Double
+        _ configuration: SessionConfiguration, handler: (any CachedResponseHandler)?,
+        requestQueue: DispatchQueue, deadlines: Deadlines
     ) {
         self.cache = cache
         self.transport = transport
         self.policies = policies
-        self.verifiesCertificates = verifiesCertificates
+        verifiesCertificates = configuration.verifiesCertificates
+        authorities =
+            switch configuration.certificateAuthorities {
+            case .system: nil
+            case .file(let path): "file \(path)"
+            case .directory(let path): "directory \(path)"
+            }
         self.handler = handler
         self.requestQueue = requestQueue
         self.deadlines = deadlines
-        self.timeout = timeout
+        timeout = configuration.interceptorTimeout
+    }
+
+    /// Who checks the server of a transfer, as a text that is equal for those who accept the same
+    /// servers; `nil` for the system's authorities, and without TLS.
+    func verifier(of job: TransferJob) -> String? {
+        guard let url = job.request.url, url.scheme?.equalsIgnoringCase("https") == true else {
+            return nil
+        }
+        let policy = url.host().flatMap {
+            job.serverTrustManager?.policy(forHost: $0, port: url.port ?? 443)
+        }
+        guard let policy else { return authorities }
+        return "#\(policy.number) \(authorities ?? "")"
     }
 
     /// Asks what to store; answers at once where no code of the user's is asked.

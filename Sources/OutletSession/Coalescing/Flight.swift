@@ -121,9 +121,9 @@ final class Flight: TransferHandler {
     /// Whether the server that the last head came from was verified.
     var isServerVerified: Bool { state.withLock { $0.isServerVerified } }
 
-    func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
-        guard let leader = state.withLock({ $0.leader }) else { return false }
-        return leader.request.transfer(leader.task, shouldTrust: trust)
+    func transfer(_ task: any TransferTask, didRefuseServer refusal: SessionError) {
+        guard let leader = state.withLock({ $0.leader }) else { return }
+        leader.request.transfer(leader.task, didRefuseServer: refusal)
     }
 
     func transfer(

@@ -181,7 +181,6 @@ extension Request {
     func transfer(isHop: Bool, readsFile: Bool = false) {
         let dressed = core.policies?.mayChangeRequests == true ? dress() : nil
         var sharing = Mutable.Sharing.none
-        let asksForTrust = core.serverTrustManager != nil && evaluatesTrust()
         let storage = storage
         let round =
             storage == nil && (isPlain || !opensWebSocket) ? nil : authenticationRound(storage)
@@ -201,9 +200,8 @@ extension Request {
             return TransferJob(
                 request: request, delivery: delivery,
                 priority: mutable.priority ?? request.priority, reportsProgress: isCounted,
-                asksForTrust: asksForTrust,
-                // Inline completions and trust evaluators are the user's.
-                mayRunOnCaller: !core.deliversInline && !asksForTrust,
+                // Inline completions are the user's.
+                mayRunOnCaller: !core.deliversInline,
                 answers: answers(for: request, round, proxyCredentials, &mutable))
         }
         guard let job else { return }
@@ -235,10 +233,13 @@ extension Request {
         for request: HTTPRequest, _ round: AuthenticationRound?,
         _ proxyCredentials: [String: Credential]?, _ mutable: inout Mutable
     ) -> TransferJob.Answers? {
-        guard round != nil || mutable.specials != nil || proxyCredentials?.isEmpty == false else {
-            return nil
-        }
+        let trustManager = core.serverTrustManager
+        guard
+            round != nil || mutable.specials != nil || proxyCredentials?.isEmpty == false
+                || trustManager != nil
+        else { return nil }
         var answers = TransferJob.Answers()
+        answers.trustManager = trustManager
         if keepsCredential(for: request, &mutable) { answers.credential = mutable.credential }
         // One that nobody has asked for in this attempt counts like an answer.
         if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }

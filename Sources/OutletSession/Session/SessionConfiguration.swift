@@ -149,7 +149,7 @@ public enum HTTPVersionPolicy: Sendable, Equatable {
 
 /// Where certificate authorities are found.
 public enum CertificateAuthorities: Sendable, Equatable {
-    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, else the system's store.
+    /// `CURL_CA_BUNDLE` if set, else `SSL_CERT_FILE` and `SSL_CERT_DIR`, else the system's store.
     case system
     /// A PEM bundle.
     case file(path: String)

@@ -80,10 +80,8 @@ final class SessionCore: Sendable {
         if let cache = configuration.urlCache {
             caching = Caching(
                 cache: cache, transport: transport, policies: policies,
-                verifiesCertificates: configuration.verifiesCertificates,
-                handler: cachedResponseHandler,
-                requestQueue: queues.request, deadlines: deadlines,
-                timeout: configuration.interceptorTimeout)
+                configuration, handler: cachedResponseHandler, requestQueue: queues.request,
+                deadlines: deadlines)
         } else {
             caching = nil
         }

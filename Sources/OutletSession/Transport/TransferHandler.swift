@@ -7,14 +7,11 @@ public import OutletHTTP
 /// (interim ones first, the final one last), chunks and progress in between and after, the end
 /// exactly once and last. Nothing here may block.
 public protocol TransferHandler: AnyObject, Sendable {
-    /// A server that TLS was agreed on with waits for the request, if ``TransferJob/asksForTrust``.
+    /// The policy of ``TransferJob/serverTrustManager`` has refused the server, or an https proxy; the
+    /// transfer ends next, with ``TransferError/Code/serverCertificateUntrusted``.
     ///
-    /// Asked before the first byte of a request goes out on a connection; a transport keeps the
-    /// answer as long as the connection.
-    ///
-    /// - Returns: Whether to send; if not, the transfer ends with
-    ///   ``TransferError/Code/serverCertificateUntrusted``.
-    func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool
+    /// - Parameter refusal: Why.
+    func transfer(_ task: any TransferTask, didRefuseServer refusal: SessionError)
 
     /// The transport itself has answered a challenge, with ``TransferJob/credential``; another head
     /// will come.
@@ -48,10 +45,8 @@ public protocol TransferHandler: AnyObject, Sendable {
 }
 
 extension TransferHandler {
-    /// Trusts servers whose chain is good and whose certificate is for the host.
-    public func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
-        trust.chainFault == nil && trust.hostFault(for: trust.host) == nil
-    }
+    /// Takes no notice.
+    public func transfer(_ task: any TransferTask, didRefuseServer refusal: SessionError) {}
 
     /// Takes no notice.
     public func transfer(

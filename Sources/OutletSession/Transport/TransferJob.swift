@@ -25,14 +25,20 @@ public struct TransferJob: Sendable {
         get { answers?.value.toProxies ?? [:] }
         set { if !newValue.isEmpty || answers != nil { change { $0.toProxies = newValue } } }
     }
-    /// Whether the handler decides about the server, in place of the transport's own checks.
-    public var asksForTrust: Bool
+    /// Decides which policy judges the server, and an https proxy, in place of the transport's own
+    /// checks; these if `nil`.
+    public var serverTrustManager: ServerTrustManager? {
+        get { answers?.value.trustManager }
+        set { if newValue != nil || answers != nil { change { $0.trustManager = newValue } } }
+    }
     /// Decides which of several waiting requests goes first.
     public var priority: TransferPriority
     /// Whether the transport may do the first work on the thread that calls
     /// ``Transport/start(_:handler:)``, and call the handler there before that returns.
     ///
-    /// Not if anything of the user's runs in the handler, who may hold a lock while starting it.
+    /// Not if anything of the user's runs in the handler, who may hold a lock while starting it. What
+    /// else of the user's a transport calls (``serverTrustManager``, ``ClientCertificateProvider``) it
+    /// never calls before the start returns.
     public var mayRunOnCaller: Bool
 
     /// Makes a job that collects the response's body in memory.
@@ -40,7 +46,6 @@ public struct TransferJob: Sendable {
         self.request = request
         self.delivery = delivery
         self.reportsProgress = false
-        self.asksForTrust = false
         self.priority = request.priority
         self.mayRunOnCaller = false
         self.answers = nil
@@ -49,22 +54,22 @@ public struct TransferJob: Sendable {
     /// Whether a file or a stream is at either end, so that a disk may stall it.
     package var isBulk: Bool { delivery.isFile || request.readsBody }
 
-    /// What a job answers challenges with.
+    /// What few jobs have: what it answers challenges with, and who judges servers.
     package struct Answers: Sendable {
         package var credential: Credential?
         package var sendsAtOnce = false
         package var toProxies: [String: Credential] = [:]
+        package var trustManager: ServerTrustManager?
     }
 
     /// Makes a job in one go: what is changed afterwards, the compiler copies.
     init(
         request: HTTPRequest, delivery: BodyDelivery, priority: TransferPriority,
-        reportsProgress: Bool, asksForTrust: Bool, mayRunOnCaller: Bool, answers: Answers?
+        reportsProgress: Bool, mayRunOnCaller: Bool, answers: Answers?
     ) {
         self.request = request
         self.delivery = delivery
         self.reportsProgress = reportsProgress
-        self.asksForTrust = asksForTrust
         self.priority = priority
         self.mayRunOnCaller = mayRunOnCaller
         self.answers = answers.map { Boxed($0) }

@@ -111,6 +111,7 @@ extension TransferTask {
     ///   - url: The address of the request.
     ///   - verifiesCertificates: Whether the session wants certificates verified.
     func mayKeep(from url: URL?, verifiesCertificates: Bool) -> Bool {
-        isServerVerified && (verifiesCertificates || url?.scheme?.lowercased() != "https")
+        isServerVerified
+            && (verifiesCertificates || url?.scheme?.equalsIgnoringCase("https") != true)
     }
 }

@@ -59,8 +59,8 @@ public struct WebSocketJob: Sendable {
     public var credential: Credential?
     /// What the server asked when it refused the handshake before; ``credential`` answers it.
     public var challenge: AuthenticationChallenge?
-    /// Whether the handler is asked about the server before the handshake is sent.
-    public var asksForTrust = false
+    /// As ``TransferJob/serverTrustManager``.
+    public var serverTrustManager: ServerTrustManager?
 
     /// Makes a job.
     public init(request: HTTPRequest, maximumMessageSize: Int = 1_048_576) {

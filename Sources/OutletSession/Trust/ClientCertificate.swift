@@ -88,7 +88,9 @@ public struct ClientCertificateProvider: Sendable {
 
     /// Makes a provider of a closure.
     ///
-    /// - Parameter find: Asked for each transfer; on the transport's thread, so it must not block.
+    /// - Parameter find: Asked for each transfer over TLS. On the thread that drives the transport, with
+    ///   no lock held and never inside of the call that starts the request: its own thread, or that of
+    ///   a blocking ``Transport`` call. It must not block, since all transfers wait for it.
     public init(
         _ find: @escaping @Sendable (_ host: String, _ port: Int) -> ClientCertificate?
     ) {

@@ -1,5 +1,5 @@
 /// Trusts servers whose chain holds one of some certificates.
-public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
+public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating, Equatable {
     private let certificates: [Certificate]
     private let acceptSelfSignedCertificates: Bool
     private let performDefaultValidation: Bool
@@ -44,6 +44,12 @@ public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating {
             reason: .certificatePinningFailed(
                 host: host, trust: trust, pinnedCertificates: certificates,
                 serverCertificates: verdict.path))
+    }
+
+    /// Whether the certificate is for the host, or is pinned itself.
+    public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
+        trust.hostFault(for: host) == nil
+            || trust.sentCertificates.first.map(certificates.contains) == true
     }
 }
 

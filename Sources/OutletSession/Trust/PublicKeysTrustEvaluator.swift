@@ -1,5 +1,5 @@
 /// Trusts servers whose chain holds one of some public keys, in whatever certificate.
-public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
+public struct PublicKeysTrustEvaluator: ServerTrustEvaluating, Equatable {
     private let keys: [PublicKey]
     private let performDefaultValidation: Bool
     private let validateHost: Bool
@@ -47,6 +47,12 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating {
         throw SessionError.serverTrustEvaluationFailed(
             reason: .publicKeyPinningFailed(
                 host: host, trust: trust, pinnedKeys: keys, serverKeys: shown))
+    }
+
+    /// Whether the certificate is for the host, or its key is pinned itself.
+    public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
+        trust.hostFault(for: host) == nil
+            || (trust.sentCertificates.first?.publicKey).map(keys.contains) == true
     }
 }
 

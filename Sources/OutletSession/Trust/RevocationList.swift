@@ -32,6 +32,14 @@ public struct RevocationList: Sendable, Equatable {
     /// The same bytes.
     public static func == (a: RevocationList, b: RevocationList) -> Bool { a.bytes == b.bytes }
 
+    /// Whether both are of one file, or hold the same bytes for good.
+    func isSame(as other: RevocationList) -> Bool {
+        if source.path != nil || other.source.path != nil {
+            return source.path == other.source.path
+        }
+        return self == other
+    }
+
     /// What the list holds now: the same object as long as that is the same.
     package var content: Content { source.content }
 
@@ -74,7 +82,7 @@ public struct RevocationList: Sendable, Equatable {
 
     /// Where the bytes come from.
     private final class Source: Sendable {
-        private let path: String?
+        let path: String?
         private let last: Lock<Content>
 
         init(_ content: Content, path: String?) {

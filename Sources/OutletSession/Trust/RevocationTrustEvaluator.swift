@@ -2,7 +2,7 @@
 ///
 /// Nothing is fetched: what counts is the OCSP response that the server staples and the
 /// revocation lists given here.
-public struct RevocationTrustEvaluator: ServerTrustEvaluating {
+public struct RevocationTrustEvaluator: ServerTrustEvaluating, Equatable {
     /// How revocation is checked.
     public struct Options: OptionSet, Sendable {
         /// Revocation lists count.
@@ -47,6 +47,14 @@ public struct RevocationTrustEvaluator: ServerTrustEvaluating {
         self.validateHost = validateHost
         self.options = options
         self.revocationLists = revocationLists
+    }
+
+    /// The same checks by the same lists: the same files, whatever is in them, or the same bytes.
+    public static func == (a: RevocationTrustEvaluator, b: RevocationTrustEvaluator) -> Bool {
+        a.performDefaultValidation == b.performDefaultValidation
+            && a.validateHost == b.validateHost && a.options == b.options
+            && a.revocationLists.count == b.revocationLists.count
+            && zip(a.revocationLists, b.revocationLists).allSatisfy { $0.isSame(as: $1) }
     }
 
     /// Checks chain and host, then the lists, then the stapled response.

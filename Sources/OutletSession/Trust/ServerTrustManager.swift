@@ -2,7 +2,7 @@
 ///
 /// A subclass must restate `@unchecked Sendable`.
 open class ServerTrustManager: @unchecked Sendable {
-    // because nothing here changes after `init`.
+    // because nothing here changes after `init` but what a lock guards.
 
     /// Whether a host without an evaluator is refused; if not, it is checked as usual.
     public let allHostsMustBeEvaluated: Bool
@@ -10,7 +10,10 @@ open class ServerTrustManager: @unchecked Sendable {
     /// it, `**.example.com` for any number; the most precise counts.
     public let evaluators: [String: any ServerTrustEvaluating]
 
-    private let table: HostTable<any ServerTrustEvaluating>
+    private let table: HostTable<ServerTrustPolicy>
+    /// What a subclass has chosen lately, kept so that its connections are used again.
+    private let chosen = Lock<[ServerTrustPolicy]>([])
+    private static let chosenLimit = 64
 
     /// Makes a manager.
     ///
@@ -22,7 +25,7 @@ open class ServerTrustManager: @unchecked Sendable {
     ) {
         self.allHostsMustBeEvaluated = allHostsMustBeEvaluated
         self.evaluators = evaluators
-        table = HostTable(evaluators)
+        table = HostTable(evaluators.mapValues { ServerTrustPolicy.of($0) })
     }
 
     /// The evaluator for a host; `nil` to check it as usual.
@@ -31,9 +34,9 @@ open class ServerTrustManager: @unchecked Sendable {
     ///
     /// Thread: any. Must not block. Asked for each transfer, and the evaluator for each connection.
     open func serverTrustEvaluator(forHost host: String) throws -> (any ServerTrustEvaluating)? {
-        if let evaluator = table.value(forHost: host) { return evaluator }
+        if let policy = table.value(forHost: host) { return policy.evaluator }
         guard allHostsMustBeEvaluated else { return nil }
-        throw SessionError.serverTrustEvaluationFailed(reason: .noRequiredEvaluator(host: host))
+        throw noEvaluator(for: host)
     }
 
     /// The evaluator for a host at a port; unless there is one for just that port, that of the host.
@@ -42,7 +45,46 @@ open class ServerTrustManager: @unchecked Sendable {
     open func serverTrustEvaluator(
         forHost host: String, port: Int
     ) throws -> (any ServerTrustEvaluating)? {
-        if let evaluator = table.value(forHost: host, exactPort: port) { return evaluator }
+        if let policy = table.value(forHost: host, exactPort: port) { return policy.evaluator }
         return try serverTrustEvaluator(forHost: host)
+    }
+
+    /// Who decides about a server, an https proxy among them; `nil` to check it as usual.
+    ///
+    /// For transports: they ask for each transfer, and let the policy judge each new connection.
+    ///
+    /// - Parameters:
+    ///   - host: The host as it is connected to, without brackets.
+    ///   - port: The port.
+    ///
+    /// Thread: any. Calls the code of a subclass, so not under a lock.
+    public final func policy(forHost host: String, port: Int) -> ServerTrustPolicy? {
+        if type(of: self) == ServerTrustManager.self {
+            if let policy = table.value(forHost: host, exactPort: port) { return policy }
+            if let policy = table.value(forHost: host) { return policy }
+            return allHostsMustBeEvaluated ? .refusing(noEvaluator(for: host)) : nil
+        }
+        do {
+            return try serverTrustEvaluator(forHost: host, port: port).map(policy)
+        } catch {
+            return .refusing(
+                error.asSessionError {
+                    .serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: $0))
+                })
+        }
+    }
+
+    private func policy(of evaluator: any ServerTrustEvaluating) -> ServerTrustPolicy {
+        let policy = ServerTrustPolicy.of(evaluator)
+        chosen.withLock { chosen in
+            guard !chosen.contains(where: { $0 === policy }) else { return }
+            if chosen.count >= Self.chosenLimit { chosen.removeFirst() }
+            chosen.append(policy)
+        }
+        return policy
+    }
+
+    private func noEvaluator(for host: String) -> SessionError {
+        .serverTrustEvaluationFailed(reason: .noRequiredEvaluator(host: host))
     }
 }

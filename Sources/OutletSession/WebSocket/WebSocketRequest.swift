@@ -91,7 +91,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         {
             socketJob.credential = credential
         }
-        socketJob.asksForTrust = job.asksForTrust
+        socketJob.serverTrustManager = job.serverTrustManager
         let connection = core.transport.connect(socketJob, handler: self)
         socket.withLock { $0.connection = connection }
         flush()

@@ -100,8 +100,8 @@ private final class TransferRecorder: TransferHandler {
         state = Lock(State(delivery: job.delivery))
     }
 
-    func transfer(_ task: any TransferTask, shouldTrust trust: ServerTrust) -> Bool {
-        handler.transfer(task, shouldTrust: trust)
+    func transfer(_ task: any TransferTask, didRefuseServer refusal: SessionError) {
+        handler.transfer(task, didRefuseServer: refusal)
     }
 
     func transfer(

@@ -32,6 +32,7 @@ final class StubTask: TransferTask, @unchecked Sendable {
     /// Whether a pause of the answer's is under way.
     private var isWaiting = true
     private var isRunning = false
+    private(set) var isServerVerified = true
 
     init(
         queue: DispatchQueue, clock: TestClock?, handler: any TransferHandler, job: TransferJob,
@@ -106,11 +107,18 @@ final class StubTask: TransferTask, @unchecked Sendable {
         wait(for: .seconds(delay))
     }
 
-    /// Asks the handler about the server, and ends the transfer if it is not trusted.
+    /// Lets the job's policy judge the server, and ends the transfer if it is refused.
     private func isTrusted(_ answer: StubAnswer) -> Bool {
-        guard job.asksForTrust, let trust = answer.serverTrust, let handler,
-            !handler.transfer(self, shouldTrust: trust)
+        guard let trust = answer.serverTrust,
+            job.request.url?.scheme?.equalsIgnoringCase("https") == true,
+            let policy = job.serverTrustManager?.policy(forHost: trust.host, port: trust.port)
         else { return true }
+        do throws(SessionError) {
+            isServerVerified = try policy.evaluate(trust)
+            return true
+        } catch {
+            handler?.transfer(self, didRefuseServer: error)
+        }
         finish(
             TransferError(
                 code: .serverCertificateUntrusted, stage: .securing, host: trust.host,

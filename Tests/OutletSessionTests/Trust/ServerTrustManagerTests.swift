@@ -79,6 +79,92 @@ import Testing
         #expect(name(Everywhere(evaluators: [:]), "a.test", 8443) == "mine for a.test")
     }
 
+    // MARK: Policies
+
+    private func number(
+        _ manager: ServerTrustManager, _ host: String = "a.test", _ port: Int = 443
+    ) -> UInt64? { manager.policy(forHost: host, port: port)?.number }
+
+    private static func pin(_ byte: UInt8) throws -> PublicKey {
+        PublicKey(der: Data(), sha256: Data(repeating: byte, count: 32))
+    }
+
+    /// Makes evaluators that differ from each other, each time anew.
+    private static func evaluators() throws -> [any ServerTrustEvaluating] {
+        let list = RevocationList(bytes: Data("list".utf8))
+        return try [
+            DefaultTrustEvaluator(), DefaultTrustEvaluator(validateHost: false),
+            DisabledTrustEvaluator(), .publicKeys(keys: [pin(1)]), .publicKeys(keys: [pin(2)]),
+            .publicKeys(keys: [pin(1)], validateHost: false), .pinnedCertificates,
+            .revocationChecking, .revocationChecking(options: .ocsp),
+            .revocationChecking(revocationLists: [list]),
+            .composite(evaluators: [DefaultTrustEvaluator(), .publicKeys(keys: [pin(1)])]),
+            .composite(evaluators: [DefaultTrustEvaluator(), .publicKeys(keys: [pin(2)])]),
+        ]
+    }
+
+    @Test func `equal evaluators are one policy, others are not`() throws {
+        let managers = try (0..<2).map { _ in
+            try Self.evaluators().map { ServerTrustManager(evaluators: ["a.test": $0]) }
+        }
+        let numbers = managers[0].map { number($0) }
+        #expect(numbers == managers[1].map { number($0) })
+        #expect(Set(numbers).count == numbers.count)
+        #expect(!numbers.contains(nil) && !numbers.contains(0))
+    }
+
+    @Test func `what cannot be compared is a policy of its manager's`() {
+        let (a, b) = (manager("a.test"), manager("a.test"))
+        #expect(number(a) != nil && number(a) == number(a))
+        #expect(number(a) != number(b))
+    }
+
+    @Test func `an object is one policy, another that is equal is not`() {
+        final class Strict: ServerTrustEvaluating, Equatable {
+            func evaluate(_ trust: ServerTrust, forHost host: String) throws {}
+            static func == (a: Strict, b: Strict) -> Bool { true }
+        }
+        let (first, second) = (Strict(), Strict())
+        let managers = [first, first, second].map {
+            ServerTrustManager(evaluators: ["a.test": $0])
+        }
+        #expect(number(managers[0]) == number(managers[1]))
+        #expect(number(managers[0]) != number(managers[2]))
+    }
+
+    @Test func `a subclass's choice is asked for each time`() {
+        final class Choosing: ServerTrustManager, @unchecked Sendable {
+            // because a test uses it from one task.
+            var choice: (any ServerTrustEvaluating)?
+            override func serverTrustEvaluator(
+                forHost host: String
+            ) throws -> (any ServerTrustEvaluating)? { choice }
+        }
+        let manager = Choosing(evaluators: [:])
+        #expect(number(manager) == nil)
+        manager.choice = DefaultTrustEvaluator()
+        let first = number(manager)
+        manager.choice = DisabledTrustEvaluator()
+        #expect(number(manager) != first)
+        manager.choice = DefaultTrustEvaluator()
+        #expect(number(manager) == first)
+    }
+
+    @Test func `the port and the manager's strictness count for policies, too`() throws {
+        let strict = ServerTrustManager(evaluators: [
+            "a.test": DefaultTrustEvaluator(), "a.test:8443": DisabledTrustEvaluator(),
+        ])
+        #expect(number(strict) != number(strict, "a.test", 8443))
+        #expect(number(strict, "b.test") == 0)
+        let trust = ServerTrust(
+            host: "b.test", port: 443, sentCertificates: [], verifier: AgreeingVerifier())
+        #expect(throws: SessionError.self) {
+            try strict.policy(forHost: "b.test", port: 443)?.evaluate(trust)
+        }
+        let lenient = ServerTrustManager(allHostsMustBeEvaluated: false, evaluators: [:])
+        #expect(lenient.policy(forHost: "b.test", port: 443) == nil)
+    }
+
     @Test(arguments: ["", "sha256/", "abc", "sha256/AAAA", "md5/AAAA"])
     func `a pin that is none is named`(pin: String) {
         #expect(throws: PublicKey.InvalidPin(pin: pin)) { try PublicKey(pin: pin) }

@@ -59,13 +59,21 @@ extension TestCA {
             revokedStaplePath: try await staple(revoked, "revoked"))
     }
 
-    private func sign(
-        _ identity: Identity, subject: String, extensions: String, by issuer: Identity
+    /// Issues a certificate.
+    ///
+    /// - Parameters:
+    ///   - key: What `openssl req` makes the key by; a P-256 key if `nil`.
+    ///   - digest: What the issuer signs.
+    func sign(
+        _ identity: Identity, subject: String, extensions: String, by issuer: Identity,
+        key: [String]? = nil, digest: String = "-sha256"
     ) async throws {
         let request = identity.certificatePath + ".csr"
-        try await openssl(["req", "-out", request, "-subj", subject] + newKey(identity.keyPath))
+        try await openssl(
+            ["req", "-out", request, "-subj", subject] + (key ?? newKey(identity.keyPath)))
         try await openssl([
-            "x509", "-req", "-days", "2", "-CA", issuer.certificatePath, "-CAkey", issuer.keyPath,
+            "x509", "-req", digest, "-days", "2", "-CA", issuer.certificatePath, "-CAkey",
+            issuer.keyPath,
             "-extfile", "openssl.cnf", "-extensions", extensions, "-in", request,
             "-out", identity.certificatePath,
         ])

@@ -1,0 +1,134 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// Proxies that are talked to over TLS.
+@Suite struct SecureProxyTests {
+    private func session(
+        _ proxy: HandshakePeer, _ evaluators: [String: any ServerTrustEvaluating]? = nil,
+        allHosts: Bool = false, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> Session {
+        var configuration = SessionConfiguration()
+        configuration.urlCache = nil
+        configuration.proxy = .url(proxy.baseURL(.tls13), except: [])
+        configuration.certificateAuthorities = .file(
+            path: try await TestCA.shared().certificatePath)
+        change(&configuration)
+        return Session(
+            configuration: configuration,
+            serverTrustManager: evaluators.map {
+                ServerTrustManager(allHostsMustBeEvaluated: allHosts, evaluators: $0)
+            })
+    }
+
+    private func get(_ session: Session, _ url: String) async -> DataResponse<String, SessionError>
+    {
+        await session.request(url).serializingString().response
+    }
+
+    @Test func `the session's authorities are the proxy's as well`() async throws {
+        let proxy = try await HandshakePeer.start()
+        let nginx = try await Nginx.shared()
+        let session = try await session(proxy)
+        #expect(await get(session, "http://far.test/x").value == "served")
+        #expect(await get(session, "\(nginx.baseURL(.tls))/small.txt").value == "small\n")
+        let other = try await self.session(proxy) {
+            $0.certificateAuthorities = .directory(path: "/nonexistent")
+        }
+        for url in ["http://far.test/x", "\(nginx.baseURL(.tls))/small.txt"] {
+            let error = await get(other, url).error?.transferError
+            #expect(error?.stage == .securing)
+        }
+        let seen = try await proxy.seen(6)
+        #expect(seen.filter { $0 == "client none" }.count == 2)
+        await proxy.stop()
+    }
+
+    @Test func `proxy and server are each judged under their own name, once`() async throws {
+        let proxy = try await HandshakePeer.start()
+        let nginx = try await Nginx.shared()
+        let (ofProxy, ofServer) = (NotingEvaluator(), NotingEvaluator())
+        let session = try await session(
+            proxy,
+            [
+                "localhost:\(proxy.port(.tls13))": ofProxy,
+                "localhost:\(nginx.port(.tls))": ofServer,
+            ])
+        for _ in 0..<2 {
+            #expect(await get(session, "\(nginx.baseURL(.tls))/small.txt").value == "small\n")
+        }
+        #expect(ofProxy.ports.values == [Int(proxy.port(.tls13))])
+        #expect(ofServer.ports.values == [Int(nginx.port(.tls))])
+        // Without TLS to the server there is the proxy alone to be judged.
+        #expect(await get(session, "http://far.test/x").value == "served")
+        #expect(ofProxy.ports.values.count == 2)
+        #expect(ofServer.ports.values.count == 1)
+        await proxy.stop()
+    }
+
+    @Test func `a proxy that is refused learns nothing of the request`() async throws {
+        let proxy = try await HandshakePeer.start()
+        let nginx = try await Nginx.shared()
+        let pin = PublicKey(der: Data(), sha256: Data(repeating: 7, count: 32))
+        let session = try await session(
+            proxy,
+            [
+                "localhost:\(proxy.port(.tls13))": PublicKeysTrustEvaluator(keys: [pin]),
+                "localhost": DisabledTrustEvaluator(),
+            ])
+        for url in ["http://far.test/x", "\(nginx.baseURL(.tls))/small.txt"] {
+            #expect(await get(session, url).error?.isServerTrustEvaluationError == true)
+        }
+        #expect(try await proxy.seen(2) == ["failed", "failed"])
+        await proxy.stop()
+    }
+
+    @Test func `a kept tunnel is for those only who accept its proxy`() async throws {
+        let proxy = try await HandshakePeer.start()
+        let nginx = try await Nginx.shared()
+        var configuration = SessionConfiguration()
+        configuration.proxy = .url(proxy.baseURL(.tls13), except: [])
+        configuration.certificateAuthorities = .file(
+            path: try await TestCA.shared().certificatePath)
+        let transport = CurlTransport(configuration: configuration)
+        let pin = PublicKey(der: Data(), sha256: Data(repeating: 7, count: 32))
+        let ofProxy: [any ServerTrustEvaluating] = [
+            DisabledTrustEvaluator(), DisabledTrustEvaluator(),
+            PublicKeysTrustEvaluator(keys: [pin]),
+        ]
+        let sessions = ofProxy.map { evaluator in
+            Session(
+                transport: transport,
+                serverTrustManager: ServerTrustManager(evaluators: [
+                    "localhost:\(proxy.port(.tls13))": evaluator,
+                    "localhost:\(nginx.port(.tls))": DefaultTrustEvaluator(),
+                ]))
+        }
+        let url = "\(nginx.baseURL(.tls))/small.txt"
+        #expect(await get(sessions[0], url).value == "small\n")
+        #expect(await get(sessions[1], url).metrics?.isReusedConnection == true)
+        #expect(await get(sessions[2], url).error?.isServerTrustEvaluationError == true)
+        await proxy.stop()
+    }
+
+    @Test func `a manager that wants all hosts evaluated wants the proxy, too`() async throws {
+        let proxy = try await HandshakePeer.start()
+        let session = try await session(proxy, [:], allHosts: true)
+        guard
+            case .serverTrustEvaluationFailed(.noRequiredEvaluator(host: "localhost")) =
+                await get(session, "http://far.test/x").error
+        else {
+            Issue.record("not refused")
+            return
+        }
+        await proxy.stop()
+    }
+}
+
+/// Trusts everybody, and keeps where.
+private struct NotingEvaluator: ServerTrustEvaluating {
+    let ports = Recorder<Int>()
+
+    func evaluate(_ trust: ServerTrust, forHost host: String) throws { ports.record(trust.port) }
+}

@@ -1,0 +1,148 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// Sessions of several policies on one transport.
+@Suite struct TrustPolicyTests {
+    private func transport(
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> CurlTransport {
+        var configuration = SessionConfiguration()
+        configuration.proxy = .none
+        configuration.certificateAuthorities = .file(
+            path: try await TestCA.shared().certificatePath)
+        change(&configuration)
+        return CurlTransport(configuration: configuration)
+    }
+
+    private func session(
+        _ transport: CurlTransport, _ evaluator: (any ServerTrustEvaluating)?
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.urlCache = nil
+        let session = Session(
+            transport: transport, configuration: configuration,
+            serverTrustManager: evaluator.map { ServerTrustManager(evaluators: ["localhost": $0]) })
+        kept.record(session)
+        return session
+    }
+
+    /// A session that is let go of ends the transport.
+    private let kept = Recorder<Session>()
+
+    private static var otherPin: PublicKey {
+        PublicKey(der: Data(), sha256: Data(repeating: 7, count: 32))
+    }
+
+    private func get(
+        _ session: Session, _ url: String, headers: HTTPHeaders = [:]
+    ) async -> DataResponse<String, SessionError> {
+        await session.request(url, headers: headers).serializingString().response
+    }
+
+    @Test(arguments: [HTTPVersionPolicy.automatic, .http1])
+    func `a kept connection is used by equal policies only`(version: HTTPVersionPolicy) async throws
+    {
+        let nginx = try await Nginx.shared()
+        let transport = try await transport { $0.httpVersion = version }
+        let url = "\(nginx.baseURL(.tls))/small.txt"
+        let lax = session(transport, DisabledTrustEvaluator())
+        #expect(await get(lax, url).value == "small\n")
+        let pinned = session(transport, .publicKeys(keys: [Self.otherPin]))
+        for _ in 0..<2 {
+            let response = await get(pinned, url)
+            #expect(response.error?.isServerTrustEvaluationError == true)
+            #expect(response.metrics?.requestHeaderBytes == 0)
+        }
+        let equal = await get(session(transport, DisabledTrustEvaluator()), url)
+        #expect(equal.metrics?.isReusedConnection == true)
+        let usual = await get(session(transport, nil), url)
+        #expect(usual.value == "small\n")
+        #expect(usual.metrics?.isReusedConnection == false)
+    }
+
+    @Test func `without a manager no connection is used that an evaluator has accepted`()
+        async throws
+    {
+        let nginx = try await Nginx.shared()
+        let transport = try await transport()
+        let url = "\(nginx.baseURL(.selfSigned))/small.txt"
+        #expect(await get(session(transport, DisabledTrustEvaluator()), url).value == "small\n")
+        let error = await get(session(transport, nil), url).error?.transferError
+        #expect(error?.code == .serverCertificateUntrusted)
+    }
+
+    @Test(arguments: [JudgedServer.Listener.unstapled, .unstapled12])
+    func `a TLS session is resumed by equal policies only`(
+        listener: JudgedServer.Listener
+    ) async throws {
+        let server = try await JudgedServer.shared()
+        let transport = try await transport { $0.httpVersion = .http1 }
+        let close: HTTPHeaders = ["Connection": "close"]
+        let url = server.url(listener)
+        func isResumed(_ evaluator: (any ServerTrustEvaluating)?) async -> Bool? {
+            await get(session(transport, evaluator), url, headers: close).value?
+                .contains(#""resumed":"r""#)
+        }
+        #expect(await isResumed(DisabledTrustEvaluator()) == false)
+        #expect(await isResumed(DisabledTrustEvaluator()) == true)
+        let pinned = session(transport, .publicKeys(keys: [Self.otherPin]))
+        #expect(await get(pinned, url).error?.isServerTrustEvaluationError == true)
+        #expect(await isResumed(DefaultTrustEvaluator()) == false)
+        #expect(await isResumed(nil) == false)
+        #expect(await isResumed(DefaultTrustEvaluator()) == true)
+    }
+
+    @Test func `streams that wait for a connection get no other policy's`() async throws {
+        let nginx = try await Nginx.shared()
+        let transport = try await transport()
+        let url = "\(nginx.baseURL(.tls))/small.txt"
+        // Known to speak HTTP/2, so that requests wait for streams.
+        let lax = session(transport, DisabledTrustEvaluator())
+        #expect(await get(lax, url).response?.httpVersion == "HTTP/2")
+        let pinned = session(transport, .publicKeys(keys: [Self.otherPin]))
+        await withTaskGroup(of: Bool.self) { group in
+            for index in 0..<40 {
+                group.addTask {
+                    let response = await get(index % 2 == 0 ? lax : pinned, url)
+                    return index % 2 == 0
+                        ? response.value == "small\n"
+                        : response.error?.isServerTrustEvaluationError == true
+                }
+            }
+            for await isRight in group { #expect(isRight) }
+        }
+    }
+
+    @Test(arguments: [HandshakePeer.Listener.tls12, .tls13])
+    func `no client certificate goes to a server that is refused`(
+        listener: HandshakePeer.Listener
+    ) async throws {
+        let server = try await HandshakePeer.start()
+        let client = try await TestCA.shared().client()
+        let transport = try await transport {
+            $0.clientCertificate = ClientCertificate(
+                certificatePath: client.certificatePath, keyPath: client.keyPath)
+        }
+        let url = "\(server.baseURL(listener))/x"
+        let pinned = session(transport, .publicKeys(keys: [Self.otherPin]))
+        #expect(await get(pinned, url).error?.isServerTrustEvaluationError == true)
+        #expect(await get(session(transport, DefaultTrustEvaluator()), url).value == "served")
+        #expect(
+            try await server.seen(3) == ["failed", "client outlet-client", "GET /x HTTP/1.1"])
+        await server.stop()
+    }
+
+    @Test func `what OpenSSL may use for TLS stays as it is`() async throws {
+        let server = try await JudgedServer.shared()
+        let transport = try await transport { $0.httpVersion = .http1 }
+        for listener in [JudgedServer.Listener.stapled12, .unstapled] {
+            let usual = await get(session(transport, nil), server.url(listener))
+            let judged = await get(
+                session(transport, DefaultTrustEvaluator()), server.url(listener))
+            #expect(judged.metrics?.tls == usual.metrics?.tls)
+            #expect(judged.metrics?.tls.isEmpty == false)
+        }
+    }
+}
