@@ -152,7 +152,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             do {
                 aside = try PartFile()
             } catch {
-                mutable.withLock { $0.error = $0.error ?? .sessionTaskFailed(error: error) }
+                note(.sessionTaskFailed(error: error))
                 return .cancel
             }
         }
@@ -163,7 +163,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         let calls = mutable.withLock { mutable in
             mutable.response = head
             return plan == .continued
-                ? mutable.observers?.resume(at: offset, of: head.total(from: offset), core) : nil
+                ? mutable.observers?.resume(at: offset, of: head.total(from: offset), self) : nil
         }
         for call in calls ?? [] { call() }
         if plan == .continued {

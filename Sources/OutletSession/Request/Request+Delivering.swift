@@ -45,6 +45,7 @@ extension Request {
             step.made = Delivery(destination: handler.destination, serialized: serialized)
             mutable.withLock { $0.advance(&step) }
         }
+        if step.waitsForProgress { return waitForProgress() }
         guard step.isLast else { return }
         if step.observers?.tellsCURL == true { tellCURL() }
         core.unregister(self)
@@ -92,6 +93,15 @@ extension Request {
     }
 
     // MARK: Handlers
+
+    /// Starts a request that nobody has asked anything of, where requests start by themselves.
+    func startAutomatically() {
+        guard shouldAutomaticallyResume ?? core.startsImmediately else { return }
+        let decision = mutable.withLock { mutable in
+            mutable.machine.state == .initialized ? resume(&mutable) : nil
+        }
+        if let decision { carryOut(decision) }
+    }
 
     /// Adds a handler: it starts the request, or runs at once on one that is over.
     func append(_ handler: ResponseHandler) {

@@ -48,7 +48,7 @@ extension Request: TransferHandler {
             guard mutable.machine.beginEvaluating(attempt: attempt) else { return nil }
             calls = keep(task, &mutable)
             if let observers = mutable.observers {
-                calls += observers.finish(result.metrics, core)
+                calls += observers.finish(result.metrics, of: self)
             }
             mutable.response = result.response
             if let trailers = result.trailers { mutable.watched().trailers = trailers }
@@ -78,6 +78,11 @@ extension Request: TransferHandler {
         turn.perform(
             PendingEvaluation(request: self, task: task, evaluation: evaluation, queue: queue),
             on: queue)
+    }
+
+    /// Keeps why an attempt fails, before anybody is told of it; the first reason counts.
+    func note(_ error: SessionError) {
+        mutable.withLock { $0.error = $0.error ?? error }
     }
 
     /// A step before the transfer failed: no task, straight to the retriers or to the end.

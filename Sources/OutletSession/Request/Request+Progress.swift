@@ -29,6 +29,9 @@ extension Request {
 
     /// Calls a closure whenever bytes of the request's body have been sent; the last one set counts.
     ///
+    /// Not called once completions are: those wait until `queue` has run what came before, for a
+    /// second at most, and not after a cancel. What is late by then is not told.
+    ///
     /// - Parameters:
     ///   - queue: Where `closure` runs; the session's callback queue if `nil`.
     ///   - closure: Given bytes sent and in all, of the attempt under way.
@@ -41,6 +44,9 @@ extension Request {
     }
 
     /// Calls a closure whenever bytes of the response's body have come; the last one set counts.
+    ///
+    /// Not called once completions are: those wait until `queue` has run what came before, for a
+    /// second at most, and not after a cancel. What is late by then is not told.
     ///
     /// - Parameters:
     ///   - queue: Where `closure` runs; the session's callback queue if `nil`.
@@ -64,10 +70,33 @@ extension Request {
             guard let observers = mutable.observers else { return nil }
             former = observers.counts
             observers.counts = progress
-            return observers.note(progress, offset: offset, core)
+            return observers.note(progress, offset: offset, of: self)
         }
         for call in calls ?? [] { call() }
         tellProgress(from: former, to: progress, of: task)
+    }
+
+    /// Hands the completions over once all progress was told, or would come too late.
+    func waitForProgress() {
+        let wait = Wait<Void>(core.deadlines) {
+            self.onFinishingQueue { self.serializeNext(at: $0) }
+        }
+        let isNeeded = mutable.withLock { $0.observers?.progressOrder.keep(wait) == true }
+        guard isNeeded else { return wait.answer(()) }
+        wait.begin(for: core.configuration.progressPatience) {
+            self.mutable.withLock { $0.observers?.progressOrder.giveUp() }
+        }
+    }
+
+    /// Whether a progress closure may be called, now that its queue has come to it.
+    func beginProgressCall() -> Bool {
+        mutable.withLock { $0.observers?.progressOrder.begin() == true }
+    }
+
+    /// A progress closure has returned.
+    func endProgressCall() {
+        let wait = mutable.withLock { $0.observers?.progressOrder.end() }
+        wait?.answer(())
     }
 
     /// Changes who watches; from now on the transport counts.

@@ -9,6 +9,8 @@ struct FinishingStep {
     var facts: AttemptFacts?
     /// The value that was made last, and is not yet among those of the request.
     var made: Delivery?
+    /// All values were made, but progress has still to be told before they are handed over.
+    var waitsForProgress = false
     /// All values were made, and are to be handed over: first ``deliveries``, then ``made``.
     var isLast = false
     var deliveries = InlineFirst<Delivery>()
@@ -66,6 +68,11 @@ extension Request.Mutable {
             step.handler = handler
             step.facts = facts
             return
+        }
+        if machine.state == .cancelled { observers?.progressOrder.dropQueued() }
+        if observers?.progressOrder.holdsCompletions == true {
+            step.waitsForProgress = true
+            return keep(&step)
         }
         machine.didFinish()
         nextHandler = 0

@@ -4,10 +4,10 @@ extension Request {
     /// Takes a validator's verdict; the first failure is the request's error.
     func refuse(_ verdict: ValidationResult) {
         guard case .failure(let error) = verdict else { return }
-        let refused = error.asSessionError {
-            .responseValidationFailed(reason: .customValidationFailed(error: $0))
-        }
-        mutable.withLock { $0.error = $0.error ?? refused }
+        note(
+            error.asSessionError {
+                .responseValidationFailed(reason: .customValidationFailed(error: $0))
+            })
     }
 }
 

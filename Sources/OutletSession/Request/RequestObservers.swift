@@ -60,6 +60,8 @@ final class RequestObservers: @unchecked Sendable {
     var sentProxyCredentials: [String: Credential] = [:]
     /// Whether the transfer under way only leads somewhere else: its body does not count.
     var isPassingBy = false
+    /// How completions keep behind progress.
+    var progressOrder = ProgressOrder()
     private(set) var uploaded = TransferProgress()
     private(set) var downloaded = TransferProgress()
 
@@ -86,13 +88,13 @@ final class RequestObservers: @unchecked Sendable {
     /// Takes what the transport has counted.
     ///
     /// - Returns: What is to be called once the lock is released.
-    func note(_ counts: TransferCounts, offset: Int64, _ core: SessionCore) -> LaterCalls {
+    func note(_ counts: TransferCounts, offset: Int64, of request: Request) -> LaterCalls {
         var calls: LaterCalls = []
         let up = TransferProgress(
             completedUnitCount: counts.sent, totalUnitCount: counts.expectedToSend)
         if counts.sent > 0, up != uploaded {
             uploaded = up
-            calls.append { [uploadProgress] in core.tell(uploadProgress, up) }
+            calls.append(call(uploadProgress, up, of: request))
         }
         guard !isPassingBy, counts.received > 0 else { return calls }
         let expected = counts.expectedToReceive
@@ -101,31 +103,47 @@ final class RequestObservers: @unchecked Sendable {
             totalUnitCount: expected < 0 ? -1 : offset + expected)
         if down != downloaded {
             downloaded = down
-            calls.append { [downloadProgress] in core.tell(downloadProgress, down) }
+            calls.append(call(downloadProgress, down, of: request))
         }
         return calls
+    }
+
+    /// Tells progress, once the lock is released; the call counts from now on until it has returned.
+    private func call(
+        _ channel: Channel<TransferProgress>, _ progress: TransferProgress, of request: Request
+    ) -> @Sendable () -> Void {
+        if channel.observer != nil { progressOrder.queue() }
+        return {
+            for stream in channel.streams { stream.yield(progress) }
+            guard let observer = channel.observer else { return }
+            request.core.call(on: observer.queue) {
+                guard request.beginProgressCall() else { return }
+                observer.body(progress)
+                request.endProgressCall()
+            }
+        }
     }
 
     /// The transfer is over: the last bytes of an upload may not have been reported.
     ///
     /// - Returns: What is to be called once the lock is released.
-    func finish(_ metrics: TransferMetrics, _ core: SessionCore) -> LaterCalls {
+    func finish(_ metrics: TransferMetrics, of request: Request) -> LaterCalls {
         let sent = metrics.requestBodyBytes
         guard sent > 0, uploaded.completedUnitCount < sent, sent >= uploaded.totalUnitCount else {
             return []
         }
         return note(
             TransferCounts(sent: sent, expectedToSend: max(sent, uploaded.totalUnitCount)),
-            offset: 0, core)
+            offset: 0, of: request)
     }
 
     /// Sets the download off from where an earlier one had come to.
     ///
     /// - Returns: What is to be called once the lock is released.
-    func resume(at offset: Int64, of total: Int64, _ core: SessionCore) -> LaterCalls {
+    func resume(at offset: Int64, of total: Int64, _ request: Request) -> LaterCalls {
         let down = TransferProgress(completedUnitCount: offset, totalUnitCount: total)
         downloaded = down
-        return [{ [downloadProgress] in core.tell(downloadProgress, down) }]
+        return [call(downloadProgress, down, of: request)]
     }
 
     /// The request is over: loops end.

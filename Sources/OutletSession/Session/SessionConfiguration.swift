@@ -97,6 +97,9 @@ public struct SessionConfiguration: Sendable {
     /// An interceptor may set a limit of its own: ``InterceptorTiming/answerTimeout``.
     public var interceptorTimeout: TimeInterval = 60
 
+    /// How long completions wait for progress closures whose queue is busy, in seconds.
+    package var progressPatience: TimeInterval = 1
+
     /// How many bytes of a stream may lie before its handlers before the transfer waits for them.
     public var streamBufferSize = 256 << 10
 

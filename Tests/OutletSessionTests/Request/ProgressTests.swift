@@ -1,9 +1,61 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
+
+@testable import OutletSession
+
+/// A kind of request, with the progress that belongs to it.
+enum ProgressKind: CaseIterable {
+    case data, upload, download, stream
+
+    /// Begins a request.
+    ///
+    /// - Parameters:
+    ///   - progress: Where progress is told.
+    ///   - completions: Where the completion is called; `nil` for wherever a task is resumed.
+    func begin(
+        _ session: Session, _ address: String, progress: DispatchQueue,
+        completions: DispatchQueue?, _ told: Events<String>
+    ) -> Request {
+        let request: Request
+        switch self {
+        case .data: request = session.request(address)
+        case .upload: request = session.upload(Data(count: 40_000), to: address)
+        case .download: request = session.download(address)
+        case .stream: request = session.streamRequest(address)
+        }
+        if self == .upload {
+            request.uploadProgress(queue: progress) { _ in told.append("progress") }
+        } else {
+            request.downloadProgress(queue: progress) { _ in told.append("progress") }
+        }
+        switch request {
+        case let request as DataRequest:
+            if let completions {
+                request.response(queue: completions) { _ in told.append("completion") }
+            } else {
+                Task {
+                    _ = await request.serializingData().response
+                    told.append("completion")
+                }
+            }
+        case let request as DownloadRequest:
+            request.responseData(queue: completions) { response in
+                response.removeFiles()
+                told.append("completion")
+            }
+        case let request as DataStreamRequest:
+            request.responseStream(on: completions) { stream in
+                if stream.completion != nil { told.append("completion") }
+            }
+        default: break
+        }
+        return request
+    }
+}
 
 @Suite struct ProgressTests {
     let address = "http://example.test/bytes"
@@ -116,5 +168,108 @@ import Testing
         #expect(
             request.downloadProgress
                 == TransferProgress(completedUnitCount: 35, totalUnitCount: 35))
+    }
+
+    // MARK: Progress and completions on different queues
+
+    private func session(
+        _ answer: StubAnswer, patience: Double, _ monitors: EventRecorder...
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.progressPatience = patience
+        return Session(
+            transport: StubTransport(answers: [answer]), configuration: configuration,
+            eventMonitors: monitors)
+    }
+
+    @Test(arguments: ProgressKind.allCases, [true, false])
+    func `a completion comes after the progress that its queue has still to run`(
+        kind: ProgressKind, isAwaited: Bool
+    ) async throws {
+        let recorder = EventRecorder()
+        let session = session(answer(35), patience: 60, recorder)
+        let told = Events<String>()
+        let queue = DispatchQueue(label: "progress")
+        queue.suspend()
+        let request = kind.begin(
+            session, address, progress: queue,
+            completions: isAwaited ? nil : DispatchQueue(label: "completions"), told)
+        _ = try await recorder.requestEvents()
+        #expect(told.values == [])
+        queue.resume()
+        let count = kind == .upload ? 4 : 5
+        #expect(
+            try await told.wait(for: count)
+                == Array(repeating: "progress", count: count - 1) + ["completion"])
+        withExtendedLifetime((session, request)) {}
+    }
+
+    @Test(arguments: ProgressKind.allCases, [true, false])
+    func `progress that comes too late is not told, and holds no completion up`(
+        kind: ProgressKind, isCancelled: Bool
+    ) async throws {
+        var answer = answer(35)
+        if isCancelled {
+            answer.stallsAtFailure = true
+            answer.failureOffset = 20
+        }
+        // A cancel does not wait, whatever the patience.
+        let session = session(answer, patience: isCancelled ? 3600 : 0.05)
+        let told = Events<String>()
+        let queue = DispatchQueue(label: "progress")
+        queue.suspend()
+        let request = kind.begin(
+            session, address, progress: queue, completions: DispatchQueue(label: "completions"),
+            told)
+        if isCancelled { request.cancel() }
+        #expect(try await told.wait(for: 1) == ["completion"])
+        queue.resume()
+        queue.sync {}
+        #expect(told.values == ["completion"])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a completion comes after a progress closure that takes its time`() async throws {
+        let recorder = EventRecorder()
+        let session = session(answer(5), patience: 60, recorder)
+        let told = Events<String>()
+        let goesOn = DispatchSemaphore(value: 0)
+        session.request(address)
+            .downloadProgress(queue: DispatchQueue(label: "progress")) { _ in
+                told.append("begins")
+                goesOn.wait()
+                told.append("ends")
+            }
+            .response(queue: DispatchQueue(label: "completions")) { _ in told.append("completion") }
+        _ = try await recorder.requestEvents()
+        goesOn.signal()
+        #expect(try await told.wait(for: 3) == ["begins", "ends", "completion"])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `completions wait for calls that are queued or run, until they give up`() {
+        var order = ProgressOrder()
+        #expect(!order.holdsCompletions)
+        order.queue()
+        order.queue()
+        #expect(order.holdsCompletions)
+        let hasBegun = order.begin()
+        #expect(hasBegun)
+        order.dropQueued()
+        // One runs, the other is dropped.
+        #expect(order.holdsCompletions)
+        _ = order.end()
+        #expect(!order.holdsCompletions)
+        let isLate = !order.begin()
+        #expect(isLate)
+
+        var late = ProgressOrder()
+        late.queue()
+        late.queue()
+        _ = late.begin()
+        late.giveUp()
+        #expect(!late.holdsCompletions)
+        let isTooLate = !late.begin()
+        #expect(isTooLate)
     }
 }
