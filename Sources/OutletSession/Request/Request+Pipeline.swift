@@ -58,6 +58,7 @@ extension Request {
             try initial.validate()
         } catch {
             let error = error.asSessionError { .createURLRequestFailed(error: $0) }
+            note(error)
             monitors?.request(self, didFailToCreateURLRequestWithError: error)
             tellCURL()
             fail(with: error, attempt: attempt, mayRetry: true)
@@ -99,6 +100,7 @@ extension Request {
             send(adapted, attempt: attempt)
         } catch {
             let error = SessionError.requestAdaptationFailed(error: error)
+            note(error)
             monitors?.request(self, didFailToAdaptURLRequest: initial, withError: error)
             tellCURL()
             fail(with: error, attempt: attempt, mayRetry: true)

@@ -59,6 +59,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
             uploadable = try upload.createUploadable()
         } catch {
             let failed = error.asSessionError { .createUploadableFailed(error: $0) }
+            note(failed)
             monitors?.request(self, didFailToCreateUploadableWithError: failed)
             throw failed
         }

@@ -1,5 +1,6 @@
 import Dispatch
 import FoundationEssentials
+import Glibc
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
@@ -7,6 +8,10 @@ import OutletTesting
 import Testing
 
 private struct Refused: Error {}
+
+private struct Unmakable: URLRequestConvertible {
+    func asURLRequest() throws -> HTTPRequest { throw Refused() }
+}
 
 /// Is done before whoever began the transfer knows of it.
 private final class InstantTransport: Transport {
@@ -279,5 +284,47 @@ private final class InstantTransport: Transport {
         _ = await request.serializingUnserialized().response
         #expect(try await own.requestEvents().count == 9)
         #expect(session.request(address).eventMonitor == nil)
+    }
+
+    /// What fails before a transfer begins.
+    enum EarlyFailure: CaseIterable { case making, adapting, uploading }
+
+    @Test(arguments: EarlyFailure.allCases)
+    func `an early failure is the request's error before it is told`(
+        failure: EarlyFailure
+    ) async throws {
+        let untold = Events<Bool>()
+        let queue = DispatchQueue(label: "hears")
+        let monitor = ClosureEventMonitor(queue: queue)
+        // The monitor's thread is awake when the failure comes, and is quick to hear of it.
+        monitor.requestDidResume = { _ in usleep(200) }
+        monitor.requestDidCreateInitialURLRequest = { _, _ in usleep(200) }
+        monitor.requestDidFailToCreateURLRequestWithError = { request, _ in
+            untold.append(request.error == nil)
+        }
+        monitor.requestDidFailToAdaptURLRequestWithError = { request, _, _ in
+            untold.append(request.error == nil)
+        }
+        monitor.requestDidFailToCreateUploadableWithError = { request, _ in
+            untold.append(request.error == nil)
+        }
+        let session = Session(
+            transport: StubTransport { _ in .text("x") },
+            interceptor: Adapter { request, _, done in
+                done(failure == .adapting ? .failure(Refused()) : .success(request))
+            }, eventMonitors: [monitor])
+        for _ in 0..<300 {
+            switch failure {
+            case .making:
+                _ = await session.request(Unmakable()).serializingData().response
+            case .adapting: _ = await session.request(address).serializingData().response
+            case .uploading:
+                let form = MultipartFormData(boundary: "not allowed: \n")
+                _ = await session.upload(multipartFormData: form, to: address)
+                    .serializingData().response
+            }
+        }
+        let values = try await untold.wait(for: 300)
+        #expect(values.count(where: { $0 }) == 0)
     }
 }
