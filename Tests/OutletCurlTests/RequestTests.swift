@@ -161,6 +161,63 @@ import Testing
             result.error?.reason.contains(reason) == true, "\(String(describing: result.error))")
     }
 
+    @Test(arguments: [
+        (Pieces(["one", "two"], length: 6), false), (Pieces(["one", "two"], length: nil), false),
+        (Pieces(["one", "twofold", "more"], length: 14), true),
+        (Pieces(["one", "two", "more"], length: 10), true),
+        (Pieces(["one", "two", "more"], length: nil), true),
+    ])
+    func `of a longer stream the declared length is sent, and the metrics say so`(
+        stream: Pieces, isCut: Bool
+    ) async throws {
+        let server = try ScriptedServer.start(.request, .respond(), .again)
+        let transport = CurlTransport.test()
+        // The connection is as good as before.
+        for _ in 0..<2 {
+            stream.rewind()
+            let result = try await transport.perform(
+                HTTPRequest(
+                    url: URL(string: server.baseURL), method: .post,
+                    headers: ["Content-Length": "6"], body: .stream(stream)))
+            #expect(result.error == nil)
+            #expect(result.metrics.isRequestBodyCut == isCut)
+            #expect(result.metrics.requestBodyBytes == 6)
+        }
+        let requests = try await server.requests.values(2)
+        #expect(requests.allSatisfy { $0.body == Array("onetwo".utf8) })
+        #expect(requests.allSatisfy { $0.head.contains("\r\nContent-Length: 6\r\n") })
+        #expect(server.connections.count == 1)
+    }
+
+    @Test func `a stream known to be shorter than declared is refused before anything is sent`()
+        async throws
+    {
+        let server = try ScriptedServer.start(.request, .respond(), .again)
+        let result = try await CurlTransport.test().perform(
+            HTTPRequest(
+                url: URL(string: server.baseURL), method: .post, headers: ["Content-Length": "7"],
+                body: .stream(Pieces(["one", "two"], length: 6))))
+        #expect(result.error?.code == .badRequest)
+        #expect(result.error?.reason.contains("says 7, but the body has 6 bytes") == true)
+        #expect(server.connections.count == 0)
+    }
+
+    @Test func `the connection of a stream that ended early is not used again`() async throws {
+        let server = try ScriptedServer.start { connection in
+            connection == 0 ? [.requestHead, .stall] : [.request, .respond(), .again]
+        }
+        let transport = CurlTransport.test()
+        let result = try await transport.perform(
+            HTTPRequest(
+                url: URL(string: server.baseURL), method: .post, headers: ["Content-Length": "7"],
+                body: .stream(Pieces(["one", "two"], length: nil))))
+        #expect(
+            result.error?.reason.contains("says 7, but the body ended after 6 bytes") == true)
+        #expect(!result.metrics.isRequestBodyCut)
+        #expect(try await transport.get(server.baseURL).error == nil)
+        #expect(server.connections.count == 2)
+    }
+
     @Test func `a header that would split the request is refused`() async throws {
         let server = try ScriptedServer.start(.request, .respond())
         let result = try await CurlTransport.test().get(

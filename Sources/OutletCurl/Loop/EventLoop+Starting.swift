@@ -187,7 +187,9 @@ extension EventLoop {
         var body = try RequestBody(request.body)
         try check(request, address)
         if let written = easy.headers.facts.contentLength {
-            try check(written, is: body.length, address)
+            var isStream = false
+            if case .stream = request.body { isStream = true }
+            try check(written, is: body.length, mayBeLess: isStream, address)
             if let length = Int64(written) { body = body.declared(length) }
         }
         easy.applyBody(request.method, body)
@@ -241,8 +243,9 @@ extension EventLoop {
     /// - Parameters:
     ///   - written: The field `Content-Length`.
     ///   - length: The body's; `nil` when unknown.
+    ///   - mayBeLess: Whether a part of the body may be asked for.
     private func check(
-        _ written: String, is length: Int64?, _ address: Address
+        _ written: String, is length: Int64?, mayBeLess: Bool = false, _ address: Address
     ) throws(TransferError) {
         guard let length else {
             guard let declared = Int64(written), declared >= 0 else {
@@ -252,6 +255,7 @@ extension EventLoop {
             }
             return
         }
+        if mayBeLess, let declared = Int64(written), 0..<length ~= declared { return }
         guard Int64(written) == length else {
             throw TransferError(
                 code: .badRequest, host: address.host,

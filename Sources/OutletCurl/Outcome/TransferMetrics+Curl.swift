@@ -20,7 +20,10 @@ extension EventLoop {
         metrics.total = measures.total_time_t
         metrics.queued = transfer.admitted - transfer.arrived
         metrics.requestHeaderBytes = Int64(measures.request_size)
-        if transfer.mayHaveBody { metrics.requestBodyBytes = measures.size_upload_t }
+        if transfer.mayHaveBody {
+            metrics.requestBodyBytes = measures.size_upload_t
+            metrics.isRequestBodyCut = easy.source.isCut
+        }
         metrics.responseHeaderBytes = Int64(measures.header_size)
         metrics.responseBodyBytes = measures.size_download_t
         if let link = transfer.link { metrics.count(link, transfer) }

@@ -30,10 +30,16 @@ enum RequestBody {
         }
     }
 
-    /// The same bytes, as many as only the request's own `Content-Length` says.
+    /// The same bytes, no more than the request's own `Content-Length` says.
     func declared(_ length: Int64) -> RequestBody {
-        guard case .reader(let reader) = self, reader.length == nil else { return self }
+        guard case .reader(let reader) = self, reader.length != length else { return self }
         return .reader(DeclaredReader(reader, length: length))
+    }
+
+    /// Whether there were more bytes than the request's own `Content-Length` let through.
+    var isCut: Bool {
+        guard case .reader(let reader as DeclaredReader) = self else { return false }
+        return reader.isCut
     }
 }
 
@@ -177,7 +183,7 @@ private final class StreamReader: RequestBodyReader {
     }
 }
 
-/// A body of unknown length under a length that the request declares; what comes behind it is left.
+/// A body under a length that the request declares; what comes behind it is left.
 private final class DeclaredReader: RequestBodyReader {
     private let reader: any RequestBodyReader
     private let declared: Int64
@@ -189,6 +195,15 @@ private final class DeclaredReader: RequestBodyReader {
     }
 
     var length: Int64? { declared }
+
+    /// Whether bytes are left behind those declared; reads on to see, where only that can tell.
+    var isCut: Bool {
+        guard given == declared else { return false }
+        if let length = reader.length { return length > declared }
+        return withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { rest in
+            ((try? reader.read(into: rest)) ?? 0) > 0
+        }
+    }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int {
         let room = Int(min(Int64(buffer.count), declared - given))

@@ -39,6 +39,9 @@ public struct TransferMetrics: Sendable, Equatable {
     public var requestHeaderBytes: Int64 = 0
     /// Bytes of the request's body on the wire (`CURLINFO_SIZE_UPLOAD_T`).
     public var requestBodyBytes: Int64 = 0
+    /// Whether the request's stream had more bytes than its `Content-Length` declared: the rest was not
+    /// sent.
+    public var isRequestBodyCut = false
     /// Bytes of the response's head (`CURLINFO_HEADER_SIZE`).
     public var responseHeaderBytes: Int64 = 0
     /// Bytes of the response's body on the wire, before decoding (`CURLINFO_SIZE_DOWNLOAD_T`).

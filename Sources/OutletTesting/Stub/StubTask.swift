@@ -82,7 +82,7 @@ final class StubTask: TransferTask, @unchecked Sendable {
     func send() -> Data? {
         guard handler != nil else { return nil }
         do {
-            let data = try job.request.body.bytes()
+            let data = try sentBody()
             counts.expectedToSend = Int64(data.count)
             for start in stride(from: 0, to: data.count, by: Self.sendSize) {
                 counts.sent = Int64(min(start + Self.sendSize, data.count))
@@ -91,13 +91,31 @@ final class StubTask: TransferTask, @unchecked Sendable {
             return data
         } catch {
             finish(
-                TransferError(
-                    code: .cannotOpenFile, stage: .sending, reason: "request body: \(error)"))
+                error as? TransferError
+                    ?? TransferError(
+                        code: .cannotOpenFile, stage: .sending, reason: "request body: \(error)"))
             return nil
         }
     }
 
     private static let sendSize = 16_384
+
+    /// The body; of a stream, as much as the request's own `Content-Length` declares.
+    private func sentBody() throws -> Data {
+        guard case .stream = job.request.body,
+            let declared = job.request.headers.value(for: "Content-Length").flatMap({ Int($0) }),
+            declared >= 0
+        else { return try job.request.body.bytes() }
+        let data = try job.request.body.bytes(upTo: declared + 1)
+        guard data.count >= declared else {
+            throw TransferError(
+                code: .badRequest, stage: .sending,
+                reason:
+                    "header Content-Length: says \(declared), but the body has \(data.count) bytes")
+        }
+        result.metrics.isRequestBodyCut = data.count > declared
+        return data.prefix(declared)
+    }
 
     /// Begins an answer.
     func play(_ answer: StubAnswer) {
@@ -256,8 +274,8 @@ final class StubTask: TransferTask, @unchecked Sendable {
 }
 
 extension HTTPBody {
-    /// The whole body, read to its end.
-    fileprivate func bytes() throws -> Data {
+    /// The whole body; a stream is read to its end, or until there are so many bytes.
+    fileprivate func bytes(upTo limit: Int = .max) throws -> Data {
         switch self {
         case .none: return Data()
         case .data(let data): return data
@@ -265,11 +283,16 @@ extension HTTPBody {
         case .stream(let stream):
             var data = Data()
             var piece = Data(count: 16_384)
-            while true {
-                let count = try piece.withUnsafeMutableBytes { try stream.read(into: $0) }
-                guard count > 0 else { return data }
+            while data.count < limit {
+                let count = try piece.withUnsafeMutableBytes { buffer in
+                    try stream.read(
+                        into: UnsafeMutableRawBufferPointer(
+                            rebasing: buffer.prefix(limit - data.count)))
+                }
+                guard count > 0 else { break }
                 data += piece.prefix(count)
             }
+            return data
         }
     }
 }

@@ -255,4 +255,22 @@ private final class HandlerProbe: TransferHandler {
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         results.append(result)
     }
+
+    @Test func `of a stream the declared length is sent`() async throws {
+        let session = Session(transport: StubTransport { _ in .status(204) })
+        func upload(_ text: String, _ length: String) async -> DataResponse<Data, SessionError> {
+            await session.upload(
+                TestStream(text), to: "http://example.test/", headers: ["Content-Length": length]
+            ).serializingData().response
+        }
+        let whole = await upload("123456", "6")
+        #expect(whole.error == nil)
+        #expect(whole.metrics?.isRequestBodyCut == false)
+        let part = await upload("123456", "4")
+        #expect(part.metrics?.requestBodyBytes == 4)
+        #expect(part.metrics?.isRequestBodyCut == true)
+        let short = await upload("123456", "7")
+        #expect(short.error?.transferError?.reason.contains("says 7") == true)
+        #expect(short.error?.transferError?.reason.contains("6 bytes") == true)
+    }
 }
