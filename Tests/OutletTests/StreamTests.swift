@@ -88,6 +88,47 @@ import Testing
             ])
     }
 
+    @Test func `a challenge before an event stream need not be one`() async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .respond(
+                "401 Unauthorized",
+                headers: ["WWW-Authenticate: Basic realm=\"x\"", "Content-Type: text/html"],
+                body: "data: no\n\n"),
+            .request,
+            .respond(headers: ["Content-Type: text/event-stream"], body: "data: yes\n\n"))
+        defer { server.stop() }
+        let session = Session()
+        let request = session.streamRequest(server.baseURL)
+            .authenticate(username: "me", password: "secret")
+        var events: [String] = []
+        for await stream in request.streamTask().streamingServerSentEvents() {
+            if let event = stream.value { events.append(event.data) }
+        }
+        #expect(events == ["yes"])
+        #expect(request.error == nil)
+    }
+
+    @Test(arguments: ["404 Not Found", "200 OK"])
+    func `a page in place of an event stream ends at its head`(status: String) async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .send("HTTP/1.1 \(status)\r\nContent-Type: text/html\r\n\r\ndata: no\r\n\r\n"),
+            .stall)
+        defer { server.stop() }
+        let session = Session()
+        let request = session.streamRequest(server.baseURL)
+        var events = 0
+        for await stream in request.streamTask().streamingServerSentEvents()
+        where stream.value != nil {
+            events += 1
+        }
+        #expect(events == 0)
+        #expect(request.error?.responseCode == Int(status.prefix(3)))
+        #expect(request.error.map { "\($0)" }?.contains("text/html") == true)
+        #expect(request.response?.statusCode == Int(status.prefix(3)))
+    }
+
     @Test func `a body that is not wanted is not read`() async throws {
         let nginx = try await Nginx.shared()
         let session = Session()

@@ -159,12 +159,14 @@ extension SessionError {
         return responseContentType
     }
 
-    /// The status code a validator refused.
+    /// The status code that was refused: by a validator, or as the answer to a WebSocket's handshake
+    /// or to a request for server-sent events.
     public var responseCode: Int? {
-        guard case .responseValidationFailed(.unacceptableStatusCode(let code)) = self else {
-            return nil
+        if case .responseValidationFailed(.unacceptableStatusCode(let code)) = self { return code }
+        if case .notAnEventStream(let code, _)? = underlyingError as? ServerSentEventError {
+            return code
         }
-        return code
+        return transferError?.statusCode
     }
 
     /// The charset that text could not be read in.

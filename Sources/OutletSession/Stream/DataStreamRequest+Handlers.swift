@@ -65,7 +65,10 @@ extension DataStreamRequest {
             on: queue, stream: stream)
     }
 
-    /// Hands over server-sent events (`text/event-stream`), one at a time, however the body is cut.
+    /// Hands over server-sent events, one at a time, however the body is cut.
+    ///
+    /// A response that is no event stream (its status is not 200, or its type not `text/event-stream`)
+    /// ends the request with ``ServerSentEventError/notAnEventStream(statusCode:contentType:)``.
     ///
     /// - Parameters:
     ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
@@ -111,7 +114,7 @@ extension DataStreamRequest {
                 } else {
                     handOver()
                 }
-            })
+            }, refusal: Parser.refusal)
         return self
     }
 

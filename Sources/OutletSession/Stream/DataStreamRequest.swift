@@ -26,6 +26,9 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     /// A handler's way.
     typealias Pipe = StreamPipe<DataStreamRequest, Item>
 
+    /// Says why the body of a response is not for a handler.
+    typealias Refusal = @Sendable (_ head: HTTPResponse) -> SessionError?
+
     /// A validation, and whether it is one of this library's.
     struct Validator: Sendable {
         let isQuick: Bool
@@ -36,6 +39,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     private struct State: Sendable {
         var pipes: [Pipe] = []
         var validators = InlineFirst<Validator>()
+        /// What handlers cannot read.
+        var refusals: [Refusal] = []
         /// Whether the body under way is the response's; a redirect's is not.
         var isContent = false
         var backlog = HandlerBacklog()
@@ -75,8 +80,18 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     }
 
     override func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
-        stream.withLock { $0.isContent = true }
-        return super.accept(head, from: task)
+        let decision = super.accept(head, from: task)
+        guard let refusal = refusal(of: head) else {
+            stream.withLock { $0.isContent = true }
+            return decision
+        }
+        note(refusal)
+        return .cancel
+    }
+
+    /// Why a handler cannot read the body of a response, if there is such a one.
+    private func refusal(of head: HTTPResponse) -> SessionError? {
+        stream.withLock { $0.refusals }.lazy.compactMap { $0(head) }.first
     }
 
     override func consume(
@@ -123,7 +138,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
             defer { state.collected = nil }
             return (state.collected, state.pipes)
         }
-        if let data { offer(data, to: pipes, from: task, attempt: .min) }
+        guard let data, response.flatMap({ refusal(of: $0) }) == nil else { return }
+        offer(data, to: pipes, from: task, attempt: .min)
     }
 
     override func reset(_ mutable: inout Mutable) {
@@ -152,6 +168,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         let validators = stream.withLock { $0.validators }
         let (request, response) = mutable.withLock { ($0.requests.last, $0.response) }
         guard let response else { return }
+        // Of a response whose head nobody could look at before, or a handler that came later.
+        if let refusal = refusal(of: response) { note(refusal) }
         validators.forEach { validator in
             guard error == nil else { return }
             let result = validator.validation(request, response)
@@ -170,9 +188,10 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     // MARK: Handlers
 
     /// Adds a handler's way; starts the request.
-    func add(_ pipe: Pipe) {
+    func add(_ pipe: Pipe, refusal: Refusal? = nil) {
         stream.withLock { state in
             state.pipes.append(pipe)
+            if let refusal { state.refusals.append(refusal) }
             state.openPipes += 1
         }
         append(
@@ -204,7 +223,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
             return true
         }
         guard isOpen else { return }
-        mutable.withLock { $0.error = $0.error ?? error }
+        note(error)
         cancel()
     }
 

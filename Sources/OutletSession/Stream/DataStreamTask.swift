@@ -75,7 +75,10 @@ public struct DataStreamTask: Sendable {
         }
     }
 
-    /// Server-sent events (`text/event-stream`), one at a time.
+    /// Server-sent events, one at a time.
+    ///
+    /// A response that is no event stream (its status is not 200, or its type not `text/event-stream`)
+    /// ends the request with ``ServerSentEventError/notAnEventStream(statusCode:contentType:)``.
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
@@ -103,7 +106,7 @@ public struct DataStreamTask: Sendable {
                 request.pipe(on: queue, make) { _, stream, done in
                     buffer.yield(stream, done: done)
                     if stream.completion != nil { buffer.finish() }
-                })
+                }, refusal: Parser.refusal)
         }
     }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletHTTP
 
 /// One event of an event stream (WHATWG HTML §9.2).
 public struct ServerSentEvent: Sendable, Equatable {
@@ -24,17 +25,37 @@ public struct ServerSentEvent: Sendable, Equatable {
 public enum ServerSentEventError: Error, Sendable, Equatable, CustomStringConvertible {
     /// An event is longer than so many bytes.
     case tooLarge(limit: Int)
+    /// The response is not an event stream: its status is not 200, or its type is another.
+    case notAnEventStream(statusCode: Int, contentType: String?)
 
     /// What is wrong.
     public var description: String {
         switch self {
         case .tooLarge(let limit): "event stream: an event is longer than \(limit) bytes"
+        case .notAnEventStream(let statusCode, let contentType):
+            "event stream: the server answered \(statusCode) with "
+                + (contentType.map { "Content-Type \($0)" } ?? "no Content-Type")
+                + ", not 200 with text/event-stream"
         }
     }
 }
 
 /// Reads an event stream piece by piece, as a value (WHATWG HTML §9.2.6).
 struct ServerSentEventParser: StreamParser {
+    /// Refuses a response that is none (WHATWG HTML §9.2.2).
+    static func refusal(of head: HTTPResponse) -> SessionError? {
+        let type = head.headers.value(for: "Content-Type")
+        if head.statusCode == 200, let known = type.flatMap(MediaType.init),
+            MediaType("text/event-stream")?.matches(known) == true
+        {
+            return nil
+        }
+        return .responseValidationFailed(
+            reason: .customValidationFailed(
+                error: ServerSentEventError.notAnEventStream(
+                    statusCode: head.statusCode, contentType: type)))
+    }
+
     /// No event may be longer, in bytes.
     private let limit: Int
     private var line: [UInt8] = []

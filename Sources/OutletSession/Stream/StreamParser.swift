@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletHTTP
 
 /// Makes values of a body's pieces, in order; a new one for each attempt.
 protocol StreamParser: SendableMetatype {
@@ -8,6 +9,9 @@ protocol StreamParser: SendableMetatype {
     /// Whether it runs no code of the user's.
     static var isQuick: Bool { get }
 
+    /// Why the body of a response is not for this parser.
+    static func refusal(of head: HTTPResponse) -> SessionError?
+
     /// What a piece brings: any number of values.
     mutating func feed(_ data: Data) -> [Result<Value, Failure>]
     /// What is left at the end.
@@ -16,6 +20,8 @@ protocol StreamParser: SendableMetatype {
 
 extension StreamParser {
     static var isQuick: Bool { true }
+
+    static func refusal(of head: HTTPResponse) -> SessionError? { nil }
 
     mutating func finish() -> [Result<Value, Failure>] { [] }
 }

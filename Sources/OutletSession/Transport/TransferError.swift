@@ -30,6 +30,7 @@ public struct TransferError: Error, Sendable, Equatable {
         var reason: String
         var advice: String
         var underlyingCode: Int32?
+        var statusCode: Int?
         var downloadResumeData: Data?
     }
 
@@ -70,6 +71,12 @@ public struct TransferError: Error, Sendable, Equatable {
     public var underlyingCode: Int32? {
         get { facts.value.underlyingCode }
         set { facts.value.underlyingCode = newValue }
+    }
+
+    /// The status of the response that was refused, where that is the reason; set by the session.
+    public var statusCode: Int? {
+        get { facts.value.statusCode }
+        set { facts.value.statusCode = newValue }
     }
 
     /// What a download can be gone on with; set by the session, not by transports.

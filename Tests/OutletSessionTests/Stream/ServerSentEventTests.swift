@@ -63,10 +63,11 @@ import Testing
     }
 
     @Test func `an attempt begins with a fresh reader`() async throws {
-        var broken = StubAnswer(body: Data("data: half".utf8))
+        let headers: HTTPHeaders = ["Content-Type": "text/event-stream"]
+        var broken = StubAnswer(headers: headers, body: Data("data: half".utf8))
         broken.error = TransferErrors.lost
         broken.failureOffset = 100
-        let whole = StubAnswer(body: Data("data: whole\n\n".utf8))
+        let whole = StubAnswer(headers: headers, body: Data("data: whole\n\n".utf8))
         let session = Session(
             transport: StubTransport(answers: [broken, whole]),
             interceptor: Retrier { _, _, _, completion in completion(.retry) })
@@ -75,5 +76,103 @@ import Testing
             seen.append(stream.value?.data ?? "end")
         }
         #expect(try await seen.wait(for: 2) == ["whole", "end"])
+    }
+
+    // MARK: Responses that are no event stream
+
+    private static let others: [(Int, String?)] = [
+        (404, "text/event-stream"), (404, "text/html"), (204, nil), (201, "text/event-stream"),
+        (200, "text/html; charset=utf-8"), (200, nil), (200, "text/event-stream-2"),
+        (200, "text/plain"), (503, nil), (401, "text/event-stream"),
+    ]
+
+    private func answer(_ status: Int, _ type: String?, _ body: String) -> StubAnswer {
+        var headers = HTTPHeaders()
+        if let type { headers.add(name: "Content-Type", value: type) }
+        return StubAnswer(statusCode: status, headers: headers, body: Data(body.utf8))
+    }
+
+    @Test(arguments: others, [true, false])
+    func `a response that is no event stream ends with an error of its status and type`(
+        other: (status: Int, type: String?), isTask: Bool
+    ) async throws {
+        // One that never ends is not waited for.
+        var answer = answer(other.status, other.type, "data: 1\n\n")
+        answer.stallsAtFailure = true
+        answer.failureOffset = 100
+        let session = Session(transport: StubTransport(answers: [answer]))
+        let request = session.streamRequest("http://example.test/")
+        let seen = Events<DataStreamRequest.Stream<ServerSentEvent, SessionError>>()
+        if isTask {
+            for await stream in request.streamTask().streamingServerSentEvents() {
+                seen.append(stream)
+            }
+        } else {
+            request.responseStreamServerSentEvents { seen.append($0) }
+        }
+        let last = try #require(try await seen.wait(for: 1).first)
+        let completion = try #require(last.completion)
+        let error = try #require(completion.error)
+        #expect(
+            error.underlyingError as? ServerSentEventError
+                == .notAnEventStream(statusCode: other.status, contentType: other.type))
+        #expect(error.isResponseValidationError)
+        #expect(error.responseCode == other.status)
+        #expect("\(error)".contains("\(other.status)"))
+        #expect("\(error)".contains(other.type ?? "no Content-Type"))
+        #expect(completion.response?.statusCode == other.status)
+        #expect(seen.values.count == 1)
+    }
+
+    @Test(arguments: ["text/event-stream", "Text/Event-Stream;charset=UTF-8", "text/event-stream "])
+    func `the type's letter case and parameters are no matter`(type: String) async throws {
+        let session = Session(
+            transport: StubTransport(answers: [answer(200, type, "data: 1\n\n")]))
+        let seen = Events<String>()
+        session.streamRequest("http://example.test/").responseStreamServerSentEvents { stream in
+            seen.append(stream.value?.data ?? "end \(stream.completion?.error == nil)")
+        }
+        #expect(try await seen.wait(for: 2) == ["1", "end true"])
+    }
+
+    @Test func `a redirect to an event stream need not be one`() async throws {
+        var redirect = answer(302, "text/html", "data: no\n\n")
+        redirect.headers.add(name: "Location", value: "/events")
+        let session = Session(
+            transport: StubTransport(answers: [
+                redirect, answer(200, "text/event-stream", "data: 1\n\n"),
+            ]))
+        let seen = Events<String>()
+        session.streamRequest("http://example.test/").responseStreamServerSentEvents { stream in
+            seen.append(stream.value?.data ?? "end \(stream.completion?.error == nil)")
+        }
+        #expect(try await seen.wait(for: 2) == ["1", "end true"])
+    }
+
+    @Test(arguments: [true, false])
+    func `a redirect that nobody follows is no event stream`(isAsked: Bool) async throws {
+        var redirect = answer(302, "text/event-stream", "data: no\n\n")
+        redirect.headers.add(name: "Location", value: "/events")
+        let session = Session(transport: StubTransport(answers: [redirect]))
+        let seen = Events<String>()
+        session.streamRequest("http://example.test/")
+            .redirect(using: isAsked ? Redirector.modify { _, _, _ in nil } : .doNotFollow)
+            .responseStreamServerSentEvents { stream in
+                seen.append(stream.value?.data ?? "\(stream.completion?.error?.responseCode ?? 0)")
+            }
+        #expect(try await seen.wait(for: 1) == ["302"])
+    }
+
+    @Test func `a retrier may ask again`() async throws {
+        let session = Session(
+            transport: StubTransport(answers: [
+                answer(503, "text/html", "busy"), answer(200, "text/event-stream", "data: 1\n\n"),
+            ]),
+            interceptor: RetryPolicy(exponentialBackoffScale: 0))
+        let seen = Events<String>()
+        session.streamRequest("http://example.test/").responseStreamServerSentEvents { stream in
+            seen.append(stream.value?.data ?? "end \(stream.completion?.error == nil)")
+        }
+        #expect(try await seen.wait(for: 2) == ["1", "end true"])
     }
 }
