@@ -168,4 +168,40 @@ import Testing
         let response = await session.request(server.baseURL).serializingData().response
         #expect(response.error?.transferError?.code == .redirectToNonExistentLocation)
     }
+
+    // MARK: Messages that wait for the handshake
+
+    @Test func `a refused handshake reaches send and the messages with its status`() async throws {
+        let server = try ScriptedServer.start(.request, .respond("403 Forbidden", body: "no"))
+        let task = session.webSocketRequest(to: server.webSocketURL).webSocketTask()
+        let error = await #expect(throws: SessionError.self) { try await task.send(.string("x")) }
+        #expect(error?.responseCode == 403)
+        let refusal = await #expect(throws: SessionError.self) {
+            for try await _ in session.webSocketRequest(to: server.webSocketURL).webSocketTask()
+                .messages()
+            {}
+        }
+        #expect(refusal?.responseCode == 403)
+    }
+
+    @Test func `a message goes out behind the handshake that was accepted`() async throws {
+        let server = try ScriptedServer.start { connection in
+            connection == 0
+                ? [
+                    .request,
+                    .respond(
+                        "401 Unauthorized", headers: ["WWW-Authenticate: Basic realm=\"x\""]),
+                ]
+                : [.upgrade(), .echo]
+        }
+        let request = session.webSocketRequest(to: server.webSocketURL)
+            .authenticate(username: "me", password: "secret")
+        let task = request.webSocketTask()
+        try await task.send(.string("hello"))
+        for try await message in task.messages() {
+            #expect(message == .string("hello"))
+            task.close(sending: .normalClosure)
+        }
+        #expect(server.frames.values.map(\.text) == ["hello", nil])
+    }
 }

@@ -69,3 +69,31 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 }
+
+/// Values as they come, for a `for try await` loop, and why there are no more.
+///
+/// Each loop over it subscribes anew. Leaving a loop ends its subscription, and the request unless told
+/// otherwise.
+public struct ThrowingStreamOf<Element: Sendable>: AsyncSequence, Sendable {
+    /// A failure is the last.
+    private let results: StreamOf<Result<Element, SessionError>>
+
+    init(results: StreamOf<Result<Element, SessionError>>) {
+        self.results = results
+    }
+
+    /// Begins a loop.
+    public func makeAsyncIterator() -> Iterator { Iterator(results: results.makeAsyncIterator()) }
+
+    /// One loop.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let results: StreamOf<Result<Element, SessionError>>.Iterator
+
+        /// The next value; `nil` at the end, and when the task is cancelled.
+        ///
+        /// - Throws: Why the request has failed.
+        public func next() async throws(SessionError) -> Element? {
+            try await results.next()?.get()
+        }
+    }
+}

@@ -12,9 +12,10 @@ extension WebSocketRequest: WebSocketHandler {
         }
         guard isWanted else { return .proceed }
         let size = message.size
+        let limit = core.configuration.streamBufferSize
         let pipes = socket.withLock { socket -> [Pipe] in
             socket.backlog.add(size, handlers: socket.pipes.count, attempt: attempt)
-            return socket.pipes
+            return socket.listeners(to: .message(message), of: size, limit: limit)
         }
         for pipe in pipes {
             pipe.offer(.message(message), of: self) {
@@ -43,7 +44,7 @@ extension WebSocketRequest: WebSocketHandler {
         let pipes = socket.withLock { socket -> [Pipe] in
             defer { socket.isConnected = false }
             let isWanted = socket.isConnected && (!isCancelled || socket.isClosing)
-            return isWanted ? socket.pipes : []
+            return isWanted ? socket.listeners(to: .disconnected(code, reason: reason)) : []
         }
         for pipe in pipes { pipe.offer(.disconnected(code, reason: reason), of: self) {} }
     }
@@ -52,21 +53,15 @@ extension WebSocketRequest: WebSocketHandler {
 
     /// Adds a handler's way; starts the request.
     ///
-    /// One that comes while the connection is open is told of that first.
+    /// The first is given what has come before it, others are told of an open connection first.
     func add(_ pipe: Pipe) {
-        var isGreeted = false
-        while true {
-            let greeting = socket.withLock { socket -> Item? in
-                guard !isGreeted, socket.isConnected else {
-                    socket.pipes.append(pipe)
-                    return nil
-                }
-                return .connected(protocol: socket.chosenProtocol)
-            }
-            guard let greeting else { break }
-            pipe.offer(greeting, of: self) {}
-            isGreeted = true
+        let missed = socket.withLock { socket in
+            let missed = socket.takeMissed()
+            pipe.put(missed, of: self)
+            socket.pipes.append(pipe)
+            return missed.count
         }
+        pipe.letOut(missed)
         append(
             ResponseHandler(destination: .anywhere, isQuick: true) { request, _ in
                 ResponseHandler.Serialized(failure: nil) { _ in

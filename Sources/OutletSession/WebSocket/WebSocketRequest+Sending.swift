@@ -22,13 +22,16 @@ extension WebSocketRequest {
         }
     }
 
-    /// Sends a message, behind those sent before; waits until the connection is open.
+    /// Sends a message, behind those sent before; waits until the connection is open, and does not
+    /// start the request.
     ///
     /// - Parameters:
     ///   - message: Text or bytes.
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
     ///   - completionHandler: Called exactly once: when the last byte was handed to the network, or
-    ///     with a ``SessionError``, also when the request is over already.
+    ///     with a ``SessionError``: why the connection could not be opened, for instance, or that the
+    ///     request is over already. A handler on the same queue is given the messages that came
+    ///     afterwards, such as the answer, after this call.
     public func send(
         _ message: WebSocketMessage, queue: DispatchQueue? = nil,
         completionHandler: @escaping @Sendable (Result<Void, any Error>) -> Void
@@ -100,11 +103,15 @@ extension WebSocketRequest {
         while true {
             let (orders, connection) = socket.withLock {
                 socket -> ([Order], (any WebSocketConnection)?) in
+                guard let connection = socket.connection, !socket.waiting.isEmpty else {
+                    socket.isFlushing = false
+                    return ([], nil)
+                }
                 defer { socket.waiting = [] }
-                socket.isFlushing = socket.connection != nil && !socket.waiting.isEmpty
-                return (socket.waiting, socket.connection)
+                socket.isFlushing = true
+                return (socket.waiting, connection)
             }
-            guard let connection, !orders.isEmpty else { return }
+            guard let connection else { return }
             for order in orders { order.begin(on: connection) }
         }
     }
@@ -161,16 +168,22 @@ extension WebSocketRequest {
             return (action, task)
         }
         guard let action else { return self }
-        if action == .cancelTransfer, task is any WebSocketConnection {
-            // Behind the messages that wait: a handler may run before the thread that has begun the
-            // transfer comes to give them to the connection.
-            let order = Order(kind: .close(closeCode, reason: reason)) { _ in }
-            let connection = socket.withLock { $0.connection(for: order) }
-            if let connection { order.begin(on: connection) }
-        } else {
+        if action != .cancelTransfer || !closeConnection(closeCode, reason) {
             perform(action, on: task)
         }
         return self
+    }
+
+    /// - Returns: False when there is none to close in order.
+    private func closeConnection(_ closeCode: WebSocketCloseCode, _ reason: Data?) -> Bool {
+        let order = Order(kind: .close(closeCode, reason: reason)) { _ in }
+        let (isOpen, connection) = socket.withLock { socket -> (Bool, (any WebSocketConnection)?) in
+            guard socket.connection != nil else { return (false, nil) }
+            // Behind the messages that somebody is about to give to the connection.
+            return (true, socket.connection(for: order))
+        }
+        if let connection { order.begin(on: connection) }
+        return isOpen
     }
 }
 

@@ -32,6 +32,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         var validators: [Validation] = []
         /// The validators have seen the answer of this attempt.
         var isValidated = false
+        /// `nil` until it is open: a handshake that is refused takes no message along.
         var connection: (any WebSocketConnection)?
         /// Messages, pings and a close for a connection that is not there yet, in order.
         var waiting: [Order] = []
@@ -47,6 +48,22 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         var isOver = false
         var pingToken: Deadlines.Token?
         var backlog = HandlerBacklog()
+        /// What has come before anybody listened; `nil` once somebody does.
+        var unheard: UnheardItems? = UnheardItems()
+
+        /// Who is to be given an item, which is kept for the first handler where there is none.
+        mutating func listeners(
+            to item: Item, of size: Int = 0, limit: Int = .max
+        ) -> [Pipe] {
+            unheard?.append(item, of: size, limit: limit)
+            return pipes
+        }
+
+        /// What a new handler has missed.
+        mutating func takeMissed() -> [Item] {
+            if let unheard = unheard.take() { return unheard.items }
+            return isConnected ? [.connected(protocol: chosenProtocol)] : []
+        }
 
         /// The connection to begin an order on; `nil` if it has to wait behind others, which is seen to.
         mutating func connection(for order: Order) -> (any WebSocketConnection)? {
@@ -92,10 +109,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
             socketJob.credential = credential
         }
         socketJob.serverTrustManager = job.serverTrustManager
-        let connection = core.transport.connect(socketJob, handler: self)
-        socket.withLock { $0.connection = connection }
-        flush()
-        return connection
+        return core.transport.connect(socketJob, handler: self)
     }
 
     override func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
@@ -103,14 +117,14 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         guard head.statusCode == 101 else { return decision }
         let attempt = mutable.withLock { $0.machine.attempt }
         guard socket.withLock({ !$0.validators.isEmpty }) else {
-            didConnect(head, attempt: attempt)
+            didConnect(task, head, attempt: attempt)
             return decision
         }
         mutable.withLock { _ = $0.holds.insert(.judgement) }
         core.serializationQueue.async {
             self.validate(head)
             if self.error == nil {
-                self.didConnect(head, attempt: attempt)
+                self.didConnect(task, head, attempt: attempt)
                 self.release(.judgement, of: task, attempt: attempt)
             } else {
                 task.cancel()
@@ -119,7 +133,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         return .pause
     }
 
-    private func didConnect(_ head: HTTPResponse, attempt: Int) {
+    private func didConnect(_ task: any TransferTask, _ head: HTTPResponse, attempt: Int) {
         let isWanted = mutable.withLock { mutable in
             mutable.machine.isCurrent(attempt, in: .transferring)
                 && mutable.machine.state != .cancelled
@@ -129,8 +143,10 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         let pipes = socket.withLock { socket in
             socket.isConnected = true
             socket.chosenProtocol = chosen
-            return socket.pipes
+            socket.connection = task as? any WebSocketConnection
+            return socket.listeners(to: .connected(protocol: chosen))
         }
+        flush()
         for pipe in pipes { pipe.offer(.connected(protocol: chosen), of: self) {} }
         pingLater()
     }
@@ -138,6 +154,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     override func take(_ result: TransferResult, _ mutable: inout Mutable) -> Data? {
         let isClosing = socket.withLock { socket in
             socket.isConnected = false
+            socket.connection = nil
             return socket.isClosing
         }
         if isClosing, mutable.error?.isCancellation == true { mutable.error = nil }
@@ -147,9 +164,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     override func reset(_ mutable: inout Mutable) {
         super.reset(&mutable)
         socket.withLock { socket in
-            socket.connection = nil
             socket.isValidated = false
-            socket.isConnected = false
             socket.backlog.forget()
         }
     }
@@ -190,13 +205,14 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         let response = mutable.withLock { $0.response }
         if let response { validate(response) }
         guard error == nil, response?.statusCode != 101, !isCancelled else { return }
-        let refusal = TransferError(
+        var refusal = TransferError(
             code: response == nil ? .unsupportedURL : .badServerResponse, stage: .receiving,
             host: response?.url?.host(),
             reason: response.map {
                 "the server answered \($0.statusCode) to the WebSocket handshake, not 101"
             } ?? "a WebSocket is opened at ws:// and wss:// addresses")
-        mutable.withLock { $0.error = .sessionTaskFailed(error: refusal) }
+        refusal.statusCode = response?.statusCode
+        note(.sessionTaskFailed(error: refusal))
     }
 
     private func validate(_ response: HTTPResponse) {
@@ -207,6 +223,24 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         let request = mutable.withLock { $0.requests.last }
         for validator in validators where error == nil {
             refuse(validator(request, response))
+        }
+    }
+}
+
+/// What has come on a WebSocket that nobody listens to yet.
+struct UnheardItems: Sendable {
+    private(set) var items: [WebSocketRequest.Item] = []
+    private var sizes: [Int] = []
+    private var size = 0
+
+    /// Keeps an item; beyond the limit, in bytes, the oldest messages are dropped.
+    mutating func append(_ item: WebSocketRequest.Item, of size: Int, limit: Int) {
+        items.append(item)
+        sizes.append(size)
+        self.size += size
+        while self.size > limit, let oldest = sizes.firstIndex(where: { $0 > 0 }) {
+            self.size -= sizes.remove(at: oldest)
+            items.remove(at: oldest)
         }
     }
 }

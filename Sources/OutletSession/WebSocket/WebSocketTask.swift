@@ -31,6 +31,8 @@ public struct WebSocketTask: Sendable {
 
     /// Messages as they come.
     ///
+    /// The end does not tell why: ``messages(automaticallyCancelling:bufferingPolicy:)`` does.
+    ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
     ///   - bufferingPolicy: What becomes of messages that nobody takes in time.
@@ -41,6 +43,30 @@ public struct WebSocketTask: Sendable {
         stream(
             shouldAutomaticallyCancel, bufferingPolicy, isQuick: true, WebSocketRequest.asItIs
         ) { $0.message }
+    }
+
+    /// Messages as they come, for a `for try await` loop: ends when the connection is closed in order.
+    ///
+    /// - Parameters:
+    ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
+    ///   - bufferingPolicy: What becomes of messages that nobody takes in time.
+    /// - Returns: A sequence that throws the request's ``SessionError`` when it has failed, with the
+    ///   server's status (``SessionError/responseCode``) where it refused the handshake.
+    public func messages(
+        automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
+        bufferingPolicy: StreamOf<Result<WebSocketMessage, SessionError>>.BufferingPolicy =
+            .unbounded
+    ) -> ThrowingStreamOf<WebSocketMessage> {
+        ThrowingStreamOf(
+            results: stream(
+                shouldAutomaticallyCancel, bufferingPolicy, isQuick: true, WebSocketRequest.asItIs
+            ) { event in
+                switch event.kind {
+                case .receivedMessage(let message): .success(message)
+                case .completed(let completion): completion.error.map(Result.failure)
+                case .connected, .disconnected: nil
+                }
+            })
     }
 
     /// What happens, messages decoded.
@@ -109,11 +135,18 @@ public struct WebSocketTask: Sendable {
         }
     }
 
-    /// Sends a message, behind those sent before; waits until the connection is open.
+    /// Sends a message, behind those sent before; starts the request, and waits until the connection
+    /// is open.
     ///
-    /// - Throws: ``SessionError``.
+    /// What the server sends before anybody listens is kept for the first loop or handler: the last
+    /// ``SessionConfiguration/streamBufferSize`` bytes.
+    ///
+    /// - Parameter message: Text or bytes.
+    /// - Throws: ``SessionError``; that of the request where the connection could not be opened, with
+    ///   the server's status (``SessionError/responseCode``) where it refused the handshake.
     public func send(_ message: WebSocketMessage) async throws {
         let sent = Awaited<Result<Void, any Error>>()
+        request.startAutomatically()
         request.sendAtOnce(message) { sent.fulfil($0) }
         try await sent.value.get()
     }

@@ -1,10 +1,11 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
 import OutletTestSupport
 import OutletTesting
 import Testing
+
+@testable import OutletSession
 
 /// Sending, pinging, closing, and the pipeline of the handshake.
 @Suite(.timeLimit(.minutes(patience))) final class WebSocketSendingTests: Sendable {
@@ -69,6 +70,171 @@ import Testing
         request.send(.string("x")) { outcomes.append((try? $0.get()) != nil) }
         request.streamMessages { _ in }
         #expect(try await outcomes.wait(for: 1) == [false])
+    }
+
+    @Test func `a completion comes before the answer to its message, on one queue`() async throws {
+        let request = socket(.echo)
+        let told = Events<String>()
+        let hasEcho = DispatchSemaphore(value: 0)
+        let queue = DispatchQueue(label: "one queue")
+        request.streamMessages(on: DispatchQueue(label: "other")) { _ in hasEcho.signal() }
+        request.streamMessageEvents(on: queue) { event in
+            if case .connected = event.kind {
+                event.socket?.send(.string("x"), queue: queue) { _ in told.append("sent") }
+                // The echo has come before this queue goes on.
+                _ = hasEcho.wait(timeout: .now() + 20)
+            }
+            if event.message != nil { told.append("echo") }
+        }
+        #expect(try await told.wait(for: 2) == ["sent", "echo"])
+    }
+
+    @Test func `a completion comes before an answer that waits with an earlier message`()
+        async throws
+    {
+        let request = socket(.send(.string("first")), .echo)
+        let told = Events<String>()
+        let hasEcho = DispatchSemaphore(value: 0)
+        let queue = DispatchQueue(label: "one queue")
+        request.streamMessages(on: DispatchQueue(label: "other")) { message in
+            if message == .string("x") { hasEcho.signal() }
+        }
+        request.streamMessageEvents(on: queue) { event in
+            if case .connected = event.kind {
+                event.socket?.send(.string("x"), queue: queue) { _ in told.append("sent") }
+                _ = hasEcho.wait(timeout: .now() + 20)
+            }
+            if case .receivedMessage(.string(let text)) = event.kind { told.append(text) }
+        }
+        let order = try await told.wait(for: 3)
+        #expect(order.filter { $0 != "first" } == ["sent", "x"])
+        #expect(order.filter { $0 != "sent" } == ["first", "x"])
+    }
+
+    @Test func `a task's send starts the request, and what comes back waits for the first loop`()
+        async throws
+    {
+        let request = socket(.send(.string("hello")), .echo)
+        let task = request.webSocketTask()
+        try await task.send(.string("one"))
+        try await task.send(.string("two"))
+        var names: [String] = []
+        for await event in task.streamingMessageEvents() {
+            names.append(event.kind.name)
+            if event.message == .string("two") { task.close(sending: .normalClosure) }
+        }
+        #expect(names == ["connected", "hello", "one", "two", "disconnected 1000", "completed"])
+        #expect(await request.events() == ["completed"])
+    }
+
+    @Test func `what came before the end is still there for the first loop`() async throws {
+        let request = socket(.receive, .send(.string("a")), .close(.goingAway))
+        let ended = Events<Int>()
+        request.onURLSessionTaskCreation { _ in }
+        try await request.webSocketTask().send(.string("go"))
+        while !request.isFinished { await Task.yield() }
+        ended.append(1)
+        #expect(
+            await request.events() == ["connected", "a", "disconnected 1001", "completed"])
+    }
+
+    @Test func `of what nobody hears the oldest messages are dropped`() {
+        var unheard = UnheardItems()
+        unheard.append(.connected(protocol: nil), of: 0, limit: 10)
+        for number in 0..<5 {
+            unheard.append(.message(.string("\(number)")), of: 4, limit: 10)
+        }
+        let texts = unheard.items.map { item in
+            switch item {
+            case .connected: "connected"
+            case .message(.string(let text)): text
+            default: "?"
+            }
+        }
+        #expect(texts == ["connected", "3", "4"])
+    }
+
+    @Test func `sending on a request that is not to start by itself waits for its start`()
+        async throws
+    {
+        let request = socket(.echo, starts: false)
+        request.startAutomatically()
+        #expect(request.isInitialized)
+        let suspended = socket(.echo)
+        suspended.suspend()
+        suspended.startAutomatically()
+        #expect(suspended.isSuspended)
+    }
+
+    // MARK: Refused handshakes
+
+    @Test(arguments: [403, 503, 200])
+    func `a refused handshake reaches send and the messages with its status`(
+        status: Int
+    ) async throws {
+        let request = sessions.make(StubTransport { _ in .status(status) })
+            .webSocketRequest(to: "ws://example.org")
+        let task = request.webSocketTask()
+        let error = await #expect(throws: SessionError.self) {
+            try await task.send(.string("x"))
+        }
+        #expect(error?.responseCode == status)
+        #expect(error?.transferError?.reason.contains("\(status)") == true)
+        let other = sessions.make(StubTransport { _ in .status(status) })
+            .webSocketRequest(to: "ws://example.org")
+        let sent = Events<Int?>()
+        other.send(.string("x")) { result in
+            guard case .failure(let error) = result else { return sent.append(-1) }
+            sent.append((error as? SessionError)?.responseCode)
+        }
+        let refusal = await #expect(throws: SessionError.self) {
+            for try await _ in other.webSocketTask().messages() {}
+        }
+        #expect(refusal?.responseCode == status)
+        #expect(try await sent.wait(for: 1) == [status])
+    }
+
+    @Test func `messages end without an error when the connection was closed in order`()
+        async throws
+    {
+        var seen: [WebSocketMessage] = []
+        let task = socket(.send(.string("a")), .close(.normalClosure)).webSocketTask()
+        for try await message in task.messages() { seen.append(message) }
+        #expect(seen == [.string("a")])
+        let lost = TransferError(code: .networkConnectionLost, reason: "lost")
+        let broken = socket(.send(.string("b")), .failure(lost)).webSocketTask()
+        let error = await #expect(throws: SessionError.self) {
+            for try await message in broken.messages() { #expect(message == .string("b")) }
+        }
+        #expect(error?.transferError == lost)
+    }
+
+    @Test func `what waits goes along to the attempt that opens the connection`() async throws {
+        let transport = StubTransport(answers: [.status(503), .webSocket([.echo])])
+        let request = sessions.make(
+            transport,
+            interceptor: Retrier { request, _, _, completion in
+                completion(request.retryCount == 0 ? .retry : .doNotRetry)
+            }
+        ).webSocketRequest(to: "ws://example.org")
+        let task = request.webSocketTask()
+        try await task.send(.string("waits"))
+        for try await message in task.messages() {
+            #expect(message == .string("waits"))
+            task.close(sending: .normalClosure)
+        }
+        #expect(request.retryCount == 1)
+    }
+
+    @Test func `nothing is sent before the validators have accepted the handshake`() async throws {
+        struct Refused: Error {}
+        let request = sessions.make(StubTransport { _ in .webSocket([.echo]) })
+            .webSocketRequest(to: "ws://example.org")
+            .validate { _, _ in .failure(Refused()) }
+        let error = await #expect(throws: SessionError.self) {
+            try await request.webSocketTask().send(.string("x"))
+        }
+        #expect(error?.isResponseValidationError == true)
     }
 
     // MARK: Pings
