@@ -193,6 +193,12 @@ let package = Package(
                 "CStorm",
             ],
             path: "Tests/Storm", swiftSettings: swift),
+        // A program that links FoundationEssentials alone, as most of the tests cannot.
+        .executableTarget(
+            name: "OutletEssentials",
+            dependencies: ["Outlet", "OutletTestServer", "OutletTestSupport"]
+                + umbrella.dropFirst(),
+            path: "Tests/Essentials", swiftSettings: swift),
         .testTarget(
             name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),
         .testTarget(
@@ -206,6 +212,10 @@ let package = Package(
             dependencies: [
                 "OutletSession", "OutletHTTP", "OutletFiles", "OutletTesting", "OutletTestSupport",
             ],
+            swiftSettings: swift),
+        // Links full Foundation, as some users' programs do.
+        .testTarget(
+            name: "OutletFoundationTests", dependencies: ["OutletSession", "OutletHTTP"],
             swiftSettings: swift),
         .testTarget(
             name: "OutletTLSTests", dependencies: ["OutletTLS", "OutletTestSupport"],

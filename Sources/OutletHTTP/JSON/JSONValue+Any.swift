@@ -25,8 +25,10 @@ extension JSONValue {
     /// The JSON of a value whose type is known at run time only.
     ///
     /// Takes `JSONValue`, `String`, `Bool`, integers, finite floating-point numbers, `Decimal`,
-    /// arrays, dictionaries with string keys, and optionals of these; `nil` becomes `null`.
-    /// Members of dictionaries are sorted by name, so that equal values give equal JSON.
+    /// arrays, dictionaries with string keys, and optionals of these; `nil` becomes `null`. Takes
+    /// what full Foundation's `JSONSerialization` makes too: an `NSNumber` stays the truth value or
+    /// the number that it is. Members of dictionaries are sorted by name, so that equal values give
+    /// equal JSON.
     ///
     /// - Throws: ``JSONConversionError`` for all else.
     public init(converting value: Any) throws(JSONConversionError) {
@@ -53,9 +55,14 @@ extension JSONValue {
     private static func converted(
         _ value: Any, path: String
     ) throws(JSONConversionError) -> JSONValue {
+        if let scalar = FoundationScalar(value) { return try converted(scalar, path) }
         switch value {
         case let value as JSONValue: return value
         case let value as String: return .string(value)
+        // Before the casts to numbers, which look into an optional.
+        case let value as any AnyOptional:
+            guard let wrapped = value.wrapped else { return .null }
+            return try converted(wrapped, path: path)
         case let value as Bool: return .bool(value)
         case let value as any BinaryInteger: return .number(JSONNumber(value))
         case let value as Float: return try number(value.description, value.isFinite, path)
@@ -63,12 +70,23 @@ extension JSONValue {
             let value = Double(value)
             return try number(value.description, value.isFinite, path)
         case let value as Decimal: return try number(value.description, !value.isNaN, path)
-        case let value as any AnyOptional:
-            guard let wrapped = value.wrapped else { return .null }
-            return try converted(wrapped, path: path)
         case let members as [String: Any]: return try object(members, path: path)
         case let elements as [Any]: return try array(elements, path: path)
         default: throw JSONConversionError(path: path, found: "\(type(of: value))")
+        }
+    }
+
+    private static func converted(
+        _ scalar: FoundationScalar, _ path: String
+    ) throws(JSONConversionError) -> JSONValue {
+        switch scalar {
+        case .null: return .null
+        case .bool(let value): return .bool(value)
+        case .number(let text):
+            guard let number = JSONNumber(text: text) else {
+                throw JSONConversionError(path: path, found: "the number \(text)")
+            }
+            return .number(number)
         }
     }
 

@@ -67,9 +67,19 @@ private enum PropertyListNode: Encodable {
     case dictionary([String: PropertyListNode])
 
     init(_ value: Any, path: String) throws(PropertyListEncoding.Error) {
+        if let scalar = FoundationScalar(value) {
+            guard let value = scalar.encodable else {
+                throw .unsupportedValue(path: path, type: "\(type(of: value))")
+            }
+            self = .scalar(value)
+            return
+        }
         switch value {
-        case let value as any AnyOptional where value.wrapped == nil:
-            throw .unsupportedValue(path: path, type: "nil")
+        case let value as any AnyOptional:
+            guard let wrapped = value.wrapped else {
+                throw .unsupportedValue(path: path, type: "nil")
+            }
+            self = try PropertyListNode(wrapped, path: path)
         case let value as String: self = .scalar(value)
         case let value as Bool: self = .scalar(value)
         case let value as Date: self = .scalar(value)
@@ -100,6 +110,24 @@ private enum PropertyListNode: Encodable {
             try container.encode(value)
         case .array(let nodes): try nodes.encode(to: encoder)
         case .dictionary(let nodes): try nodes.encode(to: encoder)
+        }
+    }
+}
+
+extension FoundationScalar {
+    /// The same in the standard library's types; `nil` for a null, which property lists have not.
+    fileprivate var encodable: (any Encodable)? {
+        switch self {
+        case .null: nil
+        case .bool(let value): value
+        case .number(let text):
+            if let value = Int64(text) {
+                value
+            } else if let value = UInt64(text) {
+                value
+            } else {
+                Double(text)
+            }
         }
     }
 }

@@ -4,8 +4,9 @@ public import OutletHTTP
 /// Puts parameters into the query or the body as `key=value` pairs.
 ///
 /// Keys are sorted, those of nested dictionaries (`key[nested]=value`) too; arrays keep their
-/// order. `nil` values are left out. A body gets the type
-/// `application/x-www-form-urlencoded; charset=utf-8` unless the request names one.
+/// order. `nil`, and the nulls of `JSONValue` and of full Foundation's `JSONSerialization`, are left
+/// out. A body gets the type `application/x-www-form-urlencoded; charset=utf-8` unless the request
+/// names one.
 public struct URLEncoding: ParameterEncoding {
     /// Where encoded parameters go.
     public typealias Destination = ParameterDestination
@@ -62,11 +63,21 @@ public struct URLEncoding: ParameterEncoding {
 
     /// The pairs that a value becomes, escaped; several for arrays and dictionaries.
     public func queryComponents(fromKey key: String, value: Any) -> [(String, String)] {
-        switch value {
+        switch FoundationScalar(value) {
+        case .null?: return []
+        case .bool(let value)?: return [(escape(key), escape(boolEncoding.encode(value)))]
+        case .number(let text)?: return [(escape(key), escape(text))]
+        case nil: break
+        }
+        return switch value {
         case let value as String: [(escape(key), escape(value))]
-        case let value as Bool: [(escape(key), escape(boolEncoding.encode(value)))]
+        // Before the cast to a truth value, which looks into an optional.
         case let value as any AnyOptional:
             value.wrapped.map { queryComponents(fromKey: key, value: $0) } ?? []
+        case let value as Bool: [(escape(key), escape(boolEncoding.encode(value)))]
+        case .null as JSONValue: []
+        case .number(let number) as JSONValue: [(escape(key), escape(number.text))]
+        case let value as JSONValue: queryComponents(fromKey: key, value: value.anyValue)
         case let members as [String: Any]:
             members.sorted { $0.key < $1.key }.flatMap {
                 queryComponents(fromKey: "\(key)[\($0.key)]", value: $0.value)

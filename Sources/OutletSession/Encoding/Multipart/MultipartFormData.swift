@@ -195,14 +195,16 @@ open class MultipartFormData: @unchecked Sendable {
             return .failure(
                 Reason(.bodyPartFileSizeQueryFailedWithError(forURL: url, error: error)))
         }
+        // A `UInt` where FoundationEssentials is linked alone, which casts to no other type; else an
+        // `NSNumber`, which casts to all.
         guard attributes[.type] as? FileAttributeType == .typeRegular,
-            let size = attributes[.size] as? UInt64
+            let size = attributes[.size] as? UInt
         else {
             return .failure(Reason(.bodyPartFileSizeNotAvailable(at: url)))
         }
         guard fileManager.isReadableFile(atPath: url.path) else {
             return .failure(Reason(.bodyPartInputStreamCreationFailed(for: url)))
         }
-        return .success(size)
+        return .success(UInt64(size))
     }
 }
