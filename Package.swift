@@ -229,7 +229,10 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "OutletProviderTests",
-            dependencies: ["OutletProvider", "OutletSession", "OutletHTTP", "OutletTesting"],
+            dependencies: [
+                "OutletProvider", "OutletSession", "OutletHTTP", "OutletTesting",
+                "OutletTestSupport",
+            ],
             swiftSettings: swift),
         .testTarget(
             name: "OutletPluginHostTests",

@@ -12,7 +12,7 @@ extension Provider {
     ///   - stubClosure: Says whether a target's request goes to the network.
     ///   - callbackQueue: Where completions run; the session's callback queue if `nil`.
     ///   - plugins: Run for each request, in this order.
-    ///   - trackInflights: Whether equal requests at the same time are made once.
+    ///   - trackInflights: Whether equal requests at the same time share one transfer.
     public convenience init(
         endpointClosure: @escaping EndpointClosure = { Provider.defaultEndpointMapping(for: $0) },
         requestClosure: @escaping RequestClosure = {

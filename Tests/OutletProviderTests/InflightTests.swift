@@ -3,120 +3,160 @@ import FoundationEssentials
 import OutletHTTP
 import OutletProvider
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
 /// Equal requests at the same time.
-@Suite(.timeLimit(.minutes(1))) final class InflightTests: Sendable {
+@Suite(.timeLimit(.minutes(1))) struct InflightTests {
     private typealias Outcome = Result<Response, ProviderError>
 
     private let diary = Diary("a")
-    private let sent = Lock(0)
-    private let gate = DispatchSemaphore(value: 0)
+    private let gate = StubGate()
+    private let ends = Recorder<(name: String, outcome: Outcome)>()
 
-    private func provider(tracks: Bool = true) -> Provider<Zoo> {
-        let transport = StubTransport { [self] _ in
-            sent.withLock { $0 += 1 }
-            gate.wait()
-            return .text("live")
-        }
-        return Provider(
-            callbackQueue: DispatchQueue(label: "own"), session: Session(transport: transport),
-            plugins: [diary], trackInflights: tracks)
+    /// Answers wait for the gate within their bodies.
+    private func transport() -> StubTransport {
+        StubTransport { [gate] _ in .text("live").waiting(atByte: 2, for: gate) }
     }
 
-    private func outcomes(_ provider: Provider<Zoo>, _ targets: Zoo...) async -> [Outcome] {
-        await withTaskGroup(of: (Int, Outcome).self) { group in
-            for (index, target) in targets.enumerated() {
-                let asked = DispatchSemaphore(value: 0)
-                group.addTask {
-                    await withUnsafeContinuation { continuation in
-                        provider.request(target) { continuation.resume(returning: (index, $0)) }
-                        asked.signal()
-                    }
-                }
-                _ = asked
-            }
-            var all: [Int: Outcome] = [:]
-            while provider.inflightRequests.values.map(\.count).reduce(0, +) < targets.count {
-                await Task.yield()
-            }
-            for _ in targets { gate.signal() }
-            for await (index, outcome) in group { all[index] = outcome }
-            return targets.indices.compactMap { all[$0] }
+    private func provider(_ transport: StubTransport, tracks: Bool = true) -> Provider<Zoo> {
+        Provider(
+            session: Session(transport: transport), plugins: [diary], trackInflights: tracks)
+    }
+
+    @discardableResult
+    private func ask(
+        _ provider: Provider<Zoo>, _ name: String = "", queue: DispatchQueue? = nil,
+        progress: ProgressBlock? = nil
+    ) -> any Cancellable {
+        provider.request(.closed, callbackQueue: queue, progress: progress) { [ends] in
+            ends.record((name, $0))
         }
     }
 
-    @Test func `who asks for the same waits for one answer, and processes it himself`() async throws
+    /// Waits until all that was asked for is adapted and has joined a transfer.
+    private func settle(_ provider: Provider<Zoo>) async {
+        await withCheckedContinuation { continuation in
+            provider.session.requestQueue.async { continuation.resume() }
+        }
+    }
+
+    private func isCancelled(_ outcome: Outcome) -> Bool {
+        guard case .failure(.underlying(let error, _)) = outcome else { return false }
+        return (error as? SessionError)?.isExplicitlyCancelledError == true
+    }
+
+    @Test func `equal requests are one transfer, and calls of their own for all else`()
+        async throws
     {
-        let provider = provider()
-        let outcomes = await outcomes(provider, .closed, .closed, .closed)
-        let responses = try outcomes.map { try $0.get() }
-        #expect(responses.count == 3 && responses.allSatisfy { $0 === responses[0] })
-        #expect(sent.withLock { $0 } == 1)
-        let hooks = diary.entries.map { $0.prefix { $0 != "[" } }
-        #expect(
-            hooks == ["a.prepare", "a.willSend", "a.didReceive"]
-                + Array(repeating: "a.process", count: 3))
+        let transport = transport()
+        let provider = provider(transport)
+        for name in ["1", "2", "3"] { ask(provider, name) }
+        await settle(provider)
+        #expect(provider.inflightRequests.mapValues(\.count).values.map { $0 } == [3])
+        gate.open()
+        let outcomes = try await ends.values(3)
+        let responses = try outcomes.map { try $0.outcome.get() }
+        #expect(try responses.allSatisfy { try $0.mapString() == "live" })
+        #expect(transport.requests.count == 1)
+        for hook in ["prepare", "willSend[a]", "didReceive", "process"] {
+            #expect(diary.entries.count { $0 == "a.\(hook)" } == 3, "\(hook)")
+        }
         while !provider.inflightRequests.isEmpty { await Task.yield() }
     }
 
+    @Test func `without tracking each request is made`() async throws {
+        let transport = transport()
+        let provider = provider(transport, tracks: false)
+        for _ in 0..<2 { ask(provider) }
+        await settle(provider)
+        #expect(provider.inflightRequests.isEmpty)
+        gate.open()
+        try await ends.values(2)
+        #expect(transport.requests.count == 2)
+    }
+
     @Test func `other requests are made, and those that change something each time`() async {
-        let provider = provider()
-        gate.signal()
-        gate.signal()
-        gate.signal()
-        gate.signal()
+        let transport = transport()
+        let provider = provider(transport)
+        gate.open()
         async let lion = provider.request(.animal(name: "lion"))
         async let bear = provider.request(.animal(name: "bear"))
         async let five = provider.request(.feed(grams: 5))
         async let again = provider.request(.feed(grams: 5))
         _ = try? await [lion, bear, five, again]
-        #expect(sent.withLock { $0 } == 4)
+        #expect(transport.requests.count == 4)
+    }
+
+    @Test func `each call has its own queue and its own progress`() async throws {
+        let key = DispatchSpecificKey<String>()
+        let provider = provider(transport())
+        let told = Recorder<(name: String, queue: String?, isCompleted: Bool)>()
+        let ended = Recorder<(name: String, queue: String?)>()
+        for name in ["1", "2"] {
+            let queue = DispatchQueue(label: name)
+            queue.setSpecific(key: key, value: name)
+            provider.request(
+                .closed, callbackQueue: queue,
+                progress: {
+                    told.record((name, DispatchQueue.getSpecific(key: key), $0.completed))
+                }
+            ) { _ in ended.record((name, DispatchQueue.getSpecific(key: key))) }
+        }
+        await settle(provider)
+        gate.open()
+        #expect(try await ended.values(2).allSatisfy { $0.name == $0.queue })
+        #expect(told.values.allSatisfy { $0.name == $0.queue })
+        for name in ["1", "2"] {
+            let own = told.values.filter { $0.name == name }
+            #expect(own.count > 1 && own.map(\.isCompleted).last == true)
+        }
     }
 
     @Test func `a request made from a completion is one of its own`() async throws {
-        let provider = provider()
-        gate.signal()
-        gate.signal()
-        let text = await withUnsafeContinuation { continuation in
-            provider.request(.closed) { _ in
-                #expect(provider.inflightRequests.count == 1)
-                provider.request(.closed) { result in
-                    continuation.resume(returning: (try? result.get().mapString()) ?? "failed")
-                }
-            }
+        let transport = transport()
+        let provider = provider(transport)
+        gate.open()
+        let inside = Once<Int>()
+        let texts = Once<String>()
+        provider.request(.closed) { _ in
+            inside.set(provider.inflightRequests.count)
+            provider.request(.closed) { texts.set((try? $0.get().mapString()) ?? "failed") }
         }
-        #expect(text == "live" && sent.withLock { $0 } == 2)
+        #expect(try await inside.value() == 1)
+        #expect(try await texts.value() == "live")
+        #expect(transport.requests.count == 2)
     }
 
-    @Test func `who cancels leaves the others waiting, and the last one ends the request`() async {
-        let provider = provider()
-        let ends = Lock<[String]>([])
-        let over = DispatchSemaphore(value: 0)
-        func ask(_ name: String) -> any Cancellable {
-            provider.request(.closed) { result in
-                let error = (try? result.get()) == nil ? "cancelled" : "answered"
-                ends.withLock { $0.append("\(name) \(error)") }
-                over.signal()
-            }
-        }
-        let first = ask("first")
-        let second = ask("second")
-        first.cancel()
-        #expect(ends.withLock { $0 } == ["first cancelled"])
-        #expect(provider.inflightRequests.values.first?.count == 1)
-        second.cancel()
-        gate.signal()
-        await withUnsafeContinuation { continuation in
-            DispatchQueue.global().async {
-                over.wait()
-                over.wait()
-                continuation.resume()
-            }
-        }
-        #expect(ends.withLock { $0 } == ["first cancelled", "second cancelled"])
+    @Test(arguments: [0, 1, 2])
+    func `who cancels leaves alone, whoever came first`(index: Int) async throws {
+        let transport = transport()
+        let provider = provider(transport)
+        let calls = (0..<3).map { ask(provider, "\($0)") }
+        await gate.arrival()
+        await settle(provider)
+        calls[index].cancel()
+        let first = try await ends.values(1)[0]
+        #expect(first.name == "\(index)" && isCancelled(first.outcome))
+        gate.open()
+        let others = try await ends.values(3).dropFirst()
+        #expect(others.allSatisfy { (try? $0.outcome.get().mapString()) == "live" })
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `when all cancel the transfer ends, and nothing is left behind`() async throws {
+        let provider = provider(transport())
+        let calls = (0..<3).map { ask(provider, "\($0)") }
+        await gate.arrival()
+        await settle(provider)
+        for call in calls { call.cancel() }
+        #expect(try await ends.values(3).allSatisfy { isCancelled($0.outcome) })
         while !provider.inflightRequests.isEmpty { await Task.yield() }
+        ask(provider, "later")
+        await gate.arrival(2)
+        gate.open()
+        #expect(try await ends.values(4)[3].outcome.get().mapString() == "live")
     }
 
     @Test func `a request that cannot be made leaves nothing behind`() async {
@@ -126,6 +166,32 @@ import Testing
         for _ in 0..<2 {
             await #expect(throws: ProviderError.self) { try await provider.request(.closed) }
         }
+        while !provider.inflightRequests.isEmpty { await Task.yield() }
+    }
+
+    @Test func `in a storm in which every fourth cancels no other fails, and each ends once`()
+        async throws
+    {
+        let count = 4000
+        let provider = provider(StubTransport { _ in StubAnswer.text("x").chunked(into: 1) })
+        let ends = ExactlyOnce<String?>()
+        let completions = (0..<count).map { _ in ends.completion() }
+        try onOwnThread {
+            DispatchQueue.concurrentPerform(iterations: count) { number in
+                let call = provider.request(.closed) { result in
+                    if case .failure(let error) = result {
+                        completions[number]("\(error)")
+                    } else {
+                        completions[number](nil)
+                    }
+                }
+                if number % 4 == 0 { call.cancel() }
+            }
+        }
+        let failures = try await ends.values()
+        #expect(ends.fault == nil)
+        let innocent = failures.enumerated().filter { $0.offset % 4 != 0 }.compactMap(\.element)
+        #expect(innocent.isEmpty, "\(innocent.count), such as \(innocent.first ?? "")")
         while !provider.inflightRequests.isEmpty { await Task.yield() }
     }
 }

@@ -27,6 +27,10 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     /// Receives the request of an endpoint.
     public typealias RequestResultClosure = @Sendable (Result<HTTPRequest, ProviderError>) -> Void
     /// Makes the request of an endpoint, at once or later; the first answer counts.
+    ///
+    /// A call that is cancelled meanwhile is completed at once, and the answer is ignored then. A
+    /// closure that lets go of its callback without calling it fails the call
+    /// (``UnansweredRequestClosure``).
     public typealias RequestClosure = @Sendable (Endpoint, @escaping RequestResultClosure) -> Void
     /// Says whether a target's request goes to the network.
     public typealias StubClosure = @Sendable (Target) -> StubBehavior
@@ -41,10 +45,20 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     public let session: Session
     /// Run for each request, in this order.
     public let plugins: [any PluginType]
-    /// Whether equal requests at the same time are made once, if repeating them changes nothing.
+    /// Whether equal requests at the same time share one transfer.
+    ///
+    /// What is equal is decided when a request is about to be sent, as by
+    /// `SessionConfiguration.coalescesRequests`: a `GET` or `HEAD` without a body to the same
+    /// address, with the same fields (but for those that name the single request, such as
+    /// `X-Request-ID`) and the same credential, as the plugins have prepared it.
+    ///
+    /// Each call is one of its own for all else: it has its queue, its progress and its cancel, which
+    /// ends it alone; the closures and all four hooks of the plugins run for it, with its target; it
+    /// is validated for itself, and has a response of its own. Redirects and retries are those of the
+    /// call whose transfer is shared, and of the next one when that is cancelled.
     public let trackInflights: Bool
     let callbackQueue: DispatchQueue?
-    private let inflights = Inflights()
+    private let inflights = InflightCalls()
 
     /// Makes a provider.
     ///
@@ -55,8 +69,8 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     ///   - callbackQueue: Where completions run; the session's callback queue if `nil`.
     ///   - session: Carries the requests.
     ///   - plugins: Run for each request, in this order.
-    ///   - trackInflights: Whether equal requests at the same time are made once: one transfer, whose
-    ///     response each caller processes; methods that are not idempotent excepted.
+    ///   - trackInflights: Whether equal requests at the same time share one transfer; see
+    ///     ``trackInflights``.
     public init(
         endpointClosure: @escaping EndpointClosure = { Provider.defaultEndpointMapping(for: $0) },
         requestClosure: @escaping RequestClosure = {
@@ -77,7 +91,9 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         self.trackInflights = trackInflights
     }
 
-    /// Who waits for which request that others may wait for as well.
+    /// The calls under way that may share a transfer, by endpoint; empty unless ``trackInflights``.
+    ///
+    /// A call is among them until its completion has returned.
     open var inflightRequests: [Endpoint: [Completion]] { inflights.completions }
 
     /// The endpoint of a target.
@@ -101,37 +117,23 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         let queue = callbackQueue ?? self.callbackQueue
         let endpoint = endpoint(target)
         let stub = stubClosure(target)
-        func call(
-            _ token: CancellableToken, processes: Bool = true, _ completion: @escaping Completion
-        ) {
-            let call = ProviderCall(
-                target: target, plugins: plugins, session: session, queue: queue, token: token,
-                progress: progress, processes: processes, completion: completion)
-            start(call, target, endpoint, stub)
-        }
-        guard trackInflights, endpoint.method.isIdempotent, !endpoint.task.isDownload else {
-            call(token, completion)
-            return token
-        }
-        let place = inflights.enter(endpoint, token) { [plugins] result in
-            token.settle()
-            completion(plugins.reduce(result) { $1.process($0, target: target) })
-        }
-        switch place {
-        case .waiting: break
-        case .first(let shared):
-            call(shared, processes: false) { [inflights] in inflights.end(endpoint, with: $0) }
-        case .none: call(token, completion)
-        }
+        let isTracked = trackInflights && endpoint.sharesTransfer
+        let call = ProviderCall(
+            target: target, plugins: plugins, session: session, queue: queue, token: token,
+            progress: progress, inflights: inflights, sharesTransfer: isTracked, processes: true,
+            completion: isTracked ? inflights.add(endpoint, completion) : completion)
+        start(call, target, endpoint, stub)
         return token
     }
 
     private func start(
         _ call: ProviderCall, _ target: Target, _ endpoint: Endpoint, _ stub: StubBehavior
     ) {
-        let answered = AnswerOnce()
+        let answer = RequestAnswer(of: call)
+        // Weakly: a closure that lets go of its callback lets go of the answer.
+        call.token.onCancel { [weak answer] in answer?.fail(SessionError.explicitlyCancelled) }
         requestClosure(endpoint) { [self] result in
-            guard answered.claim() else { return }
+            guard answer.claim() else { return }
             switch result {
             case .failure(let error): call.fail(error)
             case .success where call.token.isCancelled:
@@ -165,7 +167,8 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         let token = CancellableToken()
         let call = ProviderCall(
             target: target, plugins: plugins, session: session, queue: callbackQueue,
-            token: token, progress: nil, processes: false, completion: completion)
+            token: token, progress: nil, inflights: inflights, sharesTransfer: false,
+            processes: false, completion: completion)
         let delay: Double? = if case .delayed(let seconds) = stubBehavior { seconds } else { nil }
         call.stub(request, endpoint, delay: delay)
         return token

@@ -29,6 +29,7 @@ extension ProviderCall {
             run(session.download(described, interceptor: interceptor, to: destination), interceptor)
         default:
             let request = session.request(described, interceptor: interceptor)
+            if sharesTransfer { request.coalesces() }
             var last: LastProgress?
             if let progress {
                 request.downloadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }

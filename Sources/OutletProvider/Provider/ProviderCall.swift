@@ -13,14 +13,18 @@ final class ProviderCall: Sendable {
     let queue: DispatchQueue?
     let token: CancellableToken
     let progress: ProgressBlock?
-    /// Whether the plugins process the result here; if not, each of those who wait for it has it done.
+    /// Whose call this is.
+    let inflights: InflightCalls
+    /// Whether the transfer may be shared with equal requests.
+    let sharesTransfer: Bool
+    /// Whether the plugins process the result here; if not, whoever made the call has it done.
     private let processes: Bool
     private let completion: Completion
 
     init(
         target: any TargetType, plugins: [any PluginType], session: Session, queue: DispatchQueue?,
-        token: CancellableToken, progress: ProgressBlock?, processes: Bool,
-        completion: @escaping Completion
+        token: CancellableToken, progress: ProgressBlock?, inflights: InflightCalls,
+        sharesTransfer: Bool, processes: Bool, completion: @escaping Completion
     ) {
         self.target = target
         self.plugins = plugins
@@ -28,6 +32,8 @@ final class ProviderCall: Sendable {
         self.queue = queue
         self.token = token
         self.progress = progress
+        self.inflights = inflights
+        self.sharesTransfer = sharesTransfer
         self.processes = processes
         self.completion = completion
     }

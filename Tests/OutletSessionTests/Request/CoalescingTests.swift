@@ -78,6 +78,25 @@ import Testing
         #expect(transport.requests.count == 9)
     }
 
+    @Test func `requests with different credentials never share a transfer`() async throws {
+        let transport = StubTransport { _ in held }
+        let session = session(transport)
+        let me = Credential(user: "me", password: "p", persistence: .none)
+        let you = Credential(user: "you", password: "p", persistence: .none)
+        let other = Credential(user: "me", password: "q", persistence: .none)
+        // The same but for whom they are made as, which no field says yet; the last is the first's.
+        for credential in [me, you, other, nil, me] {
+            let request = session.request(address)
+            if let credential { request.authenticate(with: credential) }
+            request.response { seen.append($0) }
+        }
+        await gate.arrival(4)
+        gate.open()
+        try await seen.wait(for: 5)
+        #expect(transport.requests.count == 4)
+        #expect(transport.requests.allSatisfy { $0.headers["Authorization"] == nil })
+    }
+
     @Test func `a session shares nothing unless asked to, a request for itself`() async throws {
         let transport = StubTransport { _ in held }
         let session = Session(transport: transport)

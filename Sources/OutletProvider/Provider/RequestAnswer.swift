@@ -1,0 +1,35 @@
+import OutletSession
+
+/// The one answer that a request closure owes: the request, or why there is none.
+///
+/// A cancel answers in its place, and so does letting go of it: the call is completed once, whether the
+/// closure answers at once, later, twice or never.
+///
+/// Thread: any.
+final class RequestAnswer: Sendable {
+    private let call: ProviderCall
+    private let answered = AnswerOnce()
+
+    init(of call: ProviderCall) {
+        self.call = call
+    }
+
+    deinit { fail(UnansweredRequestClosure()) }
+
+    /// Whether this is the first answer.
+    func claim() -> Bool { answered.claim() }
+
+    /// Fails the call, unless it was answered.
+    func fail(_ error: any Error) {
+        if claim() { call.fail(.underlying(error, nil)) }
+    }
+}
+
+/// A provider's request closure has let go of its callback, and never called it.
+public struct UnansweredRequestClosure: Error, CustomStringConvertible {
+    /// What is wrong.
+    public var description: String {
+        "the provider's requestClosure gave neither a request nor an error: it let go of its "
+            + "callback without calling it"
+    }
+}
