@@ -1,8 +1,9 @@
 import OutletHTTP
+import OutletSession
 
 /// What a ``NetworkActivityPlugin`` tells.
 public enum NetworkActivityChangeType: Sendable {
-    /// A request is about to be sent; not told again when it is retried.
+    /// A request is about to be sent; not told again when it is retried or redirected.
     case began
     /// A request is over, or was not sent at all.
     case ended
@@ -24,7 +25,8 @@ public final class NetworkActivityPlugin: PluginType {
     /// Tells of the beginning.
     public func willSend(_ request: any RequestType, target: any TargetType) {
         let attempt = request.request?.attributes["request.attempt"] ?? "1"
-        if attempt == "1" { networkActivityClosure(.began, target) }
+        guard attempt == "1", request.request?.isRedirected != true else { return }
+        networkActivityClosure(.began, target)
     }
 
     /// Tells of the end.

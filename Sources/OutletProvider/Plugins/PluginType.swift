@@ -5,12 +5,16 @@ public import OutletSession
 ///
 /// The hooks of one request run in the order below; of several plugins, each hook runs for all in
 /// the order they were given, before the next hook runs for any. ``prepare(_:target:)`` and
-/// ``willSend(_:target:)`` run before each attempt, retries included; ``didReceive(_:target:)``
-/// and ``process(_:target:)`` once, after the last.
+/// ``willSend(_:target:)`` run before each attempt, retries included, and before each hop that a
+/// redirect leads to; ``didReceive(_:target:)`` and ``process(_:target:)`` once, after the last.
 ///
 /// Thread: where the request is made, or finished; never two hooks of one request at a time.
 public protocol PluginType: Sendable {
     /// Returns the request to send.
+    ///
+    /// Of a redirect's next hop (its attribute `request.redirects` counts them) the address counts;
+    /// fields and body are kept as they were, because what is added for one address may be a secret
+    /// to another.
     ///
     /// - Throws: Any error; the request fails with it, and nothing is sent.
     func prepare(_ request: HTTPRequest, target: any TargetType) throws -> HTTPRequest

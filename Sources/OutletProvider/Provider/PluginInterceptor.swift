@@ -3,8 +3,9 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 
-/// Runs `prepare` and `willSend` of all plugins before each attempt of the session's request.
-final class PluginInterceptor: RequestInterceptor {
+/// Runs `prepare` and `willSend` of all plugins before each attempt of the session's request, and
+/// before each hop that redirects lead to.
+final class PluginInterceptor: RequestInterceptor, RedirectGuard {
     private let call: ProviderCall
 
     private struct State: Sendable {
@@ -20,6 +21,9 @@ final class PluginInterceptor: RequestInterceptor {
     init(call: ProviderCall) {
         self.call = call
     }
+
+    /// The plugins of one provider judge alike.
+    var judge: ObjectIdentifier { ObjectIdentifier(call.inflights) }
 
     /// Tells whose plugins these are.
     ///
@@ -57,7 +61,7 @@ final class PluginInterceptor: RequestInterceptor {
                 var described = request
                 described.attributes["request.id"] = state.requestID.uuidString
                 described.attributes["request.attempt"] = "\(state.retryCount + 1)"
-                let prepared = try call.prepare(described)
+                let prepared = described.accepting(try call.prepare(described))
                 call.willSend(
                     SentRequest(request: prepared, session: state.session, sent: sent))
                 return prepared

@@ -78,9 +78,9 @@ extension Request {
             // A leader's redirects and retries are those of all.
             if let task = flight.begin(job, for: self) { return task }
         case .anybody:
-            guard self is DataRequest, !(self is UploadRequest), let key = CoalescingKey(job) else {
-                break
-            }
+            guard self is DataRequest, !(self is UploadRequest),
+                let key = CoalescingKey(job, interceptor: interceptor)
+            else { break }
             return core.flights.start(job, key: key, for: self)
         }
         return isPlain ? core.begin(job, for: self, handler: self) : begin(job)

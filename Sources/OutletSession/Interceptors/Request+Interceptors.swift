@@ -15,38 +15,52 @@ enum RetryVerdict: Sendable {
 extension Request {
     /// Adapts a request with each adapter in turn; the first failure ends it.
     ///
-    /// - Parameter completion: Not called once the attempt is over.
+    /// - Parameters:
+    ///   - phase: Where the request is, and must still be for the question to make sense.
+    ///   - completion: Not called once the attempt is over, but for `transferring`, between two
+    ///     hops: there nobody else would go on.
     func adapt(
         _ request: HTTPRequest, with adapters: ArraySlice<any RequestAdapter>,
-        using state: RequestAdapterState, attempt: Int,
+        using state: RequestAdapterState, attempt: Int, in phase: RequestMachine.Phase,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) {
         guard let adapter = adapters.first else {
             completion(.success(request))
             return
         }
-        let wait = Wait<Result<HTTPRequest, any Error>>(core.deadlines) { result in
+        let isHop = phase == .transferring
+        let fail: @Sendable (SessionError) -> Result<HTTPRequest, any Error> = { .failure($0) }
+        let wait = Wait<Result<HTTPRequest, any Error>>(
+            core.deadlines, calledOff: isHop ? fail : nil
+        ) { result in
             switch result {
             case .success(let adapted):
                 self.adapt(
-                    adapted, with: adapters.dropFirst(), using: state, attempt: attempt,
-                    completion: completion)
+                    isHop ? request.accepting(adapted) : adapted, with: adapters.dropFirst(),
+                    using: state, attempt: attempt, in: phase, completion: completion)
             case .failure: completion(result)
             }
         }
         let isWanted = mutable.withLock { mutable in
-            guard mutable.machine.isCurrent(attempt, in: .settingUp) else { return false }
+            guard mutable.machine.isCurrent(attempt, in: phase),
+                mutable.machine.state != .cancelled
+            else { return false }
             mutable.wait = wait
             return true
         }
-        guard isWanted else { return }
+        guard isWanted else { return wait.callOff(error ?? .explicitlyCancelled) }
         let timeout = core.answerTimeout(of: adapter)
         wait.begin(for: timeout) {
             .failure(
                 InterceptorTimeoutError(
                     role: .adapter, interceptor: "\(type(of: adapter))", timeout: timeout))
         }
-        adapter.adapt(request, using: state) { wait.answer($0) }
+        guard let patient = adapter as? any AbandonableInterceptor else {
+            return adapter.adapt(request, using: state) { wait.answer($0) }
+        }
+        if let abandon = patient.beginAdapting(request, using: state, { wait.answer($0) }) {
+            wait.onAbandon(abandon)
+        }
     }
 
     /// Asks each retrier in turn until one answers other than ``RetryResult/doNotRetry``.
@@ -95,8 +109,14 @@ extension Request {
                         role: .retrier, interceptor: "\(type(of: retrier))", timeout: timeout),
                     originalError: error))
         }
-        retrier.retry(self, for: session, dueTo: error) { result in
+        let answer: @Sendable (RetryResult) -> Void = { result in
             wait.answer(RetryVerdict(result, originalError: error))
+        }
+        guard let patient = retrier as? any AbandonableInterceptor else {
+            return retrier.retry(self, for: session, dueTo: error, completion: answer)
+        }
+        if let abandon = patient.beginRetrying(self, for: session, dueTo: error, answer) {
+            wait.onAbandon(abandon)
         }
     }
 }

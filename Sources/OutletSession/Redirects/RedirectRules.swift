@@ -46,12 +46,15 @@ enum RedirectRules {
                 next.headers.remove(name: name)
             }
         }
-        if !isSameOrigin(base, target) {
-            for name in ["Authorization", "Cookie", "Proxy-Authorization", "Host"] {
-                next.headers.remove(name: name)
-            }
-        }
+        if !isSameOrigin(base, target) { dropSecrets(of: &next) }
         return .success(next)
+    }
+
+    /// Takes out of a request what another origin is not to see.
+    static func dropSecrets(of request: inout HTTPRequest) {
+        for name in ["Authorization", "Cookie", "Proxy-Authorization", "Host"] {
+            request.headers.remove(name: name)
+        }
     }
 
     private static func resolve(_ location: String, against base: URL) -> URL? {

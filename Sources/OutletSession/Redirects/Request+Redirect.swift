@@ -119,7 +119,30 @@ extension Request {
         return true
     }
 
+    /// Follows a redirect once all guards agree.
     private func follow(_ next: HTTPRequest, after hop: Hop) {
+        let guards =
+            hasInterceptors
+            ? core.adapters(for: interceptor).filter { $0 is any RedirectGuard } : []
+        guard !guards.isEmpty else { return send(next, after: hop) }
+        guard let session = core.session else { return end(hop, with: .sessionDeinitialized) }
+        let (redirects, retryCount) = mutable.withLock { ($0.redirects, $0.machine.retryCount) }
+        let state = RequestAdapterState(requestID: id, session: session, retryCount: retryCount)
+        core.requestQueue.async {
+            self.adapt(
+                next.redirected(redirects + 1), with: guards[...], using: state,
+                attempt: hop.attempt, in: .transferring
+            ) { result in
+                switch result {
+                case .success(let accepted): self.send(accepted, after: hop)
+                case .failure(let error):
+                    self.end(hop, with: .requestAdaptationFailed(error: error))
+                }
+            }
+        }
+    }
+
+    private func send(_ next: HTTPRequest, after hop: Hop) {
         do {
             try next.validate()
             try rewind(next)

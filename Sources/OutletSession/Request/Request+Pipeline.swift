@@ -84,8 +84,8 @@ extension Request {
         }
         let state = RequestAdapterState(
             requestID: id, session: session, retryCount: retryCount)
-        adapt(initial, with: adapters[...], using: state, attempt: attempt) { result in
-            self.didAdapt(initial, result, attempt: attempt)
+        adapt(initial, with: adapters[...], using: state, attempt: attempt, in: .settingUp) {
+            self.didAdapt(initial, $0, attempt: attempt)
         }
     }
 

@@ -3,6 +3,10 @@ final class Wait<Answer: Sendable>: PendingWait {
     private struct State: Sendable {
         var completion: (@Sendable (Answer) -> Void)?
         var token: Deadlines.Token?
+        /// Tells whoever was to answer that nobody waits any more.
+        var abandon: (@Sendable () -> Void)?
+        /// Whether it ended without an answer.
+        var isAbandoned = false
     }
 
     private let deadlines: Deadlines
@@ -27,7 +31,7 @@ final class Wait<Answer: Sendable>: PendingWait {
     /// Ends the wait with that answer after so many seconds; 0 or less means no limit.
     func begin(for seconds: Double, otherwise answer: @escaping @Sendable () -> Answer) {
         guard seconds > 0 else { return }
-        let token = deadlines.add(after: seconds) { self.answer(answer()) }
+        let token = deadlines.add(after: seconds) { self.take(abandons: true)?(answer()) }
         let isOver = state.withLock { state in
             state.token = token
             return state.completion == nil
@@ -37,21 +41,33 @@ final class Wait<Answer: Sendable>: PendingWait {
 
     /// Gives the answer; only the first counts.
     func answer(_ answer: Answer) {
-        take()?(answer)
+        take(abandons: false)?(answer)
     }
 
     func callOff(_ error: SessionError) {
-        guard let completion = take(), let calledOff else { return }
+        guard let completion = take(abandons: true), let calledOff else { return }
         completion(calledOff(error))
     }
 
-    private func take() -> (@Sendable (Answer) -> Void)? {
-        let (completion, token) = state.withLock { state in
-            defer { state = State() }
-            return (state.completion, state.token)
+    /// What to do when the wait ends without an answer; done at once if it did already.
+    func onAbandon(_ abandon: @escaping @Sendable () -> Void) {
+        let isLate = state.withLock { state in
+            if state.completion != nil { state.abandon = abandon }
+            return state.isAbandoned
         }
-        if let token { deadlines.remove(token) }
-        return completion
+        if isLate { abandon() }
+    }
+
+    /// Ends the wait, and says what to call; `nil` if it is over.
+    private func take(abandons: Bool) -> (@Sendable (Answer) -> Void)? {
+        let ended = state.withLock { state -> State? in
+            guard state.completion != nil else { return nil }
+            defer { state = State(isAbandoned: abandons) }
+            return state
+        }
+        if let token = ended?.token { deadlines.remove(token) }
+        if abandons { ended?.abandon?() }
+        return ended?.completion
     }
 }
 
