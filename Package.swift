@@ -56,11 +56,11 @@ func cPlugin(_ name: String, _ directory: String) -> Target {
 
 /// Plugins that break the contract, each in one way; only tests load them.
 let faultyPlugins = [
-    "BadID", "BadSignature", "BrokenManifest", "ChangesProcess", "CreateFails", "CreateNothing",
-    "FailingHooks", "FutureABI", "LateSettle", "LaterQuiesce", "LyingManifest", "MissingSymbol",
-    "NeverSettles",
-    "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging", "SettlesTwice",
-    "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "WrongHandles",
+    "BadID", "BadSignature", "BrokenManifest", "ChangesFile", "ChangesProcess", "CreateFails",
+    "CreateNothing", "CrossedCompletions", "FailingHooks", "FutureABI", "GuardsAddress", "Hangs",
+    "HangsOnLoad", "LateSettle", "LaterQuiesce", "LyingManifest", "LyingPermissions",
+    "MissingSymbol", "NeverSettles", "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging",
+    "RawText", "SettlesTwice", "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "WrongHandles",
 ]
 
 let package = Package(

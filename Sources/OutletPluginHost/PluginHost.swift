@@ -19,6 +19,8 @@ public final class PluginHost: Sendable {
         public var checksOwnership = true
         /// Whether a plugin without a manifest is refused.
         public var requiresManifest = false
+        /// What happens when not every plugin can be used.
+        public var loadPolicy = LoadPolicy.all
         /// How long a promised `adapt` or `retry` is waited for.
         public var answerDeadline: Duration = .seconds(30)
         /// How long plugins are waited for when they are let go of without a shutdown.
@@ -30,9 +32,19 @@ public final class PluginHost: Sendable {
         public init() {}
     }
 
+    /// What happens when a file of a directory, or a named one, cannot be used as a plugin, or when
+    /// there is configuration for a plugin that is not there.
+    public enum LoadPolicy: Sendable {
+        /// Nothing is loaded: what requests would go without may be the one that signs or guards
+        /// them.
+        case all
+        /// The others run, and ``PluginHost/failures`` says what is missing.
+        case usable
+    }
+
     /// The plugins that run, in the order in which their hooks are called.
     public let plugins: [LoadedPlugin]
-    /// What could not be loaded, and why; the other plugins run.
+    /// What could not be loaded, and why; empty unless the policy is ``LoadPolicy/usable``.
     public let failures: [PluginLoadError]
     /// The plugins that take part in a provider's requests, for `Provider(plugins:)`.
     public let providerPlugins: [any PluginType]
@@ -43,10 +55,12 @@ public final class PluginHost: Sendable {
 
     /// Loads the plugins of directories, then those of single files.
     ///
-    /// A plugin that cannot be used is one of the ``failures``; of two with one id the first
-    /// stays. Libraries stay mapped for good, also those whose plugin failed to start.
+    /// A plugin that cannot be used is an error, or with ``LoadPolicy/usable`` one of the
+    /// ``failures``; of two with one id the first stays. Libraries stay mapped for good, also those
+    /// whose plugin failed to start.
     ///
-    /// - Throws: ``PluginDirectoryError`` when a directory cannot be read or is not safe.
+    /// - Throws: ``PluginDirectoryError`` when a directory cannot be read or is not safe, or when a
+    ///   plugin cannot be used; those that had started are shut down first.
     ///
     /// Blocks while files are read and plugins created.
     public static func load(
@@ -68,10 +82,15 @@ public final class PluginHost: Sendable {
             loader.checkConfiguration(in: (directories + files).joined(separator: ", "))
             return loader
         }
-        return PluginHost(loader)
+        let host = PluginHost(loader)
+        guard host.failures.isEmpty || options.loadPolicy == .usable else {
+            host.shutDownAndWait(deadline: options.shutDownDeadline)
+            throw .incomplete(host.failures)
+        }
+        return host
     }
 
-    /// Loads the plugins of one directory.
+    /// Loads the plugins of one directory, all of them.
     ///
     /// - Parameters:
     ///   - directory: The directory; its `*.so` files are loaded in the order of their names.

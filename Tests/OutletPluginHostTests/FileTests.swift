@@ -138,6 +138,15 @@ import Testing
         ) { try folder.load() }
     }
 
+    @Test func `a directory that all can write is refused, sticky or not`() throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        chmod(folder.path, 0o1777)
+        #expect(
+            throws: PluginDirectoryError.unsafe(
+                path: folder.path, reason: "is writable by all users (mode 1777); chmod go-w")
+        ) { try folder.load() }
+    }
+
     @Test func `a directory below one that others can write is refused`() throws {
         let folder = try PluginFolder()
         let inner = folder.directory.path("inner")

@@ -7,7 +7,7 @@ import OutletTestSupport
 import OutletTesting
 import Testing
 
-@Suite struct InterceptorBridgeTests {
+@Suite(.timeLimit(.minutes(2))) struct InterceptorBridgeTests {
     @Test func `a promised answer that never comes fails the request at its deadline`() async throws
     {
         let folder = try PluginFolder(faulty: "NeverSettles")
@@ -58,6 +58,113 @@ import Testing
         #expect(host.plugins.first?.misbehaviour == [.settledTwice: 2])
     }
 
+    @Test func `a completion is settled by its own hook's function alone`() async throws {
+        let host = try PluginFolder(faulty: "CrossedCompletions").load()
+        let stub = StubTransport(answers: [.status(503), .status(200)])
+        let response = try await host.provider(over: stub).request(.page)
+        #expect(response.statusCode == 200)
+        #expect(stub.requests.map { $0.headers["X-Crossed"] } == ["refused", "refused"])
+        #expect(host.plugins.first?.misbehaviour == [:])
+    }
+
+    @Test func `cancelling a request reaches an adapter's promised answer at once`() async throws {
+        let host = try PluginFolder(faulty: "NeverSettles").load()
+        let stub = StubTransport(answers: [.status(200)])
+        let ended = Once<Bool>()
+        let call = host.provider(over: stub).request(.page) { ended.set((try? $0.get()) == nil) }
+        try await asked(1, of: host)
+        call.cancel()
+        #expect(try await ended.value())
+        try await cancelled(1, of: host)
+        #expect(stub.requests.isEmpty)
+        // Its late answer was no breach.
+        #expect(host.plugins.first?.misbehaviour == [:])
+    }
+
+    @Test func `cancelling a request reaches a retrier's promised answer at once`() async throws {
+        let host = try PluginFolder(faulty: "NeverSettles").load()
+        let session = Session(transport: StubTransport(answers: [.status(503)]))
+        let retriers = try #require((host.interceptor as? Interceptor)?.retriers)
+        let ended = Once<Bool>()
+        let request = session.request(
+            "http://test.example/", interceptor: Interceptor(retriers: retriers))
+        request.validate().response { ended.set($0.error?.responseCode == 503) }
+        try await asked(1, of: host)
+        request.cancel()
+        #expect(try await ended.value())
+        try await cancelled(1, of: host)
+    }
+
+    @Test(arguments: ["prepare", "adapt"])
+    func `a redirect is no way around a plugin that judges addresses`(hook: String) async throws {
+        let folder = try PluginFolder(faulty: "GuardsAddress")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(
+            configuration: [
+                "faulty.guards-address": #"{"refused": "//forbidden", "hook": "\#(hook)"}"#
+            ], observer: recorder)
+        let stub = StubTransport(answers: [
+            .redirect(to: "http://next.example/a"), .redirect(to: "http://forbidden.example/"),
+            .text("caught"),
+        ])
+        let provider = host.provider(over: stub)
+        let error = await pluginError { try await provider.request(.page) }
+        #expect(
+            error?.description
+                == "plugin faulty.guards-address: \(hook) failed: the address is refused")
+        #expect(stub.requests.map { $0.url?.host() } == ["test.example", "next.example"])
+        #expect(
+            recorder.lines.values.map(\.message)
+                == ["http://test.example/page", "http://next.example/a"])
+    }
+
+    @Test func `a session's own requests are judged at each hop`() async throws {
+        let host = try PluginFolder(faulty: "GuardsAddress").load(
+            configuration: [
+                "faulty.guards-address": #"{"refused": "//forbidden", "hook": "adapt"}"#
+            ])
+        let stub = StubTransport(answers: [
+            .redirect(to: "http://forbidden.example/"), .text("caught"),
+        ])
+        let session = Session(transport: stub, interceptor: host.interceptor)
+        let response = await session.request("http://test.example/")
+            .serializingUnserialized().response
+        #expect((response.error?.underlyingError as? PluginError)?.hook == .adapt)
+        #expect(stub.requests.count == 1)
+    }
+
+    @Test(arguments: ["prepare", "adapt"])
+    func `a plugin moves a hop, and adds nothing to it`(hook: String) async throws {
+        let folder = try PluginFolder(faulty: "GuardsAddress")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(
+            configuration: ["faulty.guards-address": #"{"hook": "\#(hook)"}"#],
+            observer: recorder)
+        let stub = StubTransport(answers: [
+            .redirect(to: "http://next.example/old"), .redirect(to: "/there"), .text("there"),
+        ])
+        let response = try await host.provider(over: stub).request(.page)
+        #expect(try response.mapString() == "there")
+        #expect(
+            stub.requests.map { $0.url?.absoluteString } == [
+                "http://test.example/page", "http://next.example/new", "http://next.example/there",
+            ])
+        let effects = recorder.activities.values.filter { $0.hook.rawValue == hook }
+        #expect(effects.map(\.effects).dropFirst() == [["URL -> http://next.example/new"], []])
+    }
+
+    /// Waits until a plugin has been asked for so many answers.
+    private func asked(_ count: Int64, of host: PluginHost) async throws {
+        while try host.call("faulty.never-settles.asked") != .int(count) { await Task.yield() }
+    }
+
+    /// Waits until a plugin was told that nobody waits for so many answers.
+    private func cancelled(_ count: Int64, of host: PluginHost) async throws {
+        while try host.call("faulty.never-settles.cancelled") != .int(count) {
+            await Task.yield()
+        }
+    }
+
     @Test func `a shutdown fails the answers that are pending`() async throws {
         let host = try PluginFolder(faulty: "NeverSettles").load()
         let stub = StubTransport(answers: [.status(200)])
@@ -88,6 +195,8 @@ import Testing
             HTTPRequest(url: URL(string: "http://test.example/")),
             using: RequestAdapterState(requestID: UUID(), session: session)
         ) { answer.set($0) }
+        // Behind the hook, which has begun then.
+        #expect(try host.call("faulty.late-settle.started") == 1)
         // The fixture's thread runs from destroy on, and ends the process if it is not refused.
         #expect(await host.shutDown() == [])
         _ = try await answer.value()

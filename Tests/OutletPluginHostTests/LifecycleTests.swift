@@ -74,8 +74,19 @@ import Testing
 @Suite struct CompletionMachineTests {
     private typealias Machine = CompletionMachine<Int>
 
+    /// A machine whose hook is on the stack.
+    private func begun() -> Machine {
+        var machine = Machine()
+        #expect(machine.begin() == true)
+        return machine
+    }
+
     private func delivered(_ action: Machine.Action) -> Int? {
         if case .deliver(let answer) = action { answer } else { nil }
+    }
+
+    private func givenUp(_ action: Machine.Action, tellsPlugin: Bool = true) -> Int? {
+        if case .giveUp(let answer, tellsPlugin) = action { answer } else { nil }
     }
 
     private func isRefused(_ action: Machine.Action, breach: Bool) -> Bool {
@@ -83,44 +94,58 @@ import Testing
     }
 
     @Test func `an answer inside the hook is delivered after it`() {
-        var machine = Machine()
+        var machine = begun()
         #expect(delivered(machine.settle(1)) == nil)
         #expect(delivered(machine.hookReturned(nil)) == 1)
     }
 
     @Test func `an answer inside the hook wins over its status`() {
-        var machine = Machine()
+        var machine = begun()
         _ = machine.settle(1)
         #expect(delivered(machine.hookReturned(2)) == 1)
     }
 
     @Test func `a hook that promises nothing is answered by its status`() {
-        var machine = Machine()
+        var machine = begun()
         #expect(delivered(machine.hookReturned(2)) == 2)
         #expect(isRefused(machine.settle(1), breach: true))
     }
 
     @Test func `a promised answer is delivered once`() {
-        var machine = Machine()
+        var machine = begun()
         #expect(delivered(machine.hookReturned(nil)) == nil)
         #expect(delivered(machine.settle(1)) == 1)
         #expect(isRefused(machine.settle(2), breach: true))
-        #expect(delivered(machine.cancel(3)) == nil)
+        #expect(givenUp(machine.cancel(3)) == nil)
     }
 
     @Test func `a second answer inside the hook is a breach`() {
-        var machine = Machine()
+        var machine = begun()
         _ = machine.settle(1)
         #expect(isRefused(machine.settle(2), breach: true))
         #expect(delivered(machine.hookReturned(nil)) == 1)
     }
 
     @Test func `an answer after the host gave up is no breach`() {
-        var machine = Machine()
+        var machine = begun()
         _ = machine.hookReturned(nil)
-        #expect(delivered(machine.cancel(3)) == 3)
+        #expect(givenUp(machine.cancel(3)) == 3)
         #expect(isRefused(machine.settle(1), breach: false))
         #expect(delivered(machine.hookReturned(4)) == nil)
+    }
+
+    @Test func `a status after the host gave up is too late as well`() {
+        var machine = begun()
+        #expect(givenUp(machine.cancel(3)) == 3)
+        #expect(isRefused(machine.hookReturned(4), breach: false))
+    }
+
+    @Test func `a hook that nobody waits for is not called, and not told`() {
+        var machine = Machine()
+        #expect(givenUp(machine.cancel(3), tellsPlugin: false) == 3)
+        #expect(machine.begin() == false)
+        #expect(delivered(machine.hookReturned(nil)) == nil)
+        #expect(machine.isOver)
     }
 }
 

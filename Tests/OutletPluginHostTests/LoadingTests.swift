@@ -44,6 +44,12 @@ import Testing
             "breaks the plugin contract: 'faulty.bad-signature.f': signature \"q(s)\": unknown "
                 + "letter 'q'"
         ),
+        ("ChangesFile", "cannot be loaded: the file changed while it was loaded"),
+        (
+            "LyingPermissions",
+            "manifest is wrong: its permissions is \"net:a.example\", the code's is \"env:HOME "
+                + "net:a.example\""
+        ),
         (
             "LyingManifest",
             "manifest is wrong: its id is \"faulty.harmless\", the code's is "
@@ -71,6 +77,7 @@ import Testing
         let folder = try PluginFolder(faulty: "Obliging", samples: ["librequest-id.so"])
         var options = PluginHost.Options()
         options.requiresManifest = true
+        options.loadPolicy = .usable
         let host = try PluginHost.load(directories: [folder.path], options: options)
         #expect(host.plugins.map(\.id) == ["dev.outlet.request-id"])
         #expect(
@@ -184,12 +191,33 @@ import Testing
         let host = try PluginHost.load(directories: [], files: [file])
         #expect(host.plugins.map(\.path) == [file])
         chmod(folder.path, 0o777)
+        let unsafe = PluginLoadError.unsafe(
+            path: file,
+            reason: "lies in a directory that is writable by all users (mode 777); chmod go-w")
+        #expect(throws: PluginDirectoryError.incomplete([unsafe])) {
+            try PluginHost.load(directories: [], files: [file])
+        }
+    }
+
+    @Test func `unless others are enough, all plugins of a folder are loaded or none`() throws {
+        let folder = try PluginFolder(
+            faulty: "ChangesProcess", "CreateFails", "NoEntry", samples: ["librequest-id.so"])
+        let failures = try folder.load().failures
+        #expect(failures.count == 2)
+        #expect(throws: PluginDirectoryError.incomplete(failures)) {
+            try PluginHost.load(directory: folder.path)
+        }
         #expect(
-            try PluginHost.load(directories: [], files: [file]).failures == [
-                .unsafe(
-                    path: file,
-                    reason: "lies in a directory that is writable by all users (mode 777); chmod "
-                        + "go-w")
-            ])
+            PluginDirectoryError.incomplete(failures).description
+                == "\(failures[0]); and 1 more")
+        // What had started was ended: it wants to be alone, and is again.
+        #expect(try folder.load().failures == failures)
+    }
+
+    @Test func `configuration for a plugin that is not there stops the others`() throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        #expect(throws: PluginDirectoryError.self) {
+            try PluginHost.load(directory: folder.path, configuration: ["dev.outlet.pacer": "{}"])
+        }
     }
 }

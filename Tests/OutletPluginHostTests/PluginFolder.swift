@@ -24,7 +24,7 @@ final class PluginFolder: Sendable {
         return target
     }
 
-    /// Loads what is in the folder.
+    /// Loads what can be used of the folder.
     func load(
         configuration: [String: String] = [:], observer: (any PluginObserver)? = nil,
         answerDeadline: Duration = .seconds(30)
@@ -33,6 +33,7 @@ final class PluginFolder: Sendable {
         options.configuration = configuration
         options.observer = observer
         options.answerDeadline = answerDeadline
+        options.loadPolicy = .usable
         return try PluginHost.load(directories: [path], options: options)
     }
 }

@@ -5,7 +5,7 @@ import OutletHTTP
 import OutletSession
 
 /// A plugin's `adapt` and `retry` as the session's adapter and retrier.
-final class HookedInterceptor: RequestInterceptor, InterceptorTiming {
+final class HookedInterceptor: AbandonableInterceptor, RedirectGuard {
     private let instance: PluginInstance
     /// How long a promised answer is waited for, in nanoseconds.
     private let limit: UInt64
@@ -28,15 +28,18 @@ final class HookedInterceptor: RequestInterceptor, InterceptorTiming {
     /// None of the session's: the completion has a deadline of its own, whose error names the plugin.
     var answerTimeout: TimeInterval? { 0 }
 
+    /// The plugin itself.
+    var judge: ObjectIdentifier { ObjectIdentifier(instance) }
+
     // MARK: Adapt
 
-    func adapt(
+    func beginAdapting(
         _ request: HTTPRequest, using state: RequestAdapterState,
-        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
-    ) {
+        _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) -> (@Sendable () -> Void)? {
         guard let hook = instance.hooks.adapt else {
             completion(.success(request))
-            return
+            return nil
         }
         let instance = instance
         let answers = answers
@@ -46,11 +49,11 @@ final class HookedInterceptor: RequestInterceptor, InterceptorTiming {
         described.attributes["request.attempt"] = "\(state.retryCount + 1)"
         let handle = RequestHandle(
             described, isMutable: true, canBeAnswered: answers.isServed)
-        let id = HandleTable.shared.insert(handle, owner: instance.owner.number)
         let stopwatch = Stopwatch(instance.owner.observer)
-        let token = Completion(hook: .adapt, instance: instance) { [described] answer in
-            HandleTable.shared.remove(id)
-            let (adapted, reply) = handle.seal()
+        let token = Completion(hook: .adapt, instance: instance, lending: [handle]) {
+            [described] answer in
+            let (changed, reply) = handle.seal()
+            let adapted = described.accepting(changed)
             var failure: PluginError?
             if case .failed(let error) = answer { failure = error }
             stopwatch.report(
@@ -63,20 +66,21 @@ final class HookedInterceptor: RequestInterceptor, InterceptorTiming {
                 completion(.success(answers.attach(reply, to: adapted)))
             }
         }
-        start(token, settled: .adapted) {
+        let id = token.handles[0]
+        return start(token, settled: .adapted) {
             hook($0, $1, outlet_request(id: id), $2)
         }
     }
 
     // MARK: Retry
 
-    func retry(
+    func beginRetrying(
         _ request: Request, for session: Session, dueTo error: any Error,
-        completion: @escaping @Sendable (RetryResult) -> Void
-    ) {
+        _ completion: @escaping @Sendable (RetryResult) -> Void
+    ) -> (@Sendable () -> Void)? {
         guard let hook = instance.hooks.retry else {
             completion(.doNotRetry)
-            return
+            return nil
         }
         let instance = instance
         let requestID = request.id.uuidString
@@ -87,21 +91,21 @@ final class HookedInterceptor: RequestInterceptor, InterceptorTiming {
         let outcome = ResponseHandle.Outcome(
             response: request.response, body: (request as? DataRequest)?.data ?? Data(),
             failure: FailureText.of(error))
-        let table = HandleTable.shared
-        let owner = instance.owner.number
-        let id = table.insert(RequestHandle(sent, isMutable: false), owner: owner)
-        let response = table.insert(ResponseHandle(outcome, isMutable: false), owner: owner)
+        let asked = RequestHandle(sent, isMutable: false)
+        let judged = ResponseHandle(outcome, isMutable: false)
         let stopwatch = Stopwatch(instance.owner.observer)
-        let token = Completion(hook: .retry, instance: instance) { answer in
-            table.remove(id)
-            table.remove(response)
+        let token = Completion(hook: .retry, instance: instance, lending: [asked, judged]) {
+            answer in
+            _ = asked.seal()
+            judged.seal()
             let verdict = Verdict(answer, instance: instance)
             stopwatch.report(
                 instance.owner, .retry, requestID: requestID, effects: { verdict.effects },
                 failure: verdict.failure)
             completion(verdict.result)
         }
-        start(token, settled: .verdict(.doNotRetry)) {
+        let (id, response) = (token.handles[0], token.handles[1])
+        return start(token, settled: .verdict(.doNotRetry)) {
             hook(
                 $0, $1, outlet_request(id: id), outlet_response(id: response),
                 UInt32(clamping: attempt), $2)
@@ -142,12 +146,15 @@ final class HookedInterceptor: RequestInterceptor, InterceptorTiming {
         @Sendable (OpaquePointer, outlet_call, outlet_completion) -> outlet_status
 
     /// Calls a hook, here if it cannot hold this thread up, else behind the others.
+    ///
+    /// - Returns: What tells the plugin that nobody waits for its answer any more.
     private func start(
         _ token: Completion, settled: Completion.Answer, _ hook: @escaping HookCall
-    ) {
+    ) -> @Sendable () -> Void {
         let completion = token.register()
         let (instance, limit) = (instance, limit)
         let call: @Sendable (OpaquePointer) -> Completion.Answer? = { pointer in
+            guard token.begin() else { return nil }
             let context = CallContext(deadline: Stopwatch.now &+ limit)
             let id = HandleTable.shared.insert(context, owner: instance.owner.number)
             let status = hook(pointer, outlet_call(id: id), completion)
@@ -172,6 +179,13 @@ final class HookedInterceptor: RequestInterceptor, InterceptorTiming {
                 case .failure(let error): token.cancel(error)
                 }
             }
+        }
+        return {
+            let error = PluginError(
+                plugin: instance.id, hook: token.hook, kind: .cancelled,
+                message: "nobody waits for its answer any more")
+            // Whoever cancels is not held up by the plugin.
+            DispatchQueue.global().async { token.cancel(error) }
         }
     }
 }

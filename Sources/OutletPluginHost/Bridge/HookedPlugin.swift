@@ -24,7 +24,8 @@ final class HookedPlugin: PluginType {
         defer { HandleTable.shared.remove(id) }
         let stopwatch = Stopwatch(instance.owner.observer)
         let failure = try failure(of: .prepare) { hook($0, $1, outlet_request(id: id)) }
-        let (prepared, answer) = handle.seal()
+        let (changed, answer) = handle.seal()
+        let prepared = request.accepting(changed)
         stopwatch.report(
             instance.owner, .prepare, requestID: request.attributes["request.id"],
             effects: { Effects.of(request, prepared, answer: answer) },

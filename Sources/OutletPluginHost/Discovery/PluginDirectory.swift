@@ -42,17 +42,20 @@ struct PluginDirectory {
     }
 }
 
-/// Why a directory of plugins cannot be used at all.
+/// Why directories of plugins cannot be used at all.
 public enum PluginDirectoryError: Error, Equatable, Sendable {
     /// The directory cannot be read; `reason` is the system's text.
     case unreadable(path: String, reason: String)
     /// Somebody else could put a plugin there.
     case unsafe(path: String, reason: String)
+    /// Plugins in it, at least one, cannot be used, and all are wanted.
+    case incomplete([PluginLoadError])
 
-    /// The directory, as it was given.
+    /// The directory, as it was given; the first file that cannot be used.
     public var path: String {
         switch self {
         case .unreadable(let path, _), .unsafe(let path, _): path
+        case .incomplete(let failures): failures.first?.path ?? ""
         }
     }
 }
@@ -65,6 +68,9 @@ extension PluginDirectoryError: CustomStringConvertible {
             "\(path): plugin directory cannot be read: \(reason)"
         case .unsafe(let path, let reason):
             "\(path): plugin directory is not safe: \(reason)"
+        case .incomplete(let failures):
+            (failures.first?.description ?? "plugins cannot be used")
+                + (failures.count > 1 ? "; and \(failures.count - 1) more" : "")
         }
     }
 }

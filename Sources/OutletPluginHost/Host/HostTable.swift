@@ -65,8 +65,10 @@ enum HostTable {
     /// The object of an id; a stale one is noted.
     static func find<Object: AnyObject & Sendable>(_ id: UInt64, _ type: Object.Type) -> Object? {
         if let object = HandleTable.shared.find(id, as: type) { return object }
-        HandleTable.shared.owner(of: id)?.note(
-            .staleHandle, "a handle was used after its end, or for something else")
+        guard let owner = HandleTable.shared.owner(of: id),
+            owner.instance?.mayNotKnow(isStale: id) != true
+        else { return nil }
+        owner.note(.staleHandle, "a handle was used after its end, or for something else")
         return nil
     }
 

@@ -30,10 +30,15 @@ final class RequestHandle: Sendable {
         state = Lock(State(request: request, answer: nil, isMutable: isMutable))
     }
 
-    /// The request as it is now, for the last time: no change is accepted any more.
+    /// The request as it is now, for the last time: no change is accepted any more, and only what the
+    /// plugin has borrowed is kept.
     func seal() -> (request: HTTPRequest, answer: Answer?) {
         state.withLock { state in
             state.isMutable = false
+            defer {
+                state.request = HTTPRequest(url: nil)
+                state.answer = nil
+            }
             return (state.request, state.answer)
         }
     }

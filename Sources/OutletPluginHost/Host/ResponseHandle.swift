@@ -32,10 +32,16 @@ final class ResponseHandle: Sendable {
         state = Lock(State(outcome: outcome, replacement: nil, isMutable: isMutable))
     }
 
-    /// What the plugin put in place of the outcome, if it did; no change is accepted any more.
+    /// What the plugin put in place of the outcome, if it did; no change is accepted any more, and only
+    /// what the plugin has borrowed is kept.
+    @discardableResult
     func seal() -> Replacement? {
         state.withLock { state in
             state.isMutable = false
+            defer {
+                state.outcome = Outcome(response: nil, body: Data(), failure: nil)
+                state.replacement = nil
+            }
             return state.replacement
         }
     }

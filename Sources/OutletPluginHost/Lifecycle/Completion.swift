@@ -26,16 +26,25 @@ final class Completion: Sendable {
     private let machine = Lock(CompletionMachine<Answer>())
     private let timer = Lock(DeadlineTimer?.none)
     private let identifier = Lock(UInt64(0))
-    private let deliver: @Sendable (Answer) -> Void
+    /// What the hook was given beside this.
+    let handles: [UInt64]
+    /// What those stand for: the plugin may have borrowed of it as long as this lives.
+    private let lenders: [any AnyObject & Sendable]
+    /// `nil` once it was called: what it holds is for the answer alone.
+    private let deliver: Lock<(@Sendable (Answer) -> Void)?>
 
-    /// - Parameter deliver: Called exactly once, never on the plugin's stack.
+    /// - Parameters:
+    ///   - lenders: What the hook is given beside the completion; live until there is an answer.
+    ///   - deliver: Called exactly once, with the ids of `lenders` ended, never on the plugin's stack.
     init(
-        hook: PluginHook, instance: PluginInstance,
+        hook: PluginHook, instance: PluginInstance, lending lenders: [any AnyObject & Sendable],
         deliver: @escaping @Sendable (Answer) -> Void
     ) {
         self.hook = hook
         self.instance = instance
-        self.deliver = deliver
+        self.lenders = lenders
+        handles = lenders.map { HandleTable.shared.insert($0, owner: instance.owner.number) }
+        self.deliver = Lock(deliver)
     }
 
     /// Makes the completion known to C.
@@ -54,10 +63,13 @@ final class Completion: Sendable {
     /// Whether nobody waits for an answer any more.
     var isCancelled: Bool { machine.withLock { $0.isOver } }
 
+    /// Whether the hook is to be called; not when nobody waits for an answer any more.
+    func begin() -> Bool { machine.withLock { $0.begin() } }
+
     /// The plugin answers, on any thread.
     func settle(_ answer: Answer) -> outlet_status {
         switch machine.withLock({ $0.settle(answer) }) {
-        case .nothing:
+        case .nothing, .giveUp:
             return OUTLET_OK
         case .deliver(let answer):
             // Off the plugin's stack and thread: what follows may call the plugin again.
@@ -83,25 +95,27 @@ final class Completion: Sendable {
     func hookReturned(_ answer: Answer?, deadline: UInt64) {
         switch machine.withLock({ $0.hookReturned(answer) }) {
         case .deliver(let answer): finish(answer)
-        case .refuse: break
-        case .nothing: startTimer(deadline)
+        // What the hook answered comes too late: nothing more is to follow.
+        case .refuse: instance.forgetCompletion(identifier.withLock { $0 })
+        case .nothing, .giveUp: startTimer(deadline)
         }
     }
 
     /// The host gives up.
-    func cancel(_ error: PluginError) {
-        guard case .deliver(let answer) = machine.withLock({ $0.cancel(.failed(error)) }) else {
-            return
-        }
-        giveUp(answer)
-    }
+    func cancel(_ error: PluginError) { giveUp(error, breach: nil) }
 
-    private func giveUp(_ answer: Answer) {
+    /// Gives up, unless there is an answer; that may be the plugin's fault.
+    private func giveUp(_ error: PluginError, breach: PluginMisbehaviour.Kind?) {
+        guard
+            case .giveUp(let answer, let tellsPlugin) = machine.withLock({
+                $0.cancel(.failed(error))
+            })
+        else { return }
+        if let breach { instance.owner.note(breach, error.message) }
         let id = identifier.withLock { $0 }
-        instance.removeCompletion(id, isCancelled: true)
-        instance.sendCancel(id)
-        endTimer()
-        deliver(answer)
+        instance.removeCompletion(id, isCancelled: tellsPlugin)
+        if tellsPlugin { instance.sendCancel(id) }
+        hand(over: answer)
     }
 
     private func startTimer(_ nanoseconds: UInt64) {
@@ -118,11 +132,7 @@ final class Completion: Sendable {
         let error = PluginError(
             plugin: instance.id, hook: hook, kind: .timedOut,
             message: "its completion was not settled within \(seconds) s")
-        guard case .deliver(let answer) = machine.withLock({ $0.cancel(.failed(error)) }) else {
-            return
-        }
-        instance.owner.note(.neverSettled, error.message)
-        giveUp(answer)
+        giveUp(error, breach: .neverSettled)
     }
 
     private func endTimer() {
@@ -134,8 +144,17 @@ final class Completion: Sendable {
     }
 
     private func finish(_ answer: Answer) {
-        endTimer()
         instance.removeCompletion(identifier.withLock { $0 }, isCancelled: false)
-        deliver(answer)
+        hand(over: answer)
+    }
+
+    private func hand(over answer: Answer) {
+        endTimer()
+        for handle in handles { HandleTable.shared.remove(handle) }
+        let deliver = deliver.withLock { deliver in
+            defer { deliver = nil }
+            return deliver
+        }
+        deliver?(answer)
     }
 }

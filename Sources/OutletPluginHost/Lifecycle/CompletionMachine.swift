@@ -1,6 +1,8 @@
 /// The life of one promised answer as a value: settled once, by the plugin or in its place.
 struct CompletionMachine<Answer: Sendable>: Sendable {
     enum State {
+        /// The hook waits for its turn; the plugin knows of nothing.
+        case queued
         /// The hook is on the stack.
         case inHook
         /// The hook is on the stack and has been given its answer.
@@ -11,6 +13,8 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case settled
         /// Given up by the host; one late answer is no breach. Final.
         case cancelled
+        /// Given up by the host before the hook was called: it is not called any more. Final.
+        case withdrawn
     }
 
     /// What the caller must do once the lock is released.
@@ -18,17 +22,26 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case nothing
         /// Hand over the answer: the first and only time.
         case deliver(Answer)
+        /// Hand over the answer in the plugin's place, and tell the plugin, unless it knows nothing.
+        case giveUp(Answer, tellsPlugin: Bool)
         /// The plugin answered too late, or twice.
         case refuse(isBreach: Bool)
     }
 
-    private(set) var state = State.inHook
+    private(set) var state = State.queued
 
     var isOver: Bool {
         switch state {
-        case .settled, .cancelled: true
-        case .inHook, .answeredInHook, .waiting: false
+        case .settled, .cancelled, .withdrawn: true
+        case .queued, .inHook, .answeredInHook, .waiting: false
         }
+    }
+
+    /// Whether the hook is to be called, now.
+    mutating func begin() -> Bool {
+        guard case .queued = state else { return false }
+        state = .inHook
+        return true
     }
 
     /// The plugin answers.
@@ -41,7 +54,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case .waiting:
             state = .settled
             return .deliver(answer)
-        case .answeredInHook, .settled:
+        case .queued, .answeredInHook, .settled, .withdrawn:
             return .refuse(isBreach: true)
         case .cancelled:
             return .refuse(isBreach: false)
@@ -63,7 +76,10 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case .answeredInHook(let settled):
             state = .settled
             return .deliver(settled)
-        case .waiting, .settled, .cancelled:
+        case .cancelled:
+            // One that promised an answer may still give it.
+            return answer == nil ? .nothing : .refuse(isBreach: false)
+        case .queued, .waiting, .settled, .withdrawn:
             return .nothing
         }
     }
@@ -71,10 +87,13 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
     /// The host gives up and answers in the plugin's place.
     mutating func cancel(_ answer: Answer) -> Action {
         switch state {
+        case .queued:
+            state = .withdrawn
+            return .giveUp(answer, tellsPlugin: false)
         case .inHook, .answeredInHook, .waiting:
             state = .cancelled
-            return .deliver(answer)
-        case .settled, .cancelled:
+            return .giveUp(answer, tellsPlugin: true)
+        case .settled, .cancelled, .withdrawn:
             return .nothing
         }
     }

@@ -35,6 +35,9 @@ final class HandleTable: Sendable {
         }
     }
 
+    /// All owners there have been.
+    var allOwners: [PluginOwner] { storage.withLock { $0.owners } }
+
     /// Makes an id for an object.
     func insert(_ object: any AnyObject & Sendable, owner: UInt16) -> UInt64 {
         storage.withLock { storage in

@@ -6,6 +6,8 @@ public struct PluginError: Error, Sendable, Equatable {
         case failed
         /// The plugin did not answer in time.
         case timedOut
+        /// Nobody waits for the plugin's answer any more.
+        case cancelled
         /// The plugin is shut down, or is being shut down.
         case closed
         /// The plugin was called from inside itself.
@@ -37,6 +39,7 @@ extension PluginError: CustomStringConvertible {
             switch kind {
             case .failed: "failed"
             case .timedOut: "did not answer in time"
+            case .cancelled: "was given up"
             case .closed: "is not available"
             case .reentered: "was called from inside itself"
             }

@@ -31,10 +31,11 @@ final class PluginInstance: @unchecked Sendable {
 
     private struct Completions {
         var pending: [UInt64: Completion] = [:]
-        /// Given up by the host; each may be answered late, once, without being a breach.
+        /// Given up by the host; each may be answered late, once, without being a breach, and so may
+        /// what its hook was given be used.
         ///
-        /// What its hook was lent lives on with it, since the plugin may not know yet.
-        var cancelled: Set<UInt64> = []
+        /// What the plugin has borrowed lives on with it, since the plugin may not know yet.
+        var cancelled: [UInt64: Completion] = [:]
     }
 
     private static let current = DispatchSpecificKey<ObjectIdentifier>()
@@ -71,7 +72,9 @@ final class PluginInstance: @unchecked Sendable {
         }
         guard lifecycle.withLock({ $0.enter() }) else { throw closed(hook) }
         defer { act(lifecycle.withLock { $0.leave() }) }
-        return isSerial ? queue.sync { body(pointer) } : body(pointer)
+        return isSerial
+            ? queue.sync { owner.calling(hook) { body(pointer) } }
+            : owner.calling(hook) { body(pointer) }
     }
 
     /// Whether one of this instance's own hooks is calling.
@@ -91,7 +94,7 @@ final class PluginInstance: @unchecked Sendable {
             return
         }
         queue.async {
-            let result = body(self.pointer)
+            let result = self.owner.calling(hook) { body(self.pointer) }
             self.act(self.lifecycle.withLock { $0.leave() })
             DispatchQueue.global().async { then(.success(result)) }
         }
@@ -110,22 +113,32 @@ final class PluginInstance: @unchecked Sendable {
     /// A completion has been answered, or, if cancelled, may still be.
     func removeCompletion(_ id: UInt64, isCancelled: Bool) {
         completions.withLock { completions in
-            completions.pending[id] = nil
-            if isCancelled { completions.cancelled.insert(id) }
+            let completion = completions.pending.removeValue(forKey: id)
+            if isCancelled { completions.cancelled[id] = completion }
         }
         if !isCancelled { HandleTable.shared.remove(id) }
     }
 
     /// A cancelled completion has had its late answer.
     func forgetCompletion(_ id: UInt64) {
-        completions.withLock { _ = $0.cancelled.remove(id) }
+        let completion = completions.withLock { $0.cancelled.removeValue(forKey: id) }
         HandleTable.shared.remove(id)
+        withExtendedLifetime(completion) {}
+    }
+
+    /// Whether a stale handle was given to a hook whose answer the host has given up since, so that
+    /// the plugin may not know yet.
+    func mayNotKnow(isStale handle: UInt64) -> Bool {
+        guard lifecycle.withLock({ $0.isServing }) else { return false }
+        return completions.withLock { completions in
+            completions.cancelled.values.contains { $0.handles.contains(handle) }
+        }
     }
 
     /// Tells the plugin that nobody waits for an answer any more.
     func sendCancel(_ completion: UInt64) {
         guard let cancel = hooks.cancel else { return }
-        try? perform(.quiesce, overlapping: true) {
+        try? perform(.cancel, overlapping: true) {
             cancel($0, outlet_completion(id: completion))
         }
     }
@@ -203,7 +216,7 @@ final class PluginInstance: @unchecked Sendable {
         if let quiesce = descriptor.functions.quiesce {
             let call = CallContext(deadline: 0)
             let handle = HandleTable.shared.insert(call, owner: owner.number)
-            status = quiesce(pointer, outlet_call(id: handle))
+            status = owner.calling(.quiesce) { quiesce(pointer, outlet_call(id: handle)) }
             HandleTable.shared.remove(handle)
             if status < 0 {
                 owner.note(.forbiddenValue, "quiesce returned \(status)")
@@ -214,7 +227,7 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     private func destroy() {
-        descriptor.functions.destroy?(pointer)
+        owner.calling(.destroy) { descriptor.functions.destroy?(pointer) }
         owner.unregister()
         if descriptor.has(flag: UInt32(OUTLET_F_PER_PROCESS)) { SinglePlugins.release(id) }
         finish(.destroyed)
@@ -229,10 +242,10 @@ final class PluginInstance: @unchecked Sendable {
         // An abandoned plugin may still be reading what it was lent: that is left to it for good.
         if case .destroyed = outcome {
             let cancelled = completions.withLock { completions in
-                defer { completions.cancelled = [] }
+                defer { completions.cancelled = [:] }
                 return completions.cancelled
             }
-            for id in cancelled { HandleTable.shared.remove(id) }
+            for id in cancelled.keys { HandleTable.shared.remove(id) }
         }
         for completion in waiting { completion(outcome) }
     }

@@ -24,6 +24,9 @@ struct PluginLifecycle: Equatable {
 
     private(set) var state = State.serving(calls: 0)
 
+    /// Whether the plugin is in service.
+    var isServing: Bool { if case .serving = state { true } else { false } }
+
     /// Whether a call may go into the plugin; if so, ``leave()`` must follow.
     mutating func enter() -> Bool {
         guard case .serving(let calls) = state else { return false }

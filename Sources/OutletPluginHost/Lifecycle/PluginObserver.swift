@@ -98,6 +98,8 @@ public struct PluginMisbehaviour: Sendable, Equatable {
 
 /// The moments in which a plugin is called.
 public enum PluginHook: String, Sendable, CaseIterable {
+    /// Its library is loaded: constructors, the entry.
+    case load
     /// An instance is made.
     case create
     /// A request is changed, maybe after a while.
@@ -112,8 +114,12 @@ public enum PluginHook: String, Sendable, CaseIterable {
     case didReceive = "did_receive"
     /// The outcome may be replaced.
     case process
+    /// Nobody waits for an answer any more.
+    case cancel
     /// An exported function is called.
     case call
     /// The instance ends its work.
     case quiesce
+    /// The instance is unmade.
+    case destroy
 }

@@ -15,6 +15,7 @@ final class PluginOwner: Sendable {
         var number: UInt16 = 0
         var counts: [PluginMisbehaviour.Kind: Int] = [:]
         weak var instance: PluginInstance?
+        var calls = CallsUnderWay()
     }
 
     init(id: String, observer: (any PluginObserver)?) {
@@ -39,6 +40,16 @@ final class PluginOwner: Sendable {
         get { state.withLock { $0.instance } }
         set { state.withLock { $0.instance = newValue } }
     }
+
+    /// Runs the plugin's code.
+    func calling<Result>(_ hook: PluginHook, _ body: () -> Result) -> Result {
+        let number = state.withLock { $0.calls.begin(hook) }
+        defer { state.withLock { $0.calls.end(number) } }
+        return body()
+    }
+
+    /// The calls into the plugin that have not come back.
+    var callsUnderWay: [PluginCall] { state.withLock { $0.calls }.all(of: id) }
 
     /// Makes the owner known to C.
     func register() {

@@ -17,6 +17,16 @@ struct PluginLoader {
         return queue
     }()
     private static let isOnTurn = DispatchSpecificKey<Bool>()
+    /// The libraries that are being loaded; more than one when loading one loads others.
+    private static let loads = Lock<[(path: String, start: UInt64)]>([])
+
+    /// The loads that have not come back.
+    static var loading: [PluginCall] {
+        let now = Stopwatch.now
+        return loads.withLock { $0 }.map {
+            PluginCall(plugin: $0.path, hook: .load, duration: now - $0.start)
+        }
+    }
 
     /// Runs `body` while nobody else in this process loads plugins.
     ///
@@ -46,13 +56,19 @@ struct PluginLoader {
             let state = ProcessState()
             let before = plugins.count
             defer { note(state.restore(), for: plugins[before...]) }
-            let module = try PluginModule(file)
+            let module = try PluginLoader.module(file)
             for descriptor in module.descriptors {
                 create(descriptor, file: file, abiMinor: module.abiMinor, start: start)
             }
         } catch {
             failures.append(error)
         }
+    }
+
+    private static func module(_ file: PluginFile) throws(PluginLoadError) -> PluginModule {
+        loads.withLock { $0.append((file.path, Stopwatch.now)) }
+        defer { loads.withLock { _ = $0.removeLast() } }
+        return try PluginModule(file)
     }
 
     private func note(_ changes: [String], for plugins: ArraySlice<LoadedPlugin>) {
@@ -132,7 +148,7 @@ struct PluginLoader {
             let pointer = try create(descriptor, owner: owner, text: text, configuration)
             let instance = PluginInstance(
                 owner: owner, descriptor: descriptor, pointer: pointer,
-                hooks: hooks(descriptor, pointer))
+                hooks: owner.calling(.create) { hooks(descriptor, pointer) })
             owner.instance = instance
             return instance
         } catch {
@@ -158,9 +174,11 @@ struct PluginLoader {
             var config = outlet_config(
                 struct_size: UInt32(MemoryLayout<outlet_config>.size), reserved: 0,
                 json: outlet_view(ptr: json.baseAddress, len: UInt64(json.count)))
-            return create(
-                descriptor.table, HostTable.pointer, outlet_owner(id: owner.handle),
-                outlet_call(id: call), &config, &pointer)
+            return owner.calling(.create) {
+                create(
+                    descriptor.table, HostTable.pointer, outlet_owner(id: owner.handle),
+                    outlet_call(id: call), &config, &pointer)
+            }
         }
         guard status == OUTLET_OK else {
             throw PluginDescriptor.Breach(reason: context.reason(status))

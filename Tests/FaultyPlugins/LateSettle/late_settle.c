@@ -50,6 +50,16 @@ static void destroy(outlet_instance *self) {
     pthread_join(thread, NULL);
 }
 
+static int64_t has_started(outlet_instance *self) {
+    (void)self;
+    return started;
+}
+
+static const outlet_export export = {sizeof(outlet_export), 0, OUTLET_TEXT("started"),
+                                     OUTLET_TEXT("l()"), OUTLET_TEXT(""),
+                                     (outlet_function)has_started};
+static const outlet_export *const exports[] = {&export};
+
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .adapt = adapt};
 
 static const outlet_hooks *hooks(outlet_instance *self) {
@@ -60,5 +70,5 @@ static const outlet_hooks *hooks(outlet_instance *self) {
 static const outlet_descriptor descriptor = {
     .struct_size = sizeof(outlet_descriptor), .flags = OUTLET_F_SPAWNS,
     .id = OUTLET_TEXT("faulty.late-settle"), .version = OUTLET_TEXT("1.0.0"), .create = make,
-    .hooks = hooks, .destroy = destroy};
+    .hooks = hooks, .destroy = destroy, .exports = exports, .export_count = 1};
 OUTLET_MODULE(descriptor)

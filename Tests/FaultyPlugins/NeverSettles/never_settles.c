@@ -1,12 +1,14 @@
-/* Promises answers to adapt and retry, and gives none; counts what it is told in cancel. */
+/* Promises answers to adapt and retry, and gives none; counts what it is asked, and told in cancel. */
 #include "../faulty.h"
 #include <stdatomic.h>
 
+static atomic_int asked;
 static atomic_int cancelled;
 
 static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_request request,
                            outlet_completion completion) {
     (void)self, (void)call, (void)request, (void)completion;
+    atomic_fetch_add(&asked, 1);
     return OUTLET_PENDING;
 }
 
@@ -14,6 +16,7 @@ static outlet_status retry(outlet_instance *self, outlet_call call, outlet_reque
                            outlet_response response, uint32_t attempt,
                            outlet_completion completion) {
     (void)self, (void)call, (void)request, (void)response, (void)attempt, (void)completion;
+    atomic_fetch_add(&asked, 1);
     return OUTLET_PENDING;
 }
 
@@ -30,10 +33,19 @@ static int64_t count(outlet_instance *self) {
     return atomic_load(&cancelled);
 }
 
-static const outlet_export export = {sizeof(outlet_export), OUTLET_X_ANY_THREAD,
-                                     OUTLET_TEXT("cancelled"), OUTLET_TEXT("l()"),
-                                     OUTLET_TEXT(""), (outlet_function)count};
-static const outlet_export *const exports[] = {&export};
+static int64_t count_asked(outlet_instance *self) {
+    (void)self;
+    return atomic_load(&asked);
+}
+
+#define EXPORT(name_, function_)                                                      \
+    static const outlet_export export_##name_ = {                                     \
+        sizeof(outlet_export), OUTLET_X_ANY_THREAD, OUTLET_TEXT(#name_),              \
+        OUTLET_TEXT("l()"),    OUTLET_TEXT(""),     (outlet_function)function_}
+EXPORT(cancelled, count);
+EXPORT(asked, count_asked);
+
+static const outlet_export *const exports[] = {&export_cancelled, &export_asked};
 
 static const outlet_hooks table = {
     .struct_size = sizeof(outlet_hooks), .adapt = adapt, .retry = retry, .cancel = cancel};
@@ -44,5 +56,5 @@ static const outlet_hooks *hooks(outlet_instance *self) {
 }
 
 static const outlet_descriptor descriptor = {
-    DESCRIPTOR("faulty.never-settles"), .hooks = hooks, .exports = exports, .export_count = 1};
+    DESCRIPTOR("faulty.never-settles"), .hooks = hooks, .exports = exports, .export_count = 2};
 OUTLET_MODULE(descriptor)

@@ -3,7 +3,12 @@
  *   adapt -> prepare -> will_send -> (network) -> retry? -> did_receive -> process
  *
  * A further attempt begins again at adapt. will_send sees what all plugins' adapt and prepare
- * made of the request. */
+ * made of the request.
+ *
+ * Each hop that a redirect leads to passes adapt, prepare and will_send as well, before it is sent;
+ * its attribute "request.redirects" says how many redirects came before. There a plugin may refuse,
+ * answer, or set another address; the other changes it makes are accepted and dropped, because what
+ * is added for one address may be a secret to another. */
 #ifndef OUTLET_HOOKS_H
 #define OUTLET_HOOKS_H
 
@@ -37,7 +42,8 @@ typedef struct outlet_hooks {
      *
      * OUTLET_OK: done (settled by adapt_done, or nothing left to say). OUTLET_PENDING: adapt_done
      * follows, from any thread; until then the request stays changeable by whoever holds the
-     * completion. Never settled: the host fails the request at its deadline. Thread: [hook]. */
+     * completion. Never settled: the host fails the request at its deadline. A request that is
+     * cancelled reaches `cancel` at once. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL adapt)(outlet_instance *instance, outlet_call call,
                                            outlet_request request, outlet_completion completion);
 

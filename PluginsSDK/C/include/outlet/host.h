@@ -73,8 +73,9 @@ typedef struct outlet_host {
     /* The body; empty without one; OUTLET_E_STATE when it is read from a file or a stream. */
     outlet_status (*request_body)(outlet_request request, outlet_view *out);
     /* A fact about the request: "target.name", "target.base_url", "target.path",
-     * "target.authorization", "request.id", "request.attempt" (from 1), or what a target or
-     * another plugin put there; OUTLET_E_NOT_FOUND. */
+     * "target.authorization", "request.id", "request.attempt" (from 1), "request.redirects" (from 1,
+     * for the hops of a redirect), or what a target or another plugin put there;
+     * OUTLET_E_NOT_FOUND. */
     outlet_status (*request_attr)(outlet_request request, outlet_view key, outlet_view *out);
     /* Sets the method; OUTLET_E_ARGUMENT when it is not a token (RFC 9110 5.6.2). */
     outlet_status (*request_set_method)(outlet_request request, outlet_view method);

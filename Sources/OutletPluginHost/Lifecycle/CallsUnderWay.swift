@@ -1,0 +1,58 @@
+import OutletSession
+
+/// The calls into one plugin that have not come back.
+///
+/// A value: its owner has the lock.
+struct CallsUnderWay: Sendable {
+    private struct Call: Sendable {
+        let number: UInt64
+        let hook: PluginHook
+        let start: UInt64
+    }
+
+    private var calls: [Call] = []
+    private var last: UInt64 = 0
+
+    /// A call goes in; returns what ``end(_:)`` is to be given.
+    mutating func begin(_ hook: PluginHook) -> UInt64 {
+        last += 1
+        calls.append(Call(number: last, hook: hook, start: Stopwatch.now))
+        return last
+    }
+
+    /// A call has come back.
+    mutating func end(_ number: UInt64) {
+        calls.removeAll { $0.number == number }
+    }
+
+    /// What is inside now.
+    func all(of plugin: String) -> [PluginCall] {
+        let now = Stopwatch.now
+        return calls.map {
+            PluginCall(plugin: plugin, hook: $0.hook, duration: now - $0.start)
+        }
+    }
+}
+
+/// A call into a plugin that has not come back.
+public struct PluginCall: Sendable, Equatable {
+    /// The plugin's id, or while its library is loaded the file.
+    public var plugin: String
+    /// The moment.
+    public var hook: PluginHook
+    /// How long it has taken so far, in nanoseconds.
+    public var duration: UInt64
+}
+
+extension PluginHost {
+    /// The calls into plugins of this process that have not come back, those that take longest first.
+    ///
+    /// Nobody can end such a call from outside: a program that will not wait for one can only say
+    /// whose it is, and end itself.
+    ///
+    /// Thread: any.
+    public static var callsUnderWay: [PluginCall] {
+        let calls = HandleTable.shared.allOwners.flatMap(\.callsUnderWay) + PluginLoader.loading
+        return calls.sorted { $0.duration > $1.duration }
+    }
+}
