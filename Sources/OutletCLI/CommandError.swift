@@ -1,3 +1,5 @@
+import Outlet
+
 /// Why the program ends without doing what was asked: one line for people, one code for scripts.
 public struct CommandError: Error, Sendable, Equatable {
     /// What the shell gets.
@@ -27,16 +29,12 @@ extension CommandError: CustomStringConvertible {
     }
 }
 
-/// A text on one line, with nothing in it that a terminal would obey.
+/// A text on one line, with nothing in it that a terminal would obey: control characters are spaces.
 func singleLine(_ text: String) -> String {
-    guard text.unicodeScalars.contains(where: isControl) else { return text }
     var line = ""
     for scalar in text.unicodeScalars {
-        line.unicodeScalars.append(isControl(scalar) ? " " : scalar)
+        let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+        line.unicodeScalars.append(isControl ? " " : scalar)
     }
-    return line
-}
-
-private func isControl(_ scalar: Unicode.Scalar) -> Bool {
-    scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+    return TerminalText.visibleLine(line)
 }

@@ -44,16 +44,19 @@ public enum CommandLineTool {
         switch arguments.verb {
         case .request:
             let command = try RequestCommand(arguments: arguments, console: console)
-            return Interruption.run(command.run)
+            return Interruption.run(console, command.run)
         case .pluginsList:
-            return try PluginsListCommand(arguments: arguments, console: console).run()
+            let command = try PluginsListCommand(arguments: arguments, console: console)
+            return try Interruption.run(console, blocking: command.run)
         case .pluginsInspect:
-            return try PluginsInspectCommand(arguments: arguments, console: console).run()
+            let command = try PluginsInspectCommand(arguments: arguments, console: console)
+            return try Interruption.run(console, blocking: command.run)
         case .pluginsCall:
-            return try PluginsCallCommand(arguments: arguments, console: console).run()
+            let command = try PluginsCallCommand(arguments: arguments, console: console)
+            return try Interruption.run(console, blocking: command.run)
         case .demo:
             let command = try DemoCommand(arguments: arguments, console: console)
-            return Interruption.run(command.run)
+            return Interruption.run(console, command.run)
         case .help: return try HelpCommand(arguments: arguments, console: console).run()
         }
     }

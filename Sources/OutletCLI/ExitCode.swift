@@ -4,7 +4,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case ok = 0
     /// No response, a broken one, or a body that is not what it claims to be.
     case failure = 1
-    /// The time allowed has passed.
+    /// The time allowed has passed, or a plugin did not come back in it.
     case timeout = 2
     /// The status is 3xx, and redirects are not followed.
     case redirection = 3
@@ -14,7 +14,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case serverError = 5
     /// More redirects than allowed.
     case tooManyRedirects = 6
-    /// No plugin could be used, or a plugin failed the request.
+    /// A plugin cannot be used, there is none, or one failed the request.
     case plugin = 7
     /// The command line is wrong.
     case usage = 64
@@ -42,12 +42,12 @@ extension ExitCode {
         switch self {
         case .ok: "response with a status below 300"
         case .failure: "no response, a broken one, or JSON that does not decode"
-        case .timeout: "the time allowed has passed"
+        case .timeout: "the time allowed has passed, in a plugin too"
         case .redirection: "status 3xx, not followed (see --follow)"
         case .clientError: "status 4xx"
         case .serverError: "status 5xx"
         case .tooManyRedirects: "more redirects than --max-redirects"
-        case .plugin: "no usable plugin, or a plugin failed the request"
+        case .plugin: "a plugin is unusable, missing, or failed the request"
         case .usage: "wrong command line"
         case .noInput: "plugin directory or file unreadable"
         case .interrupted: "interrupted (SIGINT)"

@@ -66,6 +66,17 @@ package struct TerminalText: Sendable {
         }
     }
 
+    /// A whole text on one line: line ends and tabs are written visibly, too.
+    package static func visibleLine(_ text: String) -> String {
+        let text = visible(text)
+        guard text.utf8.contains(where: { $0 < 0x20 }) else { return text }
+        var line: [UInt8] = []
+        for byte in text.utf8 {
+            if byte < 0x20 { line += [UInt8(ascii: "^"), byte ^ 0x40] } else { line.append(byte) }
+        }
+        return String(decoding: line, as: UTF8.self)
+    }
+
     /// Whether a character may act on a terminal, or change the order or the look of others.
     ///
     /// C0 and DEL, C1, the line separators, and Unicode's bidirectional controls (UAX #9), zero-width

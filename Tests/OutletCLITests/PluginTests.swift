@@ -135,6 +135,100 @@ import Testing
         }
     }
 
+    @Test(arguments: [["demo"], ["plugins", "call", "dev.outlet.request-id.next"], [":1/"]])
+    func `one plugin that cannot be used stops the program`(arguments: [String]) async throws {
+        let other = try TemporaryDirectory()
+        _ = try other.copy("librequest-id.so")
+        let signer = try other.write("no library", to: "signer.so")
+        let result = try await Program.run(
+            Products.path("outlet"), arguments + ["--plugins", other.path])
+        #expect(result.exitCode == 7)
+        #expect(
+            result.errorOutput
+                == "outlet: \(signer): not a usable shared library: it is not an ELF file "
+                + "(--plugins-optional goes on without it)\n")
+        #expect(result.output == "")
+    }
+
+    @Test func `no request is sent without a plugin that cannot be used, unless that is optional`()
+        async throws
+    {
+        let server = try ScriptedServer.start(
+            .request, .respond(body: "sent"))
+        let other = try TemporaryDirectory()
+        _ = try other.copy("librequest-id.so")
+        _ = try other.copy("libFaultyCreateFails.so")
+        let refused = try await outlet("--plugins", other.path, server.baseURL)
+        #expect(refused.exitCode == 7)
+        #expect(refused.errorOutput.contains("'faulty.create-fails' could not start"))
+        #expect(server.requests.count == 0)
+        let sent = try await outlet(
+            "--plugins", other.path, "--plugins-optional", server.baseURL)
+        #expect(sent.exitCode == 0 && sent.output == "sent")
+        #expect(sent.errorOutput.contains("'faulty.create-fails' could not start"))
+        #expect(try await server.requests.values(1)[0].head.contains("X-Request-ID"))
+    }
+
+    @Test func `configuration for a plugin that is not there stops the program`() async throws {
+        let result = try await outlet(
+            "--plugins", directory.path, "--plugin-config", "dev.outlet.signer={}", ":1/")
+        #expect(result.exitCode == 7)
+        #expect(
+            result.errorOutput.contains("configuration for 'dev.outlet.signer': no such plugin"))
+    }
+
+    @Test(arguments: ["prepare", "adapt"])
+    func `a redirect is no way around a plugin that judges addresses`(hook: String) async throws {
+        let server = try LoopbackServer.start()
+        let guarding = try directory.copy("libFaultyGuardsAddress.so")
+        let result = try await outlet(
+            "--follow", "--plugins", guarding, "\(server.baseURL)/redirect/2", "--plugin-config",
+            #"faulty.guards-address={"refused":"/get","hook":"\#(hook)"}"#)
+        #expect(result.exitCode == 7)
+        #expect(
+            result.errorOutput.contains(
+                "plugin faulty.guards-address: \(hook) failed: the address is refused"))
+        #expect(result.output == "")
+        let passed = try await outlet(
+            "--follow", "--plugins", guarding, "\(server.baseURL)/redirect/2", "--plugin-config",
+            #"faulty.guards-address={"refused":"/post","hook":"\#(hook)"}"#)
+        #expect(passed.exitCode == 0)
+    }
+
+    @Test(arguments: [
+        ["plugins", "list"], ["plugins", "inspect", "faulty.raw-text"],
+        ["plugins", "call", "faulty.raw-text.text"], ["plugins", "list", "--json"],
+        ["plugins", "inspect", "faulty.raw-text", "--json"],
+        ["plugins", "call", "faulty.raw-text.text", "--json"], ["URL", "-v"], ["URL", "X-Fail:1"],
+    ])
+    func `nothing that a plugin says is obeyed by a terminal`(arguments: [String]) async throws {
+        let server = try LoopbackServer.start()
+        let raw = try directory.copy("libFaultyRawText.so")
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            arguments.map { $0 == "URL" ? "\(server.baseURL)/status/204" : $0 }
+                + ["--color=never", "--plugins", raw],
+            standardOutput: .terminal(columns: 200))
+        let text = try await program.result().output
+        #expect(text.contains("^[[31m") || text.contains("<U+009B>"))
+        let live = text.unicodeScalars.filter { scalar in
+            switch scalar.value {
+            case 0x0A, 0x0D: false
+            case 0..<0x20, 0x7F...0x9F, 0x202E: true
+            default: false
+            }
+        }
+        #expect(live.isEmpty, "\(live.map { String($0.value, radix: 16) }) in \(text)")
+        // Those are the terminal's own line ends.
+        #expect(text.utf8.count { $0 == 0x0D } == text.utf8.count { $0 == 0x0A })
+    }
+
+    @Test func `what a function gives goes into a pipe as it is`() async throws {
+        let raw = try directory.copy("libFaultyRawText.so")
+        let result = try await outlet("plugins", "call", "faulty.raw-text.text", "--plugins", raw)
+        #expect(result.output.hasPrefix("a result's \u{1B}]0;owned\u{07}"))
+    }
+
     @Test func `the demonstration ends well and leaves nothing out`() async throws {
         let result = try await outlet("demo", "--plugins", directory.path)
         #expect(result.exitCode == 0)
@@ -170,7 +264,7 @@ import Testing
 
 extension TemporaryDirectory {
     /// Copies a product of the build; the path of the copy.
-    fileprivate func copy(_ product: String) throws -> String {
+    func copy(_ product: String) throws -> String {
         let source = try TemporaryDirectory.bytes(of: Products.path(product))
         return try write(source, to: product)
     }

@@ -42,6 +42,12 @@ import Testing
         #expect(Self.shown(text.map { [$0] }) == whole)
     }
 
+    @Test func `a line has no ends within`() {
+        #expect(TerminalText.visibleLine("a\tb\nc\r\nd\re") == "a^Ib^Jc^M^Jd^Me")
+        #expect(TerminalText.visibleLine("\u{1B}[m\u{9B}\n€") == "^[[m<U+009B>^J€")
+        #expect(TerminalText.visibleLine("plain") == "plain")
+    }
+
     private static func shown(_ pieces: [[UInt8]]) -> String {
         var writer = TerminalText()
         var output: [UInt8] = []

@@ -13,6 +13,9 @@ enum OptionTable {
         Option(
             .pluginConfig, value: "ID=JSON", repeats: true, .plugins, verbs: pluginVerbs,
             "Configures a plugin with a JSON object; may be given often."),
+        Option(
+            .pluginsOptional, .plugins, verbs: [.request, .pluginsCall, .demo],
+            "Goes on without plugins that cannot be used; they end the program otherwise."),
     ]
 
     private static let request = [
@@ -99,7 +102,7 @@ enum OptionTable {
     private static let network = [
         Option(
             .timeout, value: "SECONDS", .network,
-            "How long the request may take in all, such as 2.5; 0 for no limit."),
+            "How long the request may take in all, plugins too, such as 2.5; 0 for no limit."),
         Option(
             .connectTimeout, value: "SECONDS", .network,
             "How long connecting may take, TLS included; 30 unless told otherwise."),

@@ -45,7 +45,7 @@ struct DemoCommand: Sendable {
 
     private func runCollection() async throws -> ExitCode {
         let watcher = PluginWatcher(console: console, isVerbose: false)
-        let host = try loading.loadUsable(observer: watcher, console: console)
+        let host = try loading.loadForWork(observer: watcher, console: console)
         let server = try LoopbackServer.start()
         defer { server.stop() }
         var configuration = SessionConfiguration()

@@ -25,21 +25,21 @@ struct PluginsCallCommand {
     private static let advice = "outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR"
 
     func run() throws -> ExitCode {
-        let host = try loading.loadUsable(
+        let host = try loading.loadForWork(
             observer: PluginWatcher(console: console, isVerbose: false), console: console)
         do {
             let value = try host.call(function, parsing: values)
             if isReport {
                 let report = PluginReport.call(function, value)
                 let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
-                try console.output.write(report.text(format) + "\n")
+                try console.print(report.text(format) + "\n")
             } else if value != .nothing {
-                try console.output.write("\(value)\n")
+                try console.print("\(value)\n")
             }
         } catch let error as PluginCallError {
             throw CommandError(Self.exitCode(of: error), "\(error)")
         }
-        host.shutDownAndWait()
+        console.report(abandoned: host.shutDownAndWait())
         return .ok
     }
 

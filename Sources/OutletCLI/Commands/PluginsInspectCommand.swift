@@ -38,14 +38,14 @@ struct PluginsInspectCommand {
                 advice: "there is \(host.plugins.map(\.id).joined(separator: ", "))")
         }
         for plugin in plugins {
-            let text =
-                isReport
-                ? PluginReport.plugin(plugin).text(console.outputIsTerminal ? .pretty : .compact)
-                    + "\n"
-                : PluginText(style: console.outputStyle).page(plugin)
-            try console.output.write(text)
+            if isReport {
+                let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
+                try console.print(PluginReport.plugin(plugin).text(format) + "\n")
+            } else {
+                try console.output.write(PluginText(style: console.outputStyle).page(plugin))
+            }
         }
-        host.shutDownAndWait()
+        console.report(abandoned: host.shutDownAndWait())
         return .ok
     }
 

@@ -22,18 +22,18 @@ struct PluginsListCommand {
             observer: PluginWatcher(console: console, isVerbose: false))
         if isReport {
             let text = PluginReport.list(host).text(console.outputIsTerminal ? .pretty : .compact)
-            try console.output.write(text + "\n")
+            try console.print(text + "\n")
         } else {
             try console.output.write(
                 PluginText(style: console.outputStyle).list(host.plugins))
         }
-        for failure in host.failures { console.report(CommandError(.plugin, "\(failure)")) }
+        for failure in host.failures { console.report(CommandError(unusable: failure)) }
         if host.plugins.isEmpty, host.failures.isEmpty {
             let place = loading.places.joined(separator: ", ")
             console.report(
                 CommandError(.plugin, "\(place): no plugin: there is no .so file in it"))
         }
-        host.shutDownAndWait()
+        console.report(abandoned: host.shutDownAndWait())
         return host.plugins.isEmpty ? .plugin : .ok
     }
 }

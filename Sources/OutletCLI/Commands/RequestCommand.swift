@@ -33,6 +33,8 @@ struct RequestCommand: Sendable {
 
     func run() async -> ExitCode {
         let progress = ProgressReporter(console: console)
+        // Plugins start within the time allowed.
+        let countdown = deadline.map { Countdown($0, of: request, console) }
         let service: RequestService
         do {
             service = try makeService(progress)
@@ -51,7 +53,7 @@ struct RequestCommand: Sendable {
                 input?.cancel()
             }
         }
-        var exchange = if let deadline { await deadline.send(send) } else { await send() }
+        var exchange = if let countdown { await countdown.send(send) } else { await send() }
         progress.stop()
         if request.url?.scheme?.lowercased() == "https" {
             exchange.certificateAuthority = CurlTransport.certificateAuthorities(of: configuration)
@@ -67,7 +69,7 @@ struct RequestCommand: Sendable {
             return RequestService(configuration, redirects: redirects, progress: progress)
         }
         let watcher = PluginWatcher(console: console, isVerbose: isVerbose)
-        let host = try loading.loadUsable(observer: watcher, console: console)
+        let host = try loading.loadForWork(observer: watcher, console: console)
         return RequestService(
             configuration, redirects: redirects, host: host, watcher: watcher, progress: progress)
     }

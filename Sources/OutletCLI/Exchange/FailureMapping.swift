@@ -35,8 +35,9 @@ extension Exchange.Failure {
     /// What a plugin's own error means to the shell.
     init(pluginError error: any Error, request: HTTPRequest) {
         let place = Redaction.url(request.url?.absoluteString ?? "the request")
+        let words = TerminalText.visibleLine("\(error)")
         self.init(
-            error: CommandError(.plugin, "\(place): a plugin failed the request: \(error)"),
+            error: CommandError(.plugin, "\(place): a plugin failed the request: \(words)"),
             code: "pluginFailed", stage: "")
     }
 

@@ -36,8 +36,6 @@ struct RequestService: Sendable {
     /// Ends the plugins, and says which of them did not.
     func shutDown(_ console: Console) async {
         guard let host else { return }
-        for id in await host.shutDown() {
-            console.report("outlet: plugin \(id): did not end in time, and was left behind")
-        }
+        console.report(abandoned: await host.shutDown())
     }
 }

@@ -43,10 +43,12 @@ struct DemoText {
         var text = " \(style.bold(painted)) \(line)\(time)  \(style.dim(target.purpose))\n"
         for action in exchange.actions {
             guard let summary = action.summary else { continue }
-            text += row(
-                "plugin", "\(style.magenta(action.plugin)) \(action.hook): \(singleLine(summary))")
+            let shown = TerminalText.visibleLine(summary)
+            text += row("plugin", "\(style.magenta(action.plugin)) \(action.hook): \(shown)")
         }
-        if let failure = exchange.failure { text += row("error", style.red(failure.error.message)) }
+        if let failure = exchange.failure {
+            text += row("error", style.red(singleLine(failure.error.message)))
+        }
         if !isExpected, exchange.failure == nil {
             text += row("error", style.red("status \(target.expectedStatus) was expected"))
         }

@@ -15,7 +15,7 @@ struct MetadataText {
             let name = style.magenta(padded(action.plugin, to: nameWidth))
             let time = style.dim(Quantity.duration(action.microseconds))
             let hook = padded(action.hook, to: hookWidth)
-            let summary = singleLine(action.summary ?? "")
+            let summary = TerminalText.visibleLine(action.summary ?? "")
             let painted = action.failure == nil ? summary : style.red(summary)
             text += "  \(name)  \(hook)  \(painted)  \(time)\n"
         }

@@ -7,6 +7,8 @@ struct PluginLoading: Sendable {
     var places: [String]
     /// Configuration by plugin id, as JSON objects.
     let configuration: [String: String]
+    /// Whether to go on without plugins that cannot be used.
+    let isOptional: Bool
 
     /// Takes the places of `--plugins`, else those of `OUTLET_PLUGIN_PATH`.
     ///
@@ -21,6 +23,7 @@ struct PluginLoading: Sendable {
         guard !places.contains("") else { throw .usage("--plugins: the name is empty") }
         self.places = places
         configuration = try PluginLoading.configuration(arguments.values(.pluginConfig))
+        isOptional = arguments.isOn(.pluginsOptional)
     }
 
     private static func configuration(
@@ -64,6 +67,7 @@ struct PluginLoading: Sendable {
         var options = PluginHost.Options()
         options.configuration = configuration
         options.observer = observer
+        options.loadPolicy = .usable
         do {
             return try PluginHost.load(directories: directories, files: files, options: options)
         } catch {
@@ -71,7 +75,39 @@ struct PluginLoading: Sendable {
         }
     }
 
-    /// Loads the plugins for work that needs at least one.
+    /// Loads the plugins for work that they are to take part in: all of them, unless they are optional.
+    ///
+    /// Each that cannot be used is a line on stderr; where it is not optional, the last is the error.
+    ///
+    /// - Throws: A ``CommandError`` of 66 when a place cannot be read, of 7 when a plugin cannot be
+    ///   used, or when there is none.
+    func loadForWork(
+        observer: any PluginObserver, console: Console
+    ) throws(CommandError) -> PluginHost {
+        let host = try load(observer: observer)
+        var failures = host.failures
+        guard !isOptional else {
+            for failure in failures { console.report(CommandError(unusable: failure)) }
+            return host
+        }
+        guard let last = failures.popLast() else {
+            guard !host.plugins.isEmpty else { throw nothingThere }
+            return host
+        }
+        console.report(abandoned: host.shutDownAndWait())
+        for failure in failures { console.report(CommandError(unusable: failure)) }
+        let others = failures.isEmpty ? "it" : "them"
+        throw CommandError(
+            unusable: last, advice: "--plugins-optional goes on without \(others)")
+    }
+
+    private var nothingThere: CommandError {
+        CommandError(
+            .plugin, "\(places.joined(separator: ", ")): no plugin: there is no .so file in it",
+            advice: "'make plugins' fills the folder plugins/")
+    }
+
+    /// Loads the plugins to look at them: at least one.
     ///
     /// Each that cannot be used is a line on stderr, or part of the error when none can.
     ///
@@ -82,19 +118,21 @@ struct PluginLoading: Sendable {
         let host = try load(observer: observer)
         guard host.plugins.isEmpty else {
             for failure in host.failures {
-                console.report(CommandError(.plugin, "\(failure)"))
+                console.report(CommandError(unusable: failure))
             }
             return host
         }
-        let place = places.joined(separator: ", ")
-        guard let first = host.failures.first else {
-            throw CommandError(
-                .plugin, "\(place): no plugin: there is no .so file in it",
-                advice: "'make plugins' fills the folder plugins/")
-        }
+        guard let first = host.failures.first else { throw nothingThere }
         let others = host.failures.count - 1
         throw CommandError(
-            .plugin, "no usable plugin: \(first)",
+            .plugin, "no usable plugin: \(TerminalText.visibleLine("\(first)"))",
             advice: others == 0 ? "" : "and \(others) more: see 'outlet plugins list'")
+    }
+}
+
+extension CommandError {
+    /// A plugin that cannot be used, perhaps in its own words.
+    init(unusable failure: PluginLoadError, advice: String = "") {
+        self.init(.plugin, TerminalText.visibleLine("\(failure)"), advice: advice)
     }
 }

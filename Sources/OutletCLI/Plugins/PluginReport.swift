@@ -9,7 +9,10 @@ enum PluginReport {
             "plugins": .array(host.plugins.map(facts).map(JSONValue.object)),
             "failures": .array(
                 host.failures.map {
-                    ["file": .string($0.path), "message": .string(singleLine("\($0)"))]
+                    [
+                        "file": .string($0.path),
+                        "message": .string(TerminalText.visibleLine("\($0)")),
+                    ]
                 }),
         ]
     }

@@ -10,23 +10,24 @@ struct PluginText {
             [
                 plugin.id, plugin.version, plugin.hooks.map(\.rawValue).joined(separator: ","),
                 plugin.summary,
-            ]
+            ].map { TerminalText.visibleLine($0) }
         }
         let widths = (0..<3).map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in
             let id = style.magenta(padded(row[0], to: widths[0]))
             let version = padded(row[1], to: widths[1])
             let hooks = style.cyan(padded(row[2], to: widths[2]))
-            return "\(id)  \(version)  \(hooks)  \(singleLine(row[3]))\n"
+            return "\(id)  \(version)  \(hooks)  \(row[3])\n"
         }.joined()
     }
 
     /// Everything a plugin says of itself.
     func page(_ plugin: LoadedPlugin) -> String {
-        var text = "\(style.bold(singleLine(plugin.name))) \(plugin.version)\n"
-        if !plugin.summary.isEmpty { text += "\(singleLine(plugin.summary))\n" }
+        var text =
+            "\(style.bold(TerminalText.visibleLine(plugin.name))) \(TerminalText.visibleLine(plugin.version))\n"
+        if !plugin.summary.isEmpty { text += "\(TerminalText.visibleLine(plugin.summary))\n" }
         text += "\n"
-        text += row("id", style.magenta(plugin.id))
+        text += row("id", plugin.id, style.magenta)
         text += row("file", plugin.path)
         text += row("ABI", plugin.abi)
         text += row("vendor", plugin.vendor)
@@ -40,13 +41,16 @@ struct PluginText {
         text += row("needs", plugin.neededLibraries.joined(separator: ", "))
         text += row("loaded in", Quantity.duration(Int64(plugin.loadDuration / 1000)))
         if !plugin.configurationSchema.isEmpty {
-            text += row("settings", singleLine(plugin.configurationSchema))
+            text += row("settings", plugin.configurationSchema)
         }
         guard !plugin.functions.isEmpty else { return text }
         text += "\n\(style.bold("Functions"))\n"
         for function in plugin.functions {
-            text += "  \(style.cyan(function.name))\(function.declaration)"
-            text += function.summary.isEmpty ? "\n" : "  \(singleLine(function.summary))\n"
+            text +=
+                "  \(style.cyan(TerminalText.visibleLine(function.name)))\(function.declaration)"
+            text +=
+                function.summary.isEmpty
+                ? "\n" : "  \(TerminalText.visibleLine(function.summary))\n"
         }
         return text
     }
@@ -59,7 +63,9 @@ struct PluginText {
         ].compactMap(\.self).joined(separator: ", ")
     }
 
-    private func row(_ name: String, _ value: String) -> String {
-        value.isEmpty ? "" : "  \(padded(name, to: 12))\(value)\n"
+    private func row(
+        _ name: String, _ value: String, _ paint: (String) -> String = { $0 }
+    ) -> String {
+        value.isEmpty ? "" : "  \(padded(name, to: 12))\(paint(TerminalText.visibleLine(value)))\n"
     }
 }

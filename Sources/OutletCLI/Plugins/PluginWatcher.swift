@@ -31,15 +31,14 @@ final class PluginWatcher: PluginObserver {
 
     func pluginDidLog(_ line: PluginLogLine) {
         guard line.level >= lowestLevel else { return }
-        console.report(singleLine("outlet: plugin \(line.plugin): \(line.level): \(line.message)"))
+        console.report("outlet: plugin \(line.plugin): \(line.level): \(line.message)")
     }
 
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {
         // Once is enough to know; the count is in the plugin's own books.
         guard misbehaviour.count == 1 else { return }
         console.report(
-            singleLine(
-                "outlet: plugin \(misbehaviour.plugin): breaks the contract: "
-                    + "\(misbehaviour.kind.rawValue): \(misbehaviour.fact)"))
+            "outlet: plugin \(misbehaviour.plugin): breaks the contract: "
+                + "\(misbehaviour.kind.rawValue): \(misbehaviour.fact)")
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Outlet
 
 /// The program's streams, and what each of them can show.
 struct Console: Sendable {
@@ -33,6 +34,13 @@ struct Console: Sendable {
     /// Writes an error's line; nothing can be done when that fails.
     func report(_ error: CommandError) { report(error.description) }
 
-    /// Writes a line to stderr; nothing can be done when that fails.
-    func report(_ line: String) { try? errors.write(line + "\n") }
+    /// Writes a line to stderr, with nothing in it that a terminal would obey; nothing can be done
+    /// when that fails.
+    func report(_ line: String) { try? errors.write(TerminalText.visibleLine(line) + "\n") }
+
+    /// Writes to stdout a text that others have a part in: as it is, or with nothing in it that a
+    /// terminal would obey if it is one.
+    func print(_ text: String) throws(OutputError) {
+        try output.write(outputIsTerminal ? TerminalText.visible(text) : text)
+    }
 }

@@ -1,9 +1,10 @@
 import Dispatch
 import Glibc
+import Outlet
 import Synchronization
 
 /// Runs a command's asynchronous work; the first SIGINT or SIGTERM cancels it, a second one ends
-/// the process at once.
+/// the process at once, and so does a plugin that does not come back after the first.
 ///
 /// The main thread waits here instead of being given to the concurrency runtime: that would cost
 /// a millisecond and several threads before the first line of work, also for `--help`.
@@ -14,14 +15,33 @@ final class Interruption: Sendable {
         var code: ExitCode?
     }
     private let state = Mutex(State())
+    private let console: Console
+
+    private init(_ console: Console) { self.console = console }
+
+    /// Runs work that nothing but the end of the process ends: a signal ends that, and says which
+    /// plugin was at work.
+    ///
+    /// Thread: the main one.
+    static func run<Result>(
+        _ console: Console, blocking work: () throws -> Result
+    ) rethrows -> Result {
+        let source = SignalPipe.open([SIGINT, SIGTERM]) { number in
+            HungPlugins.endNow(console, with: CommandError(endedBy: number))
+        }
+        defer { source?.cancel() }
+        return try work()
+    }
 
     /// Runs work to its end, blocking the caller.
     ///
     /// - Returns: What the work answers, or the code of the signal that came meanwhile.
     ///
     /// Thread: the main one; never one of the concurrency runtime's own.
-    static func run(_ work: @escaping @Sendable () async -> ExitCode) -> ExitCode {
-        let interruption = Interruption()
+    static func run(
+        _ console: Console, _ work: @escaping @Sendable () async -> ExitCode
+    ) -> ExitCode {
+        let interruption = Interruption(console)
         let done = DispatchSemaphore(value: 0)
         // Before the work begins: a signal that comes with its first output is not lost.
         let source = SignalPipe.open([SIGINT, SIGTERM]) { interruption.receive($0) }
@@ -46,6 +66,7 @@ final class Interruption: Sendable {
         }
         guard isFirst else { _exit(ExitCode(signal: number).rawValue) }
         cancel?()
+        HungPlugins.end(console, with: CommandError(endedBy: number))
     }
 
     /// What to do at the first signal; done at once if it came already.
@@ -99,6 +120,14 @@ private enum SignalPipe {
             sigaction(number, &action, nil)
         }
         return source
+    }
+}
+
+extension CommandError {
+    /// The end by a signal.
+    fileprivate init(endedBy number: Int32) {
+        let code = ExitCode(signal: number)
+        self.init(code, code == .terminated ? "terminated" : "interrupted")
     }
 }
 

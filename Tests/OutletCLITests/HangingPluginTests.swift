@@ -1,0 +1,116 @@
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+/// The real program with plugins that never come back.
+@Suite(.timeLimit(.minutes(3))) struct HangingPluginTests {
+    private let directory: TemporaryDirectory
+    private let plugin: String
+    private let server: LoopbackServer
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        plugin = try directory.copy("libFaultyHangs.so")
+        server = try LoopbackServer.start()
+    }
+
+    /// Arguments that hang in a hook.
+    private func arguments(_ hook: String) -> [String] {
+        let path = hook == "retry" ? "/status/503" : "/status/204"
+        return [
+            server.baseURL + path, "--plugins", plugin, "--plugin-config",
+            #"faulty.hangs={"hook":"\#(hook)"}"#,
+        ]
+    }
+
+    private static let hooks = [
+        "create", "adapt", "prepare", "will_send", "retry", "did_receive", "process",
+    ]
+
+    @Test(arguments: hooks)
+    func `a hook that hangs ends with the time allowed, and is named`(hook: String) async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"), arguments(hook) + ["--timeout=0.3"])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        #expect(
+            result.errorOutput.contains(
+                ": no answer within 0.3 s, redirects and retries included: plugin faulty.hangs has "
+                    + "not come back from \(hook) for "))
+        #expect(result.errorOutput.hasSuffix(" (--timeout allows more)\n"))
+    }
+
+    @Test(arguments: hooks, [(2, 130), (15, 143)] as [(Int32, Int32)])
+    func `a hook that hangs ends with a signal, and is named`(
+        hook: String, end: (signal: Int32, code: Int32)
+    ) async throws {
+        let program = try RunningProgram(Products.path("outlet"), arguments(hook))
+        try await hanging(program)
+        program.signal(end.signal)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == end.code)
+        #expect(
+            result.errorOutput.hasPrefix(
+                "outlet: \(end.code == 130 ? "interrupted" : "terminated"): plugin faulty.hangs has "
+                    + "not come back from \(hook) for "))
+    }
+
+    @Test(arguments: ["create", "call"])
+    func `a function that hangs ends with a signal, and is named`(hook: String) async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            ["plugins", "call", "faulty.hangs.function"] + arguments(hook).dropFirst())
+        try await hanging(program)
+        program.signal(2)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 130)
+        #expect(
+            result.errorOutput.hasPrefix(
+                "outlet: interrupted: plugin faulty.hangs has not come back from \(hook) for "))
+    }
+
+    @Test(arguments: [["plugins", "list"], ["plugins", "inspect", "x"], [":1/"], ["demo"]])
+    func `a library that hangs while it is loaded ends with a signal, and is named`(
+        arguments: [String]
+    ) async throws {
+        let library = try directory.copy("libFaultyHangsOnLoad.so")
+        let program = try RunningProgram(
+            Products.path("outlet"), arguments + ["--plugins", library])
+        try await hanging(program)
+        program.signal(2)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 130)
+        #expect(
+            result.errorOutput.hasPrefix(
+                "outlet: interrupted: plugin \(library) has not come back from load for "))
+    }
+
+    @Test func `a plugin that does not end its work is named, and left behind`() async throws {
+        let program = try RunningProgram(Products.path("outlet"), arguments("quiesce"))
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 0)
+        #expect(
+            result.errorOutput.contains(
+                "outlet: plugin faulty.hangs: has not come back from quiesce, and was left behind\n"
+            )
+        )
+    }
+
+    @Test func `a hook that hangs lets the time allowed pass from when plugins start`()
+        async throws
+    {
+        // Nobody is asked: the plugin does not even start.
+        let waiting = try ScriptedServer.start(.request, .stall)
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [waiting.baseURL] + arguments("create").dropFirst() + ["--timeout=0.3"])
+        #expect(try await program.result(within: .seconds(30)).exitCode == 2)
+        #expect(waiting.requests.count == 0)
+    }
+
+    /// Waits until the plugin hangs: it says so before.
+    private func hanging(_ program: RunningProgram) async throws {
+        try await program.output(containing: "hanging")
+    }
+}
