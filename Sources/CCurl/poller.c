@@ -219,6 +219,8 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
     (void)purpose;
     ccurl_opener *opener = client;
     ccurl_poller *poller = opener->poller;
+    // libcurl then tries the host's next address.
+    if (!opener->may_connect(opener->client, &address->addr)) return CURL_SOCKET_BAD;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     if (fd < 0) {
         // Only what is short is worth telling: a machine without IPv6 fails here all day.

@@ -52,6 +52,7 @@ public final class CurlTransport: Transport {
         var transferJob = TransferJob(request: job.request)
         transferJob.credential = job.credential
         transferJob.serverTrustManager = job.serverTrustManager
+        transferJob.addressPolicy = job.addressPolicy
         return begin(transferJob, link: WebSocketLink(job), handler) { loop, transfer in
             loop.post(.start(transfer))
         }

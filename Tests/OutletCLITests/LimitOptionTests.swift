@@ -61,4 +61,17 @@ import Testing
         #expect(read.output == "from a file")
         #expect(read.exitCode == 0)
     }
+
+    @Test func `only public addresses are connected to where the command line says so`()
+        async throws
+    {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
+        let refused = try await outlet("--address-policy", "public", server.baseURL)
+        #expect(refused.exitCode == 1)
+        for part in ["127.0.0.1", "publicOnly", "--address-policy"] {
+            #expect(refused.errorOutput.contains(part))
+        }
+        #expect(server.connections.count == 0)
+        #expect(try await outlet("--address-policy=any", server.baseURL).output == "x")
+    }
 }

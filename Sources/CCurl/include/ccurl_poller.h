@@ -33,6 +33,9 @@ typedef struct ccurl_opener {
     ccurl_tally *_Nullable tally;
     /// How many sockets it has opened.
     unsigned opened;
+    /// Asked before a socket is opened whether it may be connected to that address.
+    bool (*_Nonnull may_connect)(void *_Nonnull client, const struct sockaddr *_Nonnull address);
+    void *_Nullable client;
 } ccurl_opener;
 
 /// Makes `easy` open and close its sockets through a poller (`CURLOPT_OPENSOCKETFUNCTION`,

@@ -11,7 +11,7 @@ struct Option: Sendable {
         case maxResponseSize = "max-response-size", maxDecompressedSize = "max-decompressed-size"
         case maxDecompressionRatio = "max-decompression-ratio"
         case maxHeadSize = "max-head-size", maxHeadFields = "max-head-fields"
-        case allowFile = "allow-file"
+        case allowFile = "allow-file", addressPolicy = "address-policy"
         case timeout, connectTimeout = "connect-timeout", httpVersion = "http-version"
         case proxy, unixSocket = "unix-socket"
         case verify, cacert, cert, certKey = "cert-key"

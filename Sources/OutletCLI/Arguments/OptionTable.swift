@@ -115,6 +115,10 @@ enum OptionTable {
         Option(
             .allowFile, .network,
             "Reads file: addresses from this machine; without it they are refused."),
+        Option(
+            .addressPolicy, value: "POLICY", choices: ["any", "public"], .network,
+            "Which addresses to connect to: any, or those of the public internet only, also after "
+                + "redirects."),
         Option(.unixSocket, value: "PATH", .network, "Connects to a Unix socket."),
         Option(
             .verify, value: "yes|no|FILE", .network,

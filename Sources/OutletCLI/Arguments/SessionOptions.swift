@@ -20,6 +20,7 @@ enum SessionOptions {
         }
         configuration.maximumRedirects = try redirects(arguments)
         configuration.allowsFileURLs = arguments.isOn(.allowFile)
+        if arguments.value(.addressPolicy) == "public" { configuration.addressPolicy = .publicOnly }
         try setLimits(arguments, in: &configuration)
         switch arguments.value(.httpVersion) {
         case "1.1": configuration.httpVersion = .http1

@@ -16,6 +16,7 @@ extension EventLoop {
             transfer.failure = judge.error
         }
         var error = transfer.failure
+        if error == nil, code == CURLE_COULDNT_CONNECT { error = transfer.addressFault }
         if error == nil, code != CURLE_OK {
             error = TransferError(
                 code, transfer, easy, socketError: ccurl_poller_take_socket_error(poller))

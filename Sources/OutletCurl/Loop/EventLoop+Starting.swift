@@ -118,6 +118,7 @@ extension EventLoop {
         if !settings.proxies.isEmpty {
             transfer.proxy = easy.applyProxy(
                 for: address, settings, transfer.extras?.answers?.toProxies ?? [:])
+            if !transfer.proxy.isEmpty { try transfer.checkTarget(address, settings) }
             if let proxy = settings.secureProxies[transfer.proxy] {
                 try secure(proxy, of: transfer, trust, easy)
             }

@@ -25,6 +25,7 @@ extension EasyHandle {
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(CURLOPT_ERRORBUFFER, pointer: errorText)
         set(CURLOPT_PRIVATE, pointer: client)
+        opener.pointee.client = UnsafeMutableRawPointer(mutating: client)
         ccurl_opener_adopt(opener, raw)
         head.lines.pointee.client = UnsafeMutableRawPointer(mutating: client)
         head.lines.pointee.completed = receiveHead

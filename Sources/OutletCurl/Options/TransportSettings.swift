@@ -17,6 +17,8 @@ final class TransportSettings: Sendable {
     let logsWire: Bool
     /// How long a transfer may take in all, µs; `nil` for no limit.
     let resourceLimit: Int64?
+    /// Which addresses may be connected to; `nil` for any.
+    let addressPolicy: AddressPolicy?
     /// How many transfers may wait for a place at a time.
     let queueLimit: Int
     /// The `timeoutInterval` of a request that sets no limit of its own, and what it stands for, µs.
@@ -33,6 +35,8 @@ final class TransportSettings: Sendable {
             }, uniquingKeysWith: { first, _ in first })
         logsWire = configuration.logsWire || !["", "0"].contains(environment["OUTLET_DEBUG"] ?? "")
         resourceLimit = microseconds(configuration.timeoutIntervalForResource)
+        addressPolicy =
+            configuration.addressPolicy.isUnrestricted ? nil : configuration.addressPolicy
         queueLimit = max(0, configuration.maximumQueuedRequests)
         usualPatience = microseconds(configuration.timeoutIntervalForRequest)
         let trust = Self.trust(configuration.certificateAuthorities, environment)

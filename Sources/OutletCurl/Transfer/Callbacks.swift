@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 import OutletSession
 import OutletTLS
 
@@ -50,6 +51,12 @@ func willSendRequest(
         transfer.willSend(easy, loop, on: ends)
     }
     return goesOn == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+}
+
+func mayConnect(_ client: UnsafeMutableRawPointer, _ address: UnsafePointer<sockaddr>) -> Bool {
+    EasyHandle.call(client) { _, transfer, loop in
+        transfer.mayConnect(to: address, loop.settings)
+    } ?? false
 }
 
 func willSecure(

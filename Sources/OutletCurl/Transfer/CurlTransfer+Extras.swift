@@ -10,6 +10,9 @@ final class TransferExtras {
     @exclusivity(unchecked) fileprivate var failure: TransferError?
     @exclusivity(unchecked) fileprivate var heldHead: HTTPResponse?
     @exclusivity(unchecked) fileprivate var interimHeads = 0
+    @exclusivity(unchecked) fileprivate var refusedAddress:
+        (address: InternetAddress, policy: AddressPolicy)?
+    @exclusivity(unchecked) fileprivate var hasAllowedAddress = false
     @exclusivity(unchecked) fileprivate var file: FileSink?
     @exclusivity(unchecked) fileprivate var decoder: BodyDecoder?
     @exclusivity(unchecked) fileprivate var verification: Verification?
@@ -57,6 +60,18 @@ extension CurlTransfer {
     var interimHeads: Int {
         get { extras?.interimHeads ?? 0 }
         set { made.interimHeads = newValue }
+    }
+
+    /// The last address of the host that a policy has refused, and the policy.
+    var refusedAddress: (address: InternetAddress, policy: AddressPolicy)? {
+        get { extras?.refusedAddress }
+        set { made.refusedAddress = newValue }
+    }
+
+    /// Whether a policy has allowed an address of the host.
+    var hasAllowedAddress: Bool {
+        get { extras?.hasAllowedAddress ?? false }
+        set { made.hasAllowedAddress = newValue }
     }
 
     /// The open file of a download.

@@ -29,6 +29,10 @@ extension CurlTransfer {
             wantsOtherConnection = true
             return false
         }
+        if extras != nil, !mayUseConnection(to: ends.remote, loop.settings) {
+            wantsOtherConnection = true
+            return false
+        }
         if let judge = extras?.trust?.server, !isServerAccepted(easy, judge) { return false }
         sends += 1
         wasAnswered = false

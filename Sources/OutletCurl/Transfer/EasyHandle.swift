@@ -67,7 +67,9 @@ final class EasyHandle {
         self.setUp = setUp
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         opener = .allocate(capacity: 1)
-        opener.initialize(to: ccurl_opener(poller: setUp.poller, tally: nil, opened: 0))
+        opener.initialize(
+            to: ccurl_opener(
+                poller: setUp.poller, tally: nil, opened: 0, may_connect: mayConnect, client: nil))
         // Neither this nor connections and TLS sessions are touched by a reset.
         set(CURLOPT_SHARE, pointer: UnsafeRawPointer(ccurl_share_handle(setUp.share)))
         begin()

@@ -238,10 +238,11 @@ extension Request {
         let trustManager = core.serverTrustManager
         guard
             round != nil || mutable.specials != nil || proxyCredentials?.isEmpty == false
-                || trustManager != nil
+                || trustManager != nil || core.hasAddressPolicy
         else { return nil }
         var answers = TransferJob.Answers()
         answers.trustManager = trustManager
+        answers.addressPolicy = core.addressPolicy
         if keepsCredential(for: request, &mutable) { answers.credential = mutable.credential }
         // One that nobody has asked for in this attempt counts like an answer.
         if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }

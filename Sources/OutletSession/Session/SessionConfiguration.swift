@@ -125,6 +125,11 @@ public struct SessionConfiguration: Sendable {
     ///
     /// Without it, what stands in the proxy's address goes along as basic authentication at once.
     public var proxyCredential: Credential?
+    /// Which addresses are connected to; any by default.
+    ///
+    /// Set it to ``AddressPolicy/publicOnly`` where addresses come from users. What it refuses fails with
+    /// ``TransferError/Code/addressNotAllowed``.
+    public var addressPolicy = AddressPolicy.any
     /// A Unix socket to connect to in place of the address's host (`CURLOPT_UNIX_SOCKET_PATH`).
     public var unixSocketPath: String?
 

@@ -39,6 +39,10 @@ final class SessionCore: Sendable {
     /// A flag, because looking at the reference would retain it.
     let isMonitored: Bool
     let hasInterceptor: Bool
+    /// Which addresses requests may connect to; `nil` for any.
+    let addressPolicy: AddressPolicy?
+    /// A flag, because looking at the policy would copy it.
+    let hasAddressPolicy: Bool
     /// Whether the configuration has fields or limits for requests that have none.
     private let changesRequests: Bool
 
@@ -62,6 +66,8 @@ final class SessionCore: Sendable {
             !configuration.headers.isEmpty
             || configuration.timeoutIntervalForRequest != HTTPRequest.defaultTimeoutInterval
             || configuration.requestCachePolicy != .useProtocolCachePolicy
+        hasAddressPolicy = !configuration.addressPolicy.isUnrestricted
+        addressPolicy = hasAddressPolicy ? configuration.addressPolicy : nil
         self.rootQueue = queues.root
         self.requestQueue = queues.request
         self.explicitSerializationQueue = queues.explicitSerialization

@@ -31,6 +31,12 @@ public struct TransferJob: Sendable {
         get { answers?.value.trustManager }
         set { if newValue != nil || answers != nil { change { $0.trustManager = newValue } } }
     }
+    /// Which addresses may be connected to, besides what the transport's own configuration says; a
+    /// connection that is kept for others is used only if its address is allowed.
+    public var addressPolicy: AddressPolicy? {
+        get { answers?.value.addressPolicy }
+        set { if newValue != nil || answers != nil { change { $0.addressPolicy = newValue } } }
+    }
     /// Decides which of several waiting requests goes first.
     public var priority: TransferPriority
     /// Whether the transport may do the first work on the thread that calls
@@ -54,12 +60,13 @@ public struct TransferJob: Sendable {
     /// Whether a file or a stream is at either end, so that a disk may stall it.
     package var isBulk: Bool { delivery.isFile || request.readsBody }
 
-    /// What few jobs have: what it answers challenges with, and who judges servers.
+    /// What few jobs have: what it answers challenges with, who judges servers, where it may connect to.
     package struct Answers: Sendable {
         package var credential: Credential?
         package var sendsAtOnce = false
         package var toProxies: [String: Credential] = [:]
         package var trustManager: ServerTrustManager?
+        package var addressPolicy: AddressPolicy?
     }
 
     /// Makes a job in one go: what is changed afterwards, the compiler copies.

@@ -61,6 +61,8 @@ public struct WebSocketJob: Sendable {
     public var challenge: AuthenticationChallenge?
     /// As ``TransferJob/serverTrustManager``.
     public var serverTrustManager: ServerTrustManager?
+    /// Which addresses may be connected to, besides what the transport's own configuration says.
+    public var addressPolicy: AddressPolicy?
 
     /// Makes a job.
     public init(request: HTTPRequest, maximumMessageSize: Int = 1_048_576) {

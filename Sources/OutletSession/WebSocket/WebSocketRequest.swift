@@ -109,6 +109,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
             socketJob.credential = credential
         }
         socketJob.serverTrustManager = job.serverTrustManager
+        socketJob.addressPolicy = job.addressPolicy
         return core.transport.connect(socketJob, handler: self)
     }
 

@@ -4,12 +4,14 @@ internal import Glibc
 public enum SocketAddress: Sendable, Equatable {
     /// A TCP port on 127.0.0.1; 0 to listen on a free one.
     case loopback(port: UInt16)
+    /// A TCP port on every IPv4 address of this machine, such as 127.0.0.2.
+    case everywhere(port: UInt16)
     /// A unix socket's path.
     case unix(path: String)
 
     var family: Int32 {
         switch self {
-        case .loopback: AF_INET
+        case .loopback, .everywhere: AF_INET
         case .unix: AF_UNIX
         }
     }
@@ -21,11 +23,11 @@ public enum SocketAddress: Sendable, Equatable {
         var storage = sockaddr_storage()
         let size: Int
         switch self {
-        case .loopback(let port):
+        case .loopback(let port), .everywhere(let port):
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_port = port.bigEndian
-            address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+            if case .loopback = self { address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian }
             size = MemoryLayout<sockaddr_in>.size
             withUnsafeMutableBytes(of: &storage) {
                 $0.storeBytes(of: address, as: sockaddr_in.self)
