@@ -238,6 +238,31 @@ private final class ByteCounter: TransferHandler {
         #expect(probe.heads.count < 90)
     }
 
+    @Test func `limits on time are named with their option`() async throws {
+        let server = try ScriptedServer.start(.request, .stall)
+        let crowd = try CrowdedPort()
+        let limits: [(String, String, (inout SessionConfiguration) -> Void)] = [
+            (
+                server.baseURL, "raise timeoutIntervalForRequest, in the program --timeout",
+                { $0.timeoutIntervalForRequest = 0.1 }
+            ),
+            (
+                server.baseURL, "raise timeoutIntervalForResource, in the program --timeout",
+                { $0.timeoutIntervalForResource = 0.1 }
+            ),
+            (
+                "http://127.0.0.1:\(crowd.port)/",
+                "raise connectTimeout, in the program --connect-timeout",
+                { $0.connectTimeout = 0.2 }
+            ),
+        ]
+        for (url, advice, change) in limits {
+            let error = try await CurlTransport.test(change).get(url).error
+            #expect(error?.code == .timedOut)
+            #expect(error?.advice == advice)
+        }
+    }
+
     @Test func `a part that nobody asked for is an error`() async throws {
         let server = try ScriptedServer.start(
             .request, .respond("206 Partial Content", body: "part"), .again)

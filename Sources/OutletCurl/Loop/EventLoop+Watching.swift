@@ -119,7 +119,8 @@ extension EventLoop {
             TransferError(
                 code: .timedOut,
                 reason: "timed out while \(stage.activity): no progress for "
-                    + "\(Double(patience) / 1_000_000) s"))
+                    + "\(Double(patience) / 1_000_000) s",
+                advice: TransferError.raise("timeoutIntervalForRequest", "--timeout")))
     }
 
     // MARK: Origins

@@ -128,7 +128,7 @@ private struct Meaning {
                     ? Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
                     : Meaning(.networkConnectionLost, Self.received(transfer) + fact)
         case CURLE_OPERATION_TIMEDOUT:
-            self = Meaning(.timedOut, "timed out while \(stage.activity): \(fact)")
+            self = Meaning.late(stage, fact, transfer)
         case CURLE_SSL_CONNECT_ERROR:
             self = Meaning.tls(fact)
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
@@ -207,6 +207,20 @@ private struct Meaning {
         return Meaning(
             .cannotConnectToHost, "the connection is refused or fails: \(fact)",
             "check that the server runs and the port is right")
+    }
+
+    /// One of the two limits that libcurl keeps is passed.
+    private static func late(
+        _ stage: TransferError.Stage, _ fact: String, _ transfer: CurlTransfer
+    ) -> Meaning {
+        let elapsed = transfer.loop.map { $0.now - transfer.admitted } ?? 0
+        let limit = transfer.loop?.settings.configuration.connectTimeout ?? 0
+        let isConnecting = transfer.sends == 0 && limit > 0 && Double(elapsed) >= limit * 1_000_000
+        return Meaning(
+            .timedOut, "timed out while \(stage.activity): \(fact)",
+            isConnecting
+                ? TransferError.raise("connectTimeout", "--connect-timeout")
+                : TransferError.raise("timeoutIntervalForResource", "--timeout"))
     }
 
     private static func incomplete(_ fact: String, _ transfer: CurlTransfer) -> Meaning {

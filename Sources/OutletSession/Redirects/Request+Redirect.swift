@@ -37,7 +37,8 @@ extension Request {
             let error = TransferError(
                 code: .httpTooManyRedirects, stage: .receiving, host: next.url?.host(),
                 reason: "gave up after \(hops) redirects, the last to \(next.url?.host() ?? "?")",
-                advice: "the server may redirect for ever; see maximumRedirects")
+                advice: "the server may redirect for ever; if not, "
+                    + TransferError.raise("maximumRedirects", "--max-redirects"))
             end(hop, with: .sessionTaskFailed(error: error))
             return true
         }
