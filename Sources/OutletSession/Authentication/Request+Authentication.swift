@@ -165,8 +165,7 @@ extension Request {
 extension ProtectionSpace {
     /// Whether an address is of the space's origin.
     func covers(_ url: URL?) -> Bool {
-        guard let url, let scheme = url.scheme?.lowercased() else { return false }
-        return scheme == self.protocol && url.host()?.lowercased() == host
-            && (url.port ?? (scheme == "https" ? 443 : 80)) == port
+        guard let url, let origin = try? Origin(url) else { return false }
+        return origin.scheme == self.protocol && origin.host == host && origin.port == port
     }
 }

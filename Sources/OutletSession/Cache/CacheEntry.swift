@@ -72,7 +72,7 @@ struct CacheEntry: Sendable, Equatable {
 
 /// What a cache has to know of a request.
 struct CacheRequest: Sendable {
-    /// The address without its fragment (§2: the cache key); `nil` when no cache can help.
+    /// The address without its fragment, its host in canonical form (§2: the cache key); `nil` when no cache can help.
     let key: String?
     let method: HTTPMethod
     let headers: HTTPHeaders
@@ -106,11 +106,8 @@ struct CacheRequest: Sendable {
     }
 
     static func key(of url: URL?) -> String? {
-        guard let url, let scheme = url.scheme, scheme == "http" || scheme == "https" else {
-            return nil
-        }
-        let text = url.absoluteString
-        return text.utf8.firstIndex(of: UInt8(ascii: "#")).map { String(text[..<$0]) } ?? text
+        url.flatMap { try? CanonicalAddress($0.withoutUserInfo.absoluteString) }?
+            .textWithoutFragment
     }
 
     /// A field's value as it is compared: repeated fields joined, blanks around commas left out.

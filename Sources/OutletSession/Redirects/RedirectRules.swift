@@ -65,13 +65,8 @@ enum RedirectRules {
     /// Same scheme, host and port (RFC 6454 §4).
     static func isSameOrigin(_ a: URL?, _ b: URL?) -> Bool {
         guard let a, let b else { return false }
-        return a.scheme?.lowercased() == b.scheme?.lowercased()
-            && a.host()?.lowercased() == b.host()?.lowercased()
-            && port(of: a) == port(of: b)
-    }
-
-    private static func port(of url: URL) -> Int? {
-        url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)
+        guard let origin = try? Origin(a) else { return false }
+        return origin == (try? Origin(b))
     }
 
     private static func invalid(_ response: HTTPResponse, _ reason: String) -> TransferError {
