@@ -83,7 +83,7 @@ public struct Origin: Sendable, Hashable {
         let isBare = bytes.first != UInt8(ascii: "[") && bytes.contains(UInt8(ascii: ":"))
         return try Authority.host(
             isBare ? [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")] : bytes
-        ).name
+        )
     }
 
     /// The canonical form of a host, or the text in lower case if it has none.
@@ -143,15 +143,14 @@ extension OriginError: CustomStringConvertible {
 package struct CanonicalAddress: Sendable {
     /// The server.
     package let origin: Origin
-    /// The host as it goes on the wire: as in the origin, with the dot at the end of a name if the
-    /// address has one, and with brackets.
+    /// The origin's host as it stands in an address.
     package let wireHost: String
     /// The whole address with the host in canonical form, and without the scheme's own port.
     package let text: String
     /// Whether the address carries a user name or a password.
     package let hasUserInfo: Bool
-    /// Whether the scheme is `ws` or `wss`.
-    package let isWebSocket: Bool
+    /// The scheme in lower case: the origin's, or `ws` or `wss`.
+    package let scheme: String
 
     /// The address as far as servers get to know it.
     package var textWithoutFragment: String {
@@ -173,9 +172,9 @@ package struct CanonicalAddress: Sendable {
     package init(_ text: String) throws(OriginError) {
         let authority = try Authority(text)
         origin = authority.origin
-        wireHost = Origin.bracketed(authority.origin.host) + (authority.isAbsolute ? "." : "")
+        wireHost = authority.origin.bracketedHost
         hasUserInfo = authority.hasUserInfo
-        isWebSocket = authority.scheme != authority.origin.scheme
+        scheme = authority.scheme
         let usual = origin.isSecure ? 443 : 80
         self.text =
             authority.scheme + "://" + authority.userInfo + wireHost
@@ -190,6 +189,22 @@ extension URL {
         guard let range = userInfoRange(of: text) else { return self }
         return URL(string: String(text[..<range.lowerBound]) + String(text[range.upperBound...]))
             ?? self
+    }
+
+    /// The address with another's user name and password in place of its own.
+    package func with(userInfoOf other: URL) -> URL {
+        let text = other.absoluteString
+        guard let range = userInfoRange(of: text) else { return withoutUserInfo }
+        var own = withoutUserInfo.absoluteString
+        guard let start = endOfSlashes(own.utf8) else { return self }
+        own.insert(contentsOf: text[range], at: start)
+        return URL(string: own) ?? self
+    }
+
+    /// User name and password as they stand in the address, with their `@`.
+    package var userInfo: String? {
+        let text = absoluteString
+        return userInfoRange(of: text).map { String(text[$0]) }
     }
 
     /// Whether the address carries a user name or a password.
@@ -226,8 +241,6 @@ private struct Authority {
     let scheme: String
     /// User name and password with their `@`.
     let userInfo: Substring
-    /// Whether a dot ends the name, so that no search domains are tried.
-    let isAbsolute: Bool
     /// Path, query and fragment.
     let rest: Substring
 
@@ -263,10 +276,8 @@ private struct Authority {
         let endOfHost = Self.endOfHost(server)
         let host = server[..<endOfHost]
         guard !host.isEmpty else { throw .noHost }
-        let (name, isAbsolute) = try Self.host(Array(host))
-        self.isAbsolute = isAbsolute
         origin = Origin(
-            scheme: isSecure ? "https" : "http", host: name,
+            scheme: isSecure ? "https" : "http", host: try Self.host(Array(host)),
             port: try Self.port(server[endOfHost...], host) ?? (isSecure ? 443 : 80))
     }
 
@@ -307,13 +318,13 @@ private struct Authority {
     private static let nameLimit = 253
     private static let labelLimit = 63
 
-    /// The canonical form of a host, and whether a dot ended its name.
-    static func host(_ written: [UInt8]) throws(OriginError) -> (name: String, isAbsolute: Bool) {
+    /// The canonical form of a host.
+    static func host(_ written: [UInt8]) throws(OriginError) -> String {
         func invalid(_ reason: String) -> OriginError {
             .invalidHost(String(decoding: written, as: UTF8.self), reason: reason)
         }
         if written.first == UInt8(ascii: "[") {
-            return (try ipv6(written, invalid), false)
+            return try ipv6(written, invalid)
         }
         var name = written
         if !written.allSatisfy(isPlain) {
@@ -327,6 +338,7 @@ private struct Authority {
                 throw invalid("a host has no \(shown(odd))")
             }
         }
+        // It only says that no search domains are tried; a server that is reached without it is the same.
         let isAbsolute = name.last == UInt8(ascii: ".")
         if isAbsolute { name.removeLast() }
         guard !name.isEmpty else { throw invalid("it is empty") }
@@ -344,9 +356,9 @@ private struct Authority {
             guard !isAbsolute, let address = ipv4(labels) else {
                 throw invalid("it ends with a number, but is not an IPv4 address")
             }
-            return (address, false)
+            return address
         }
-        return (String(decoding: name, as: UTF8.self), isAbsolute)
+        return String(decoding: name, as: UTF8.self)
     }
 
     /// Whether a canonical name may have a byte.

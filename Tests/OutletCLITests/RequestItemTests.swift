@@ -165,7 +165,7 @@ private func item(_ text: String) throws -> RequestItem {
                 + "65535"
         ),
         ("h:port/", "http://h:port/: host \"h\": port \"port\" is not a number from 1 to 65535"),
-        ("[::1", "http://[::1: host \"[:\": its bracket is not closed"),
+        ("[::1", "http://[::1: host \"[\": its bracket is not closed"),
         ("a b/", "http://a b/: host \"a b\": a host has no byte 0x20"),
         ("a\\b/", "http://a\\b/: host \"a\\\\b\": a host has no '\\'"),
         ("http:///x", "http:///x: it has no host"),

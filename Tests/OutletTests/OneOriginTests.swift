@@ -61,8 +61,9 @@ import Testing
         let hsts = HSTSStorage.memory
         hsts.setPolicy(.init(host: "localhost", expiresDate: .distantFuture))
         configuration.hsts = hsts
-        let response = await Session(configuration: configuration)
-            .request(try await url(host, scheme: "http")).serializingString().response
+        let session = Session(configuration: configuration)
+        let response = await session.request(try await url(host, scheme: "http"))
+            .serializingString().response
         #expect(response.value == "small\n")
         #expect(response.response?.url?.scheme == "https")
     }
@@ -70,7 +71,8 @@ import Testing
     @Test(arguments: spellings)
     func `a cookie comes back under each spelling`(host: String) async throws {
         let server = try ScriptedServer.start(
-            .request, .respond(headers: ["Set-Cookie: a=1"]), .request, .respond(body: "x"))
+            .request, .respond(headers: ["Set-Cookie: a=1"], body: "x"), .request,
+            .respond(body: "x"))
         let session = Session()
         let first = await session.request("http://localhost:\(server.port)/").serializingData()
             .response
@@ -100,7 +102,8 @@ import Testing
                 }, .request, .respond(body: "x"),
             ]
         }
-        let response = await Session().request(
+        let session = Session()
+        let response = await session.request(
             "http://localhost:\(target.port)/", headers: ["Authorization": "Bearer t"]
         ).serializingData().response
         #expect(response.error == nil)

@@ -36,7 +36,7 @@ struct URLSugar: Sendable, Equatable {
         // Before the parser, which knows fewer reasons.
         do throws(OriginError) {
             let address = try CanonicalAddress(address)
-            if address.isWebSocket { throw .unsupportedScheme(address.origin.isSecure ? "wss" : "ws") }
+            if address.scheme != address.origin.scheme { throw .unsupportedScheme(address.scheme) }
         } catch {
             throw .usage("\(shown): \(error)")
         }

@@ -28,7 +28,7 @@ final class Address {
         let address: CanonicalAddress
         do throws(OriginError) {
             address = try CanonicalAddress(text)
-            if address.isWebSocket { throw .unsupportedScheme(address.origin.isSecure ? "wss" : "ws") }
+            if address.scheme != address.origin.scheme { throw .unsupportedScheme(address.scheme) }
         } catch {
             throw TransferError(error)
         }
