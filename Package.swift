@@ -79,7 +79,8 @@ let package = Package(
         },
     targets: [
         // Values, session, provider: no C but what one small target wraps.
-        .target(name: "OutletHTTP", swiftSettings: swift),
+        .target(name: "OutletIDN", dependencies: ["CIDN2"], swiftSettings: swift),
+        .target(name: "OutletHTTP", dependencies: ["OutletIDN"], swiftSettings: swift),
         .target(name: "OutletFiles", swiftSettings: swift),
         .target(
             name: "OutletCompression", dependencies: ["CZlib", "CBrotli", "CZstd"],
@@ -139,6 +140,8 @@ let package = Package(
             providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(
             name: "CPublicSuffix", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
+        .systemLibrary(
+            name: "CIDN2", pkgConfig: "libidn2", providers: [.apt(["libidn2-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
             name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),

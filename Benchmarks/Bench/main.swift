@@ -27,8 +27,6 @@ let url = arguments[2]
 func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index]) ?? 1 : 1 }
 
 var configuration = SessionConfiguration.default
-// Every request is to go over the wire, as those of the plain C loop do.
-configuration.urlCache = nil
 configuration.proxy = .none
 configuration.headers = HTTPHeaders()
 configuration.timeoutIntervalForResource = 600
@@ -56,11 +54,8 @@ case "transport":
         CurlTransport(configuration: configuration), what, n: number(3), count: number(4))
 case "session-callback-inline", "session-callback-queue", "session-async", "session-executor",
     "session-defaults":
-    // As a session is made without a word about it: with a cache and its own header fields.
-    if what == "session-defaults" {
-        configuration.urlCache = SessionConfiguration.default.urlCache
-        configuration.headers = .default
-    }
+    // As a session is made without a word about it: with its own header fields.
+    if what == "session-defaults" { configuration.headers = .default }
     let n = number(3)
     let count = number(4)
     let session = Session(

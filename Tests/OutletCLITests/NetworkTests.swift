@@ -29,6 +29,20 @@ import Testing
         #expect(none.output == "direct")
     }
 
+    @Test func `a host in another script is asked for by its name in DNS, whatever the locale`()
+        async throws
+    {
+        let proxy = try ScriptedServer.start(.request, .respond(body: "by proxy"), .again)
+        let result = try await outlet(
+            "-v", "--proxy", "127.0.0.1:\(proxy.port)", "http://bücher.example/x",
+            environment: ["LC_ALL": "C"])
+        #expect(result.exitCode == 0)
+        #expect(result.output.contains("Host: xn--bcher-kva.example\n"))
+        let head = try await proxy.requests.values(1)[0].head
+        #expect(head.hasPrefix("GET http://xn--bcher-kva.example/x HTTP/1.1\r\n"))
+        #expect(head.contains("\r\nHost: xn--bcher-kva.example\r\n"))
+    }
+
     @Test func `a Unix socket takes the place of the network`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path("socket")

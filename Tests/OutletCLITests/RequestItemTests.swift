@@ -156,14 +156,19 @@ private func item(_ text: String) throws -> RequestItem {
     }
 
     @Test(arguments: [
-        ("ftp://h/", "ftp://h/: scheme 'ftp': only http and https are spoken"),
-        ("http://", "http://: has no host"),
-        (":abc", "http://:abc: has no host"),
-        (":99999/", "http://localhost:99999/: port 99999: not a number from 0 to 65535"),
-        ("h:port/", "http://h:port/: port port: not a number from 0 to 65535"),
-        ("[::1", "http://[::1: not a URL"),
-        ("a b/", "http://a b/: a host is made of ASCII letters, digits, '-' and '.'"),
-        ("http:///x", "http:///x: has no host"),
+        ("ftp://h/", "ftp://h/: only http and https are spoken, not ftp"),
+        ("http://", "http://: it has no host"),
+        (":abc", "http://:abc: it has no host"),
+        (
+            ":99999/",
+            "http://localhost:99999/: host \"localhost\": port \"99999\" is not a number from 1 to "
+                + "65535"
+        ),
+        ("h:port/", "http://h:port/: host \"h\": port \"port\" is not a number from 1 to 65535"),
+        ("[::1", "http://[::1: host \"[\": its bracket is not closed"),
+        ("a b/", "http://a b/: host \"a b\": a host has no byte 0x20"),
+        ("a\\b/", "http://a\\b/: host \"a\\\\b\": a host has no '\\'"),
+        ("http:///x", "http:///x: it has no host"),
     ])
     func `what cannot be asked for is refused`(text: String, message: String) {
         let error = #expect(throws: CommandError.self) { try URLSugar(text) }

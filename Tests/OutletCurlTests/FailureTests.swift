@@ -25,6 +25,7 @@ import Testing
 
     @Test(arguments: [
         "ftp://127.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1/", "mailto:a@b",
+        "ws://127.0.0.1/", "WSS://127.0.0.1/",
     ])
     func `only http and https are spoken`(url: String) async throws {
         let error = try await CurlTransport.test().get(url).error

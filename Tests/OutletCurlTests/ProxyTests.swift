@@ -10,21 +10,21 @@ import Testing
     private func resolve(
         _ environment: [String: String], host: String = "example.org", port: Int = 80,
         isSecure: Bool = false
-    ) -> String {
-        ProxyResolver(.environment, environment: environment)
-            .proxy(host: host, port: port, isSecure: isSecure)
+    ) throws -> String {
+        let url = try #require(URL(string: "\(isSecure ? "https" : "http")://\(host):\(port)/"))
+        return ProxyResolver(.environment, environment: environment).proxy(for: try Origin(url))
     }
 
-    @Test func `the variable of the scheme goes before the one for all`() {
+    @Test func `the variable of the scheme goes before the one for all`() throws {
         let environment = ["http_proxy": "http://a:1", "all_proxy": "http://b:2"]
-        #expect(resolve(environment) == "http://a:1")
-        #expect(resolve(environment, isSecure: true) == "http://b:2")
-        #expect(resolve(["HTTPS_PROXY": "http://c:3"], isSecure: true) == "http://c:3")
-        #expect(resolve([:]) == "")
+        #expect(try resolve(environment) == "http://a:1")
+        #expect(try resolve(environment, isSecure: true) == "http://b:2")
+        #expect(try resolve(["HTTPS_PROXY": "http://c:3"], isSecure: true) == "http://c:3")
+        #expect(try resolve([:]) == "")
     }
 
-    @Test func `HTTP_PROXY in capitals is ignored, a client may have set it`() {
-        #expect(resolve(["HTTP_PROXY": "http://evil:1"]) == "")
+    @Test func `HTTP_PROXY in capitals is ignored, a client may have set it`() throws {
+        #expect(try resolve(["HTTP_PROXY": "http://evil:1"]) == "")
     }
 
     @Test(arguments: [
@@ -38,12 +38,15 @@ import Testing
         ("fd00::/8", "[fd12::1]", true), ("::1", "[::1]", true),
         ("127.0.0.1", "127.0.0.1", true), ("example.org:80", "example.org", true),
         ("example.org:81", "example.org", false), ("", "example.org", false),
-        ("10.0.0.0/99", "10.0.0.1", false),
+        ("10.0.0.0/99", "10.0.0.1", false), ("example.org", "ex%61mple.org", true),
+        ("10.0.0.0/8", "012.1", true), ("bücher.example", "xn--bcher-kva.example", true),
+        ("fe80::/10", "[fe80::1%25lo]", true), ("fe80::1", "[fe80::1%25lo]", false),
+        ("[::1]:80", "[::1]", true), ("[::1]:81", "[::1]", false),
     ])
     func `no_proxy matches names, suffixes, addresses and networks`(
         pattern: String, host: String, isDirect: Bool
-    ) {
-        let proxy = resolve(["http_proxy": "http://p:1", "no_proxy": pattern], host: host)
+    ) throws {
+        let proxy = try resolve(["http_proxy": "http://p:1", "no_proxy": pattern], host: host)
         #expect(proxy == (isDirect ? "" : "http://p:1"))
     }
 

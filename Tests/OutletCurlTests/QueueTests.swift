@@ -15,7 +15,7 @@ import Testing
 
     private func expectEntered(
         _ starts: Bool, _ queue: inout AdmissionQueue<String>, _ name: String,
-        origin: Origin<String>, priority: TransferPriority,
+        origin: OriginQueue<String>, priority: TransferPriority,
         at location: SourceLocation = #_sourceLocation
     ) {
         let started = enter(name, origin: origin, priority: priority, &queue)
@@ -24,7 +24,7 @@ import Testing
 
     @discardableResult
     private func enter(
-        _ name: String, origin: Origin<String>, priority: TransferPriority,
+        _ name: String, origin: OriginQueue<String>, priority: TransferPriority,
         _ queue: inout AdmissionQueue<String>
     ) -> Bool {
         if queue.enter(origin) { return true }
@@ -34,7 +34,7 @@ import Testing
 
     @Test func `one origin gets so many places and no more`() {
         var queue = AdmissionQueue<String>(limitPerOrigin: 2, limit: 10)
-        let origin = Origin<String>(name: "a")
+        let origin = OriginQueue<String>(name: "a")
         let entered = (0..<4).map {
             enter("\($0)", origin: origin, priority: .normal, &queue)
         }
@@ -50,7 +50,7 @@ import Testing
 
     @Test func `higher priorities go first, equal ones in order`() {
         var queue = AdmissionQueue<String>(limitPerOrigin: 1, limit: 10)
-        let origin = Origin<String>(name: "a")
+        let origin = OriginQueue<String>(name: "a")
         expectEntered(true, &queue, "first", origin: origin, priority: .low)
         for (name, priority) in [
             ("low", TransferPriority.low), ("normal", .normal), ("high", .high), ("high 2", .high),
@@ -67,8 +67,8 @@ import Testing
 
     @Test func `origins take turns when all places are taken`() {
         var queue = AdmissionQueue<String>(limitPerOrigin: 10, limit: 1)
-        let a = Origin<String>(name: "a")
-        let b = Origin<String>(name: "b")
+        let a = OriginQueue<String>(name: "a")
+        let b = OriginQueue<String>(name: "b")
         expectEntered(true, &queue, "a0", origin: a, priority: .normal)
         for name in ["a1", "a2"] {
             expectEntered(false, &queue, name, origin: a, priority: .normal)
@@ -89,7 +89,7 @@ import Testing
 
     @Test func `streams that share connections need no place each`() {
         var queue = AdmissionQueue<String>(limitPerOrigin: 1, limit: 1000)
-        let origin = Origin<String>(name: "a")
+        let origin = OriginQueue<String>(name: "a")
         origin.version = .http2
         for _ in 0..<100 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
         expectEntered(false, &queue, "x", origin: origin, priority: .normal)
@@ -97,7 +97,7 @@ import Testing
 
     @Test func `who leaves while it waits is passed over`() {
         var queue = AdmissionQueue<String>(limitPerOrigin: 1, limit: 10)
-        let origin = Origin<String>(name: "a")
+        let origin = OriginQueue<String>(name: "a")
         _ = queue.enter(origin)
         let tickets = ["1", "2", "3"].map {
             queue.wait($0, origin: origin, priority: .normal)
@@ -261,7 +261,7 @@ import Testing
         let secure = HTTPRequest(url: URL(string: "https://Example.test/a"))
         let first = try group.loop(isBulk: false, for: secure)
         for _ in 0..<LoopGroup.transfersPerShard { first.load.rise() }
-        let origin = try #require(URL(string: "https://example.test:443/b"))
+        let origin = try Origin(#require(URL(string: "https://example.test:443/b")))
         first.shared.learn(origin, isHTTP1: true)
         #expect(try group.loop(isBulk: false, for: secure) !== first)
         let other = HTTPRequest(url: URL(string: "https://example.test:444/a"))
@@ -287,7 +287,7 @@ import Testing
         loop.post(
             .start(CurlTransfer(job, handler: probe, loop: loop, patience: 20_000_000)))
         #expect(try await probe.end.value().error == nil)
-        #expect(loop.shared.isKnownHTTP1(url) == (version == .http1))
+        #expect(try loop.shared.isKnownHTTP1(Origin(url)) == (version == .http1))
         for loop in group.close() { loop.close(.drain) }
     }
 

@@ -5,9 +5,15 @@ import Testing
 
 /// Cache, cookies and HSTS against servers that nobody here wrote.
 @Suite struct PolicyTests {
+    private func cachingSession() -> Session {
+        var configuration = SessionConfiguration()
+        configuration.urlCache = ResponseCache()
+        return Session(configuration: configuration)
+    }
+
     @Test func `nginx's validators save the body a second time`() async throws {
         let nginx = try await Nginx.shared()
-        let session = Session()
+        let session = cachingSession()
         let address = "\(nginx.baseURL())/small.txt"
         _ = await session.request(address).serializingString().response
         let second = await session.request(address).serializingString().response
@@ -20,7 +26,7 @@ import Testing
     @Test func `a downloaded file is stored, and validated with nginx`() async throws {
         let nginx = try await Nginx.shared()
         let directory = try TemporaryDirectory()
-        let session = Session()
+        let session = cachingSession()
         let place = URL(filePath: directory.path("file"))
         for expected in [TransferMetrics.ResourceFetchType.networkLoad, .validatedCache] {
             let response = await session.download(
@@ -33,7 +39,7 @@ import Testing
 
     @Test func `httpbin's cache is answered from memory`() async throws {
         let httpbin = try await Httpbin.shared()
-        let session = Session()
+        let session = cachingSession()
         let address = "\(httpbin.baseURL)/cache/60"
         for expected in [TransferMetrics.ResourceFetchType.networkLoad, .localCache] {
             let response = await session.request(address).serializingData().response

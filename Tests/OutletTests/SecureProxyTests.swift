@@ -10,7 +10,6 @@ import Testing
         allHosts: Bool = false, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) async throws -> Session {
         var configuration = SessionConfiguration()
-        configuration.urlCache = nil
         configuration.proxy = .url(proxy.baseURL(.tls13), except: [])
         configuration.certificateAuthorities = .file(
             path: try await TestCA.shared().certificatePath)

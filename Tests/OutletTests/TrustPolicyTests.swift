@@ -19,10 +19,8 @@ import Testing
     private func session(
         _ transport: CurlTransport, _ evaluator: (any ServerTrustEvaluating)?
     ) -> Session {
-        var configuration = SessionConfiguration()
-        configuration.urlCache = nil
         let session = Session(
-            transport: transport, configuration: configuration,
+            transport: transport,
             serverTrustManager: evaluator.map { ServerTrustManager(evaluators: ["localhost": $0]) })
         kept.record(session)
         return session

@@ -7,8 +7,6 @@ enum SessionOptions {
         _ arguments: ParsedArguments
     ) throws(CommandError) -> SessionConfiguration {
         var configuration = SessionConfiguration()
-        // Whoever asks what a server answers does not want to see what it answered before.
-        configuration.urlCache = nil
         configuration.headers = defaultHeaders
         if let seconds = try seconds(arguments, .timeout) {
             configuration.timeoutIntervalForResource = seconds

@@ -33,44 +33,15 @@ struct URLSugar: Sendable, Equatable {
             self.url = url
             return
         }
-        try URLSugar.checkAuthority(of: address, shown)
-        guard let url = URL(string: address), let scheme = url.scheme else {
-            throw .usage("\(shown): not a URL")
+        // Before the parser, which knows fewer reasons.
+        do throws(OriginError) {
+            let address = try CanonicalAddress(address)
+            if address.scheme != address.origin.scheme { throw .unsupportedScheme(address.scheme) }
+        } catch {
+            throw .usage("\(shown): \(error)")
         }
-        guard ["http", "https"].contains(scheme.lowercased()) else {
-            throw .usage("\(shown): scheme '\(scheme)': only http and https are spoken")
-        }
-        guard url.host()?.isEmpty == false else { throw .usage("\(shown): has no host") }
+        guard let url = URL(string: address) else { throw .usage("\(shown): not a URL") }
         self.url = url
-    }
-
-    /// Refuses what no name service would find, before anybody asks one.
-    private static func checkAuthority(of address: String, _ shown: String) throws(CommandError) {
-        guard let scheme = address.firstRange(of: "://") else { return }
-        let authority = address[scheme.upperBound...].prefix { !"/?#".contains($0) }
-        // An address in brackets is left to the parser.
-        guard !authority.hasPrefix("[") else { return }
-        let host = authority.prefix { $0 != ":" }
-        guard !host.isEmpty else { throw .usage("\(shown): has no host") }
-        guard host.utf8.allSatisfy({ isHostByte($0) }) else {
-            throw .usage(
-                "\(shown): a host is made of ASCII letters, digits, '-' and '.'",
-                advice: "names in other scripts have a form that begins with xn--")
-        }
-        let port = authority.dropFirst(host.utf8.count + 1)
-        guard port.isEmpty || UInt16(port) != nil else {
-            throw .usage("\(shown): port \(port): not a number from 0 to 65535")
-        }
-    }
-
-    private static func isHostByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-            UInt8(ascii: "_"):
-            true
-        default: false
-        }
     }
 
     private static func withScheme(_ text: String) -> String {

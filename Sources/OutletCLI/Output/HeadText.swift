@@ -26,10 +26,7 @@ struct HeadText {
 
     /// Host and port of an address, the scheme's own port left out.
     static func authority(of url: URL) -> String {
-        let host = url.host() ?? ""
-        let bracketed = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
-        let usual = url.scheme == "https" ? 443 : 80
-        return url.port.map { $0 == usual ? bracketed : "\(bracketed):\($0)" } ?? bracketed
+        (try? CanonicalAddress(url.absoluteString))?.hostField ?? ""
     }
 
     /// Path and query of an address.

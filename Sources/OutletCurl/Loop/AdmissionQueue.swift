@@ -3,7 +3,7 @@ import OutletHTTP
 import OutletSession
 
 /// One origin (scheme, host and port) as a loop sees it: what is under way, what waits.
-final class Origin<Element> {
+final class OriginQueue<Element> {
     /// What the origin speaks, as far as it is known.
     enum Version {
         case unknown, http1, http2
@@ -71,7 +71,7 @@ struct AdmissionQueue<Element> {
     /// Transfers under way.
     private(set) var active = 0
     /// Origins with waiting transfers and room for one more, in turn.
-    private var round = Fifo<Origin<Element>>()
+    private var round = Fifo<OriginQueue<Element>>()
 
     /// libcurl's own limit of streams on one connection (`CURLMOPT_MAX_CONCURRENT_STREAMS`).
     static var streamsPerConnection: Int { 100 }
@@ -81,7 +81,7 @@ struct AdmissionQueue<Element> {
         self.limit = max(1, limit)
     }
 
-    private func hasRoom(_ origin: Origin<Element>) -> Bool {
+    private func hasRoom(_ origin: OriginQueue<Element>) -> Bool {
         switch origin.version {
         case .unknown, .http1: origin.active < limitPerOrigin
         case .http2: origin.active < limitPerOrigin * Self.streamsPerConnection
@@ -92,7 +92,7 @@ struct AdmissionQueue<Element> {
     ///
     /// - Returns: Whether it may start now.
     @inline(__always)
-    mutating func enter(_ origin: Origin<Element>) -> Bool {
+    mutating func enter(_ origin: OriginQueue<Element>) -> Bool {
         guard active < limit, hasRoom(origin), !origin.isListed else { return false }
         active += 1
         origin.active += 1
@@ -103,7 +103,7 @@ struct AdmissionQueue<Element> {
     ///
     /// - Returns: What it is removed by.
     mutating func wait(
-        _ element: Element, origin: Origin<Element>, priority: TransferPriority
+        _ element: Element, origin: OriginQueue<Element>, priority: TransferPriority
     ) -> Int {
         origin.waitingCount += 1
         let ticket = origin.waiting[Int(priority.rawValue)].append(element)
@@ -112,21 +112,21 @@ struct AdmissionQueue<Element> {
     }
 
     /// Removes a waiting element, and keeps no reference to it.
-    mutating func remove(ticket: Int, origin: Origin<Element>, priority: TransferPriority) {
+    mutating func remove(ticket: Int, origin: OriginQueue<Element>, priority: TransferPriority) {
         guard origin.waiting[Int(priority.rawValue)].remove(ticket) else { return }
         origin.waitingCount -= 1
     }
 
     /// Counts one transfer less under way.
     @inline(__always)
-    mutating func leave(_ origin: Origin<Element>) {
+    mutating func leave(_ origin: OriginQueue<Element>) {
         active -= 1
         origin.active -= 1
         list(origin)
     }
 
     /// The next waiting element that may start; it counts as under way from here on.
-    mutating func next() -> (Element, Origin<Element>)? {
+    mutating func next() -> (Element, OriginQueue<Element>)? {
         while active < limit, let origin = round.popFirst() {
             origin.isListed = false
             guard hasRoom(origin), let element = origin.takeFirst() else { continue }
@@ -138,7 +138,7 @@ struct AdmissionQueue<Element> {
         return nil
     }
 
-    private mutating func list(_ origin: Origin<Element>) {
+    private mutating func list(_ origin: OriginQueue<Element>) {
         guard !origin.isListed, origin.waitingCount > 0, hasRoom(origin) else { return }
         origin.isListed = true
         round.append(origin)

@@ -109,7 +109,7 @@ extension EventLoop {
         switch transfer.phase {
         case .posted, .finished: return
         case .queued:
-            if let origin = transfer.address?.origin {
+            if let origin = transfer.address?.queue {
                 admission.remove(
                     ticket: transfer.ticket, origin: origin, priority: transfer.priority)
                 shared.waiting.fall()

@@ -22,7 +22,7 @@ extension EventLoop {
 
     /// Starts a transfer, or lets it wait for a place.
     func enqueue(_ transfer: CurlTransfer) {
-        guard let origin = transfer.address?.origin else { return }
+        guard let origin = transfer.address?.queue else { return }
         transfer.phase = .queued
         if admission.enter(origin) {
             if !begin(transfer) { leave(origin) }
@@ -54,7 +54,7 @@ extension EventLoop {
     }
 
     /// Gives a place that has become free to those who wait.
-    func leave(_ origin: Origin<CurlTransfer>) {
+    func leave(_ origin: OriginQueue<CurlTransfer>) {
         admission.leave(origin)
         while let (next, origin) = admission.next() {
             shared.waiting.fall()
@@ -126,7 +126,7 @@ extension EventLoop {
         easy.applyLimit(remaining)
         let version = settings.version(of: address)
         easy.applyMultiplexing(version)
-        easy.applyReuse(address.origin, version, isDirect: settings.proxies.isEmpty)
+        easy.applyReuse(address.queue, version, isDirect: settings.proxies.isEmpty)
         if let extras = transfer.extras {
             if let link = extras.link {
                 easy.applyConnectOnly()
@@ -162,7 +162,7 @@ extension EventLoop {
             server: !address.isSecure
                 ? nil
                 : ServerJudge(
-                    manager, host: address.hostName, port: address.port,
+                    manager, host: address.origin.addressWithoutZone, port: address.port,
                     verifier: settings.verifier))
         extras.trust = trust
         return trust
@@ -200,7 +200,7 @@ extension EventLoop {
         _ job: WebSocketJob, _ address: Address
     ) throws(TransferError) -> WebSocketHandshake {
         try WebSocketHandshake(
-            job.request, target: address.target, host: address.host,
+            job.request, target: address.target, host: address.hostField,
             credential: job.credential ?? address.credential, challenge: job.challenge)
     }
 

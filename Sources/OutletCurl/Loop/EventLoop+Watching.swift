@@ -129,12 +129,10 @@ extension EventLoop {
     @inline(__always)
     func learn(from transfer: CurlTransfer, _ easy: EasyHandle) {
         guard let address = transfer.address else { return }
-        let version: Origin<CurlTransfer>.Version = easy.head.isHTTP2 ? .http2 : .http1
-        if version != address.origin.version {
-            address.origin.version = version
-            if address.isSecure, let url = transfer.request.url {
-                shared.learn(url, isHTTP1: version == .http1)
-            }
+        let version: OriginQueue<CurlTransfer>.Version = easy.head.isHTTP2 ? .http2 : .http1
+        if version != address.queue.version {
+            address.queue.version = version
+            if address.isSecure { shared.learn(address.origin, isHTTP1: version == .http1) }
         }
         if address.isSecure, let connection = ccurl_get_ssl(easy.raw) {
             transfer.tls = TLSConnection.agreement(of: connection)

@@ -69,7 +69,9 @@ struct LoopGroup {
         switch settings.configuration.httpVersion {
         case .http1: true
         case .http2PriorKnowledge: false
-        case .automatic: url.scheme?.lowercased() != "https" || shared?.isKnownHTTP1(url) == true
+        case .automatic:
+            // An address without an origin fails on whichever loop gets it.
+            (try? Origin(url)).map { !$0.isSecure || shared?.isKnownHTTP1($0) == true } ?? false
         }
     }
 

@@ -1,5 +1,5 @@
 import CCurl
-import FoundationEssentials
+import OutletHTTP
 import OutletSession
 import OutletTLS
 
@@ -13,8 +13,8 @@ final class SharedState: @unchecked Sendable {
     /// How many transfers wait for a place, in all loops.
     let waiting = Load()
 
-    /// The `https` origins that agreed on HTTP/1, as `host:port`.
-    private let http1Origins = Lock<Set<String>>([])
+    /// The `https` origins that agreed on HTTP/1.
+    private let http1Origins = Lock<Set<Origin>>([])
 
     /// More than these are not worth remembering.
     private static let originLimit = 4096
@@ -37,24 +37,18 @@ final class SharedState: @unchecked Sendable {
     }
 
     /// Whether an `https` origin is known to speak HTTP/1.
-    func isKnownHTTP1(_ url: URL) -> Bool {
-        let name = Self.name(of: url)
-        return http1Origins.withLock { $0.contains(name) }
+    func isKnownHTTP1(_ origin: Origin) -> Bool {
+        http1Origins.withLock { $0.contains(origin) }
     }
 
     /// Notes what an `https` origin speaks.
-    func learn(_ url: URL, isHTTP1: Bool) {
-        let name = Self.name(of: url)
+    func learn(_ origin: Origin, isHTTP1: Bool) {
         http1Origins.withLock { origins in
             if !isHTTP1 {
-                origins.remove(name)
+                origins.remove(origin)
             } else if origins.count < Self.originLimit {
-                origins.insert(name)
+                origins.insert(origin)
             }
         }
-    }
-
-    private static func name(of url: URL) -> String {
-        "\(url.host()?.lowercased() ?? ""):\(url.port ?? 443)"
     }
 }

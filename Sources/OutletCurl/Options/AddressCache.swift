@@ -1,56 +1,58 @@
 import CCurl
+import OutletHTTP
 import OutletSession
 
 /// A parsed address, shared by all transfers to it.
 final class Address {
     /// libcurl's form of the address (`CURLOPT_CURLU`); every transfer makes its own copy.
+    ///
+    /// Made of the canonical text, so that libcurl connects to the host that policies have seen.
     let handle: OpaquePointer
+    /// The server that policies see.
+    let origin: Origin
     /// The host, with the port where it is not the scheme's own: what errors and logs may show.
     let host: String
-    /// The host alone.
-    let hostName: String
-    /// The port, the scheme's own where none is written.
-    let port: Int
-    /// Whether the scheme is `https`.
-    let isSecure: Bool
+    /// The value of the field `Host`.
+    let hostField: String
     /// Whether the address carries a user name or a password.
     let hasCredential: Bool
     /// The origin's place in the admission queue.
-    let origin: Origin<CurlTransfer>
+    let queue: OriginQueue<CurlTransfer>
 
-    fileprivate init(_ text: String, origins: inout OriginTable) throws(TransferError) {
+    /// The port, the scheme's own where none is written.
+    var port: Int { origin.port }
+    /// Whether the scheme is `https`.
+    let isSecure: Bool
+
+    fileprivate init(_ text: String, queues: inout OriginTable) throws(TransferError) {
+        let address: CanonicalAddress
+        do throws(OriginError) {
+            address = try CanonicalAddress(text)
+            if address.scheme != address.origin.scheme { throw .unsupportedScheme(address.scheme) }
+        } catch {
+            throw TransferError(error)
+        }
         guard let handle = curl_url() else {
             throw TransferError(code: .unknown, reason: "address: no memory left to parse it")
         }
-        do throws(TransferError) {
-            let code = curl_url_set(handle, CURLUPART_URL, text, 0)
-            guard code == CURLUE_OK else { throw Self.error(code, text) }
-            guard let scheme = Self.part(CURLUPART_SCHEME, of: handle),
-                scheme == "https" || scheme == "http"
-            else {
-                throw TransferError(
-                    code: .unsupportedURL,
-                    reason: "address: only http and https are spoken, not "
-                        + "\(Self.part(CURLUPART_SCHEME, of: handle) ?? "this scheme")",
-                    advice: "write http:// or https://")
-            }
-            guard let hostName = Self.part(CURLUPART_HOST, of: handle), !hostName.isEmpty else {
-                throw Self.error(CURLUE_NO_HOST, text)
-            }
-            isSecure = scheme == "https"
-            let standard = isSecure ? 443 : 80
-            port = Self.part(CURLUPART_PORT, of: handle).flatMap { Int($0) } ?? standard
-            self.hostName = hostName
-            hasCredential =
-                Self.part(CURLUPART_USER, of: handle) != nil
-                || Self.part(CURLUPART_PASSWORD, of: handle) != nil
-            host = port == standard ? hostName : "\(hostName):\(port)"
-            origin = origins.origin("\(scheme)://\(hostName.lowercased()):\(port)")
-            self.handle = handle
-        } catch {
+        let code = curl_url_set(handle, CURLUPART_URL, address.text, 0)
+        guard code == CURLUE_OK else {
             curl_url_cleanup(handle)
-            throw error
+            throw TransferError(
+                code: code == CURLUE_UNSUPPORTED_SCHEME ? .unsupportedURL : .badURL,
+                reason: "address: not a URL: \(String(cString: curl_url_strerror(code)))",
+                advice: TransferError.addressAdvice,
+                underlyingCode: Int32(bitPattern: code.rawValue))
         }
+        self.handle = handle
+        origin = address.origin
+        isSecure = origin.isSecure
+        hasCredential = address.hasUserInfo
+        hostField = address.hostField
+        host =
+            origin.port == (isSecure ? 443 : 80)
+            ? address.wireHost : "\(address.wireHost):\(origin.port)"
+        queue = queues.queue(origin)
     }
 
     deinit {
@@ -80,43 +82,27 @@ final class Address {
         defer { curl_free(text) }
         return String(cString: text)
     }
-
-    private static func error(_ code: CURLUcode, _ text: String) -> TransferError {
-        let scheme = text.prefix { $0 != ":" && $0 != "/" && $0 != "?" && $0 != "#" }
-        let hasScheme = text[scheme.endIndex...].first == ":"
-        let isUnsupported = !hasScheme || code == CURLUE_UNSUPPORTED_SCHEME
-        let reason =
-            switch (hasScheme, isUnsupported) {
-            case (false, _): "address: it has no scheme"
-            case (true, true): "address: only http and https are spoken, not \(scheme)"
-            case (true, false): "address: not a URL: \(String(cString: curl_url_strerror(code)))"
-            }
-        return TransferError(
-            code: isUnsupported ? .unsupportedURL : .badURL, reason: reason,
-            advice: "write it as http://host/path or https://host/path",
-            underlyingCode: Int32(bitPattern: code.rawValue))
-    }
 }
 
 /// The origins that a loop knows; those that nothing refers to any more are forgotten.
 struct OriginTable {
     private struct Reference {
-        weak var origin: Origin<CurlTransfer>?
+        weak var queue: OriginQueue<CurlTransfer>?
     }
 
-    private var origins: [String: Reference] = [:]
+    private var queues: [Origin: Reference] = [:]
     private var sweepAt = 512
 
-    /// The one origin of that name.
-    mutating func origin(_ name: String) -> Origin<CurlTransfer> {
-        if let known = origins[name]?.origin { return known }
-        if origins.count >= sweepAt {
-            origins = origins.filter { $0.value.origin != nil }
-            sweepAt = max(512, origins.count * 2)
+    /// The one queue of that origin.
+    mutating func queue(_ origin: Origin) -> OriginQueue<CurlTransfer> {
+        if let known = queues[origin]?.queue { return known }
+        if queues.count >= sweepAt {
+            queues = queues.filter { $0.value.queue != nil }
+            sweepAt = max(512, queues.count * 2)
         }
-        let origin = Origin<CurlTransfer>(name: name)
-        origins[name] = Reference(origin: origin)
-        return origin
+        let queue = OriginQueue<CurlTransfer>(name: origin.description)
+        queues[origin] = Reference(queue: queue)
+        return queue
     }
 }
 
@@ -131,7 +117,7 @@ struct AddressCache {
     private var young: [String: Address] = [:]
     private var old: [String: Address] = [:]
     private var last: (text: String, address: Address)?
-    private var origins = OriginTable()
+    private var queues = OriginTable()
 
     /// The parsed form of an address.
     mutating func address(_ text: String) throws(TransferError) -> Address {
@@ -143,7 +129,7 @@ struct AddressCache {
             if let known = old[text] {
                 address = known
             } else {
-                address = try Address(text, origins: &origins)
+                address = try Address(text, queues: &queues)
             }
             if young.count >= Self.generation {
                 old = young

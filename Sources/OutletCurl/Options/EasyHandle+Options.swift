@@ -76,8 +76,7 @@ extension EasyHandle {
     func applyProxy(
         for address: Address, _ settings: TransportSettings, _ credentials: [String: Credential]
     ) -> String {
-        let proxy = settings.proxies.proxy(
-            host: address.hostName, port: address.port, isSecure: address.isSecure)
+        let proxy = settings.proxies.proxy(for: address.origin)
         guard !proxy.isEmpty else { return "" }
         set(CURLOPT_PROXY, text: proxy)
         isMarked = true
@@ -121,7 +120,7 @@ extension EasyHandle {
     ///
     /// - Parameter version: What the origin speaks.
     @inline(__always)
-    func applyMultiplexing(_ version: Origin<CurlTransfer>.Version) {
+    func applyMultiplexing(_ version: OriginQueue<CurlTransfer>.Version) {
         // Worth it only where streams are known to share a connection.
         let waits = version == .http2
         guard waits != waitsForStream else { return }
@@ -137,7 +136,8 @@ extension EasyHandle {
     ///   - isDirect: Whether no proxy is in between, whose connections serve several origins.
     @inline(__always)
     func applyReuse(
-        _ origin: Origin<CurlTransfer>, _ version: Origin<CurlTransfer>.Version, isDirect: Bool
+        _ origin: OriginQueue<CurlTransfer>, _ version: OriginQueue<CurlTransfer>.Version,
+        isDirect: Bool
     ) {
         opener.pointee.tally = origin.tally
         let fresh = version == .http1 && isDirect && !origin.mayHaveIdleConnection

@@ -1,3 +1,4 @@
+import OutletHTTP
 import OutletSession
 
 /// Which proxy an address goes through, from the settings and the environment.
@@ -7,7 +8,7 @@ import OutletSession
 struct ProxyResolver: Sendable {
     private let http: String
     private let https: String
-    private let exceptions: [String]
+    private let exceptions: [ProxyException]
     /// Whether no address at all goes through a proxy.
     let isEmpty: Bool
 
@@ -27,7 +28,7 @@ struct ProxyResolver: Sendable {
         case .url(let url, let except):
             http = url
             https = url
-            exceptions = except.compactMap(Self.normalized)
+            exceptions = except.compactMap { ProxyException($0) }
         case .environment:
             func first(_ names: String...) -> String {
                 names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
@@ -35,60 +36,73 @@ struct ProxyResolver: Sendable {
             http = first("http_proxy", "all_proxy", "ALL_PROXY")
             https = first("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
             exceptions = first("no_proxy", "NO_PROXY")
-                .split { $0 == "," || $0 == " " || $0 == "\t" }
-                .compactMap { Self.normalized(String($0)) }
+                .utf8.split {
+                    [UInt8(ascii: ","), UInt8(ascii: " "), UInt8(ascii: "\t")].contains($0)
+                }
+                .compactMap { ProxyException(String(Substring($0))) }
         }
         isEmpty = http.isEmpty && https.isEmpty
     }
 
     /// The proxy's URL; empty for a direct connection.
-    func proxy(host: String, port: Int, isSecure: Bool) -> String {
-        let proxy = isSecure ? https : http
+    func proxy(for origin: Origin) -> String {
+        let proxy = origin.isSecure ? https : http
         guard !proxy.isEmpty, !exceptions.isEmpty else { return proxy }
-        var name = host.lowercased()
-        if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
-        if name.hasSuffix(".") { name.removeLast() }
-        return exceptions.contains { Self.matches($0, name, port) } ? "" : proxy
+        return exceptions.contains { $0.covers(origin) } ? "" : proxy
     }
 
     /// A proxy's URL without user name and password.
     static func withoutCredentials(_ proxy: String) -> String {
-        let start = proxy.firstRange(of: "://")?.upperBound ?? proxy.startIndex
-        guard let at = proxy[start...].lastIndex(of: "@") else { return proxy }
-        return String(proxy[..<start]) + String(proxy[proxy.index(after: at)...])
-    }
-
-    private static func normalized(_ pattern: String) -> String? {
-        var text = pattern.lowercased()
-        if text.hasPrefix("*.") { text.removeFirst() }
-        if text.hasPrefix("."), text.count > 1 { text.removeFirst() }
-        if text.hasSuffix("."), text.count > 1 { text.removeLast() }
-        return text.isEmpty ? nil : text
-    }
-
-    /// A pattern is `*`, a name that covers its subdomains, an address, or an IPv4 or IPv6 network
-    /// in CIDR form; a name or an address may carry a port.
-    private static func matches(_ pattern: String, _ host: String, _ port: Int) -> Bool {
-        if pattern == "*" || pattern == host { return true }
-        if host.hasSuffix("." + pattern) { return true }
-        if let slash = pattern.lastIndex(of: "/"),
-            let bits = Int(pattern[pattern.index(after: slash)...]),
-            let network = InternetAddress(String(pattern[..<slash])),
-            let address = InternetAddress(host)
-        {
-            return address.isInside(network, bits: bits)
-        }
-        guard let colon = pattern.lastIndex(of: ":"),
-            let wanted = Int(pattern[pattern.index(after: colon)...]), wanted == port,
-            !pattern[..<colon].contains(":") || pattern.hasPrefix("[")
-        else { return false }
-        let name = pattern[..<colon].trimmingBrackets()
-        return name == host || host.hasSuffix("." + name)
+        let bytes = Array(proxy.utf8)
+        let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
+        guard let at = bytes[start...].lastIndex(of: UInt8(ascii: "@")) else { return proxy }
+        return String(decoding: bytes[..<start] + bytes[(at + 1)...], as: UTF8.self)
     }
 }
 
-extension Substring {
-    fileprivate func trimmingBrackets() -> String {
-        hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : String(self)
+/// A pattern of `no_proxy`: `*`, a name that covers its subdomains, an address, or an IPv4 or IPv6
+/// network in CIDR form; a name or an address may carry a port.
+private enum ProxyException: Sendable {
+    case all
+    case host(String, port: Int?)
+    case network(InternetAddress, bits: Int)
+
+    /// `nil` for an empty pattern.
+    init?(_ text: String) {
+        var pattern = text.utf8[...]
+        if pattern.elementsEqual("*".utf8) {
+            self = .all
+            return
+        }
+        if pattern.starts(with: "*.".utf8) { pattern = pattern.dropFirst() }
+        if pattern.first == UInt8(ascii: ".") { pattern = pattern.dropFirst() }
+        guard !pattern.isEmpty else { return nil }
+        if let slash = pattern.lastIndex(of: UInt8(ascii: "/")),
+            let bits = Int(Substring(pattern[slash...].dropFirst())),
+            let network = InternetAddress(String(Substring(pattern[..<slash])))
+        {
+            self = .network(network, bits: bits)
+            return
+        }
+        var port: Int?
+        if let colon = pattern.lastIndex(of: UInt8(ascii: ":")),
+            let number = Int(Substring(pattern[colon...].dropFirst())),
+            pattern.first == UInt8(ascii: "[") || !pattern[..<colon].contains(UInt8(ascii: ":"))
+        {
+            port = number
+            pattern = pattern[..<colon]
+        }
+        self = .host(Origin.hostForComparison(String(Substring(pattern))), port: port)
+    }
+
+    func covers(_ origin: Origin) -> Bool {
+        switch self {
+        case .all: true
+        case .host(let name, let port):
+            (port == nil || port == origin.port)
+                && (origin.host == name || origin.isUnder(name))
+        case .network(let network, let bits):
+            InternetAddress(origin.addressWithoutZone)?.isInside(network, bits: bits) == true
+        }
     }
 }

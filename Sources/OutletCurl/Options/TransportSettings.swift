@@ -81,11 +81,11 @@ final class TransportSettings: Sendable {
     }
 
     /// What an origin speaks, by the settings, its last answer, or its scheme.
-    func version(of address: Address) -> Origin<CurlTransfer>.Version {
+    func version(of address: Address) -> OriginQueue<CurlTransfer>.Version {
         switch configuration.httpVersion {
         case .automatic:
-            address.origin.version == .unknown && !address.isSecure
-                ? .http1 : address.origin.version
+            address.queue.version == .unknown && !address.isSecure
+                ? .http1 : address.queue.version
         case .http1: .http1
         case .http2PriorKnowledge: .http2
         }
@@ -94,7 +94,7 @@ final class TransportSettings: Sendable {
     /// Who we are for a host.
     func clientCertificate(for address: Address) -> ClientCertificate? {
         configuration.clientCertificateProvider?.certificate(
-            forHost: address.hostName, port: address.port) ?? configuration.clientCertificate
+            forHost: address.origin.host, port: address.port) ?? configuration.clientCertificate
     }
 
     /// How long a request may make no progress, µs; `nil` for no limit.

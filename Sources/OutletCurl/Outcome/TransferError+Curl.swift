@@ -295,7 +295,7 @@ private struct Meaning {
     /// The chain is good, so it is the name that does not fit.
     private static func otherHost(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
         guard let certificate = transfer.verification?.serverCertificate,
-            let host = transfer.address?.hostName, fact.contains("name")
+            let host = transfer.address?.origin.host, fact.contains("name")
         else {
             return Meaning(
                 .serverCertificateUntrusted, "the server's certificate is refused: \(fact)")

@@ -60,7 +60,7 @@ extension CurlTransfer {
     /// Whether nobody may speak on a kept connection but who is asked, which streams of HTTP/2 do.
     private func speaksHTTP1(_ loop: EventLoop) -> Bool {
         guard let address else { return false }
-        switch address.origin.version {
+        switch address.queue.version {
         case .http1: return true
         case .http2: return false
         case .unknown:

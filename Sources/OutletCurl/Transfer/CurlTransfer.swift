@@ -142,9 +142,9 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     /// Lets others have its place.
     ///
     /// - Returns: Where that is; `nil` when it has none any more.
-    func giveUpPlace() -> Origin<CurlTransfer>? {
+    func giveUpPlace() -> OriginQueue<CurlTransfer>? {
         defer { hasPlace = false }
-        return hasPlace ? address?.origin : nil
+        return hasPlace ? address?.queue : nil
     }
 }
 

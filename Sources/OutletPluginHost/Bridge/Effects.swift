@@ -53,9 +53,8 @@ enum Effects {
 
     /// The address without user, password and query, which may hold secrets.
     private static func address(_ request: HTTPRequest) -> String {
-        guard let url = request.url, let scheme = url.scheme, let host = url.host else { return "" }
-        let port = url.port.map { ":\($0)" } ?? ""
-        return "\(scheme)://\(host)\(port)\(url.path)"
+        guard let url = request.url, let origin = try? Origin(url) else { return "" }
+        return "\(origin)\(url.path)"
     }
 
     private static func isSecret(_ name: String) -> Bool {

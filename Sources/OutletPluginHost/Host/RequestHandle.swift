@@ -93,7 +93,7 @@ final class RequestHandle: Sendable {
 
     func set(url: String) -> outlet_status {
         guard let url = URL(string: url), let scheme = url.scheme?.lowercased(),
-            scheme == "http" || scheme == "https", url.host?.isEmpty == false
+            scheme == "http" || scheme == "https", (try? Origin(url)) != nil
         else { return OUTLET_E_ARGUMENT }
         return change { request in
             request.url = url

@@ -14,19 +14,36 @@ extension AuthenticationChallenge {
         let isProxy = response.statusCode == 407
         guard isProxy || response.statusCode == 401,
             let url = isProxy ? proxy ?? response.url : response.url,
-            let host = url.host(), let scheme = url.scheme?.lowercased()
+            let place = isProxy && proxy != nil ? Place(ofProxy: url) : try? Place(Origin(url))
         else { return [] }
         let name = isProxy ? "Proxy-Authenticate" : "WWW-Authenticate"
-        // Proxies have a port of their own where none is written, libcurl's.
-        let usualPort = scheme == "https" ? 443 : isProxy && proxy != nil ? 1080 : 80
         return response.headers.values(for: name).flatMap { parse($0) }.map { parsed in
             AuthenticationChallenge(
                 protectionSpace: ProtectionSpace(
-                    host: host, port: url.port ?? usualPort,
-                    protocol: scheme, realm: parsed.parameters["realm"],
+                    host: place.host, port: place.port,
+                    protocol: place.scheme, realm: parsed.parameters["realm"],
                     authenticationMethod: parsed.scheme, isProxy: isProxy),
                 previousFailureCount: previousFailureCount,
                 parameters: parsed.parameters.filter { $0.key != "realm" })
+        }
+    }
+
+    /// Where a challenge comes from.
+    private struct Place {
+        let scheme: String
+        let host: String
+        let port: Int
+
+        init(_ origin: Origin) {
+            (scheme, host, port) = (origin.scheme, origin.host, origin.port)
+        }
+
+        /// Proxies may have a scheme of their own, and where no port is written, libcurl's.
+        init?(ofProxy url: URL) {
+            guard let host = url.host(), let scheme = url.scheme?.lowercased() else { return nil }
+            self.scheme = scheme
+            self.host = host
+            port = url.port ?? (scheme == "https" ? 443 : 1080)
         }
     }
 

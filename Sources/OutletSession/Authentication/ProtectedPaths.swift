@@ -3,21 +3,6 @@ import OutletHTTP
 
 /// Where credentials were asked for before, so that the next request brings them along.
 struct ProtectedPaths: Sendable {
-    private struct Origin: Sendable, Hashable {
-        let scheme: String
-        let host: String
-        let port: Int
-
-        init?(_ url: URL) {
-            guard let scheme = url.scheme?.lowercased(), let host = url.host()?.lowercased() else {
-                return nil
-            }
-            self.scheme = scheme
-            self.host = host
-            port = url.port ?? (scheme == "https" ? 443 : 80)
-        }
-    }
-
     private struct Path: Sendable {
         let prefix: String
         let space: ProtectionSpace
@@ -33,7 +18,7 @@ struct ProtectedPaths: Sendable {
     /// A space is taken to cover what lies at or below the last slash of an address in it
     /// (RFC 7617 §2.2), for other methods than basic the whole origin.
     func space(for url: URL) -> ProtectionSpace? {
-        guard !paths.isEmpty, let origin = Origin(url), let known = paths[origin] else {
+        guard !paths.isEmpty, let origin = try? Origin(url), let known = paths[origin] else {
             return nil
         }
         let path = Self.path(of: url)
@@ -43,7 +28,7 @@ struct ProtectedPaths: Sendable {
 
     /// Notes that an address belongs to a space.
     mutating func insert(_ space: ProtectionSpace, for url: URL) {
-        guard let origin = Origin(url) else { return }
+        guard let origin = try? Origin(url) else { return }
         var prefix = "/"
         if space.authenticationMethod == AuthenticationScheme.basic.rawValue {
             let path = Self.path(of: url)
@@ -60,7 +45,7 @@ struct ProtectedPaths: Sendable {
 
     /// Forgets what was noted about a space: its credential was refused.
     mutating func remove(_ space: ProtectionSpace, for url: URL) {
-        guard let origin = Origin(url) else { return }
+        guard let origin = try? Origin(url) else { return }
         paths[origin]?.removeAll { $0.space == space }
         if paths[origin]?.isEmpty == true { paths[origin] = nil }
     }

@@ -1,9 +1,11 @@
+import OutletHTTP
+
 /// The place that credentials belong to (RFC 9110 §11.5).
 public struct ProtectionSpace: Sendable, Equatable, Hashable {
     /// The method of a space whose credentials answer whatever the server asks for.
     public static let anyMethod = "default"
 
-    /// The host's name, in lower case.
+    /// The host in canonical form, as ``OutletHTTP/Origin/host``.
     public let host: String
     /// The port.
     public let port: Int
@@ -29,7 +31,7 @@ public struct ProtectionSpace: Sendable, Equatable, Hashable {
         host: String, port: Int, protocol: String, realm: String?,
         authenticationMethod: String = ProtectionSpace.anyMethod, isProxy: Bool = false
     ) {
-        self.host = host.lowercased()
+        self.host = Origin.hostForComparison(host)
         self.port = port
         self.protocol = `protocol`.lowercased()
         self.realm = realm

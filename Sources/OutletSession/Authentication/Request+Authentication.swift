@@ -21,7 +21,7 @@ extension Request {
     /// Thread: any, not under the request's lock.
     func authenticationRound(_ storage: CredentialStorage?) -> AuthenticationRound? {
         let (round, request, own) = mutable.withLock {
-            ($0.authentication, $0.prepared, $0.credential)
+            ($0.authentication, $0.prepared?.request, $0.credential)
         }
         guard own == nil || opensWebSocket, let request,
             request.headers["Authorization"] == nil
@@ -108,11 +108,11 @@ extension Request {
         announce(task)
         let (next, attempt) = mutable.withLock { mutable in
             mutable.answeredChallenges &+= 1
-            return (mutable.performedRequests.last, mutable.machine.attempt)
+            return (mutable.prepared, mutable.machine.attempt)
         }
         guard let next else { return false }
         let hop = Hop(task: task, response: response, result: result, attempt: attempt)
-        guard case .stream = next.body else {
+        guard case .stream = next.request.body else {
             sendAgain(next, after: hop)
             return true
         }
@@ -121,9 +121,9 @@ extension Request {
         return true
     }
 
-    private func sendAgain(_ next: HTTPRequest, after hop: Hop) {
+    private func sendAgain(_ next: ConfiguredRequest, after hop: Hop) {
         do throws(SessionError) {
-            try rewind(next)
+            try rewind(next.request)
         } catch {
             end(hop, with: error)
             return
@@ -136,6 +136,10 @@ extension Request {
         _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
     ) {
         tellChallenges(of: challenge, to: task)
+        // The transport's own answer has the cookies that the request began with; later ones have these.
+        if let policies = core.policies, policies.concerns(challenge) {
+            learn(from: challenge, by: task, policies)
+        }
         guard challenge.statusCode == 401 else { return }
         let keeps = core.configuration.urlCredentialStorage != nil
         mutable.withLock { mutable in
@@ -165,8 +169,7 @@ extension Request {
 extension ProtectionSpace {
     /// Whether an address is of the space's origin.
     func covers(_ url: URL?) -> Bool {
-        guard let url, let scheme = url.scheme?.lowercased() else { return false }
-        return scheme == self.protocol && url.host()?.lowercased() == host
-            && (url.port ?? (scheme == "https" ? 443 : 80)) == port
+        guard let url, let origin = try? Origin(url) else { return false }
+        return origin.scheme == self.protocol && origin.host == host && origin.port == port
     }
 }

@@ -61,7 +61,7 @@ struct CacheEntry: Sendable, Equatable {
     /// process, which means nothing to another one.
     var isPersonal: Bool {
         selectors.contains { selector in
-            CacheRequest.credentials.contains(selector.name) && selector.value != nil
+            selector.value != nil && CacheRequest.isPersonal(selector.name)
                 || selector.name == CacheRequest.verifier
                     && selector.value?.utf8.first == CacheRequest.policyMark
         }
@@ -72,22 +72,28 @@ struct CacheEntry: Sendable, Equatable {
 
 /// What a cache has to know of a request.
 struct CacheRequest: Sendable {
-    /// The address without its fragment (§2: the cache key); `nil` when no cache can help.
+    /// The address without its fragment, its host in canonical form (§2: the cache key); `nil` when no
+    /// cache can help.
     let key: String?
     let method: HTTPMethod
     let headers: HTTPHeaders
-    /// Who answers challenges.
-    let user: String?
+    /// Who asks: everything in the request that names a person; `nil` if nothing does.
+    let person: String?
     /// Who checks the server, by ``Caching/verifier(of:)``.
     let verifier: String?
     let policy: HTTPRequest.CachePolicy
     let directives: CacheControl
 
-    /// Fields that name a person.
+    /// Stands for ``person`` among the names of fields.
     ///
-    /// One session may act for several of them, which no server expects of a private cache; so they
-    /// select a response as if its `Vary` named them, unless it is public.
-    static let credentials = ["authorization", ":user"]
+    /// One session may act for several persons, which no server expects of a private cache; so who asks
+    /// selects a response as if its `Vary` named it, unless it is public.
+    private static let personName = ":person"
+
+    /// Whether what is selected by names a person.
+    static func isPersonal(_ name: String) -> Bool {
+        name == personName || Redaction.standard.hidesHeader(named: name)
+    }
 
     /// Selects a response by who has verified the server that it came from: what one session takes from
     /// a server, another one may not.
@@ -95,27 +101,48 @@ struct CacheRequest: Sendable {
     /// What stands before the number of a policy.
     static let policyMark = UInt8(ascii: "#")
 
-    init(_ request: HTTPRequest, user: String? = nil, verifier: String? = nil) {
+    /// - Parameters:
+    ///   - request: What is asked for, cookies included.
+    ///   - credential: What answers challenges.
+    ///   - session: Names a session that shows certificates of its own.
+    ///   - verifier: Who checks the server.
+    init(
+        _ request: HTTPRequest, credential: Credential? = nil, session: String? = nil,
+        verifier: String? = nil
+    ) {
         key = Self.key(of: request.url)
         method = request.method
         headers = request.headers
-        self.user = user
+        person = Self.person(request, credential, session)
         self.verifier = verifier
         policy = request.cachePolicy
         directives = CacheControl(request.headers)
     }
 
     static func key(of url: URL?) -> String? {
-        guard let url, let scheme = url.scheme, scheme == "http" || scheme == "https" else {
-            return nil
+        url.flatMap { try? CanonicalAddress($0.withoutUserInfo.absoluteString) }?
+            .textWithoutFragment
+    }
+
+    /// Fields that are secret, user name and password of the address, credential and session; each with
+    /// its length before it, so that no two persons come to the same text.
+    private static func person(
+        _ request: HTTPRequest, _ credential: Credential?, _ session: String?
+    ) -> String? {
+        var parts = request.headers.filter { Redaction.standard.hidesHeader(named: $0.name) }
+            .map { "\($0.name.lowercased()):\($0.value)" }.sorted()
+        if let userInfo = request.url?.userInfo { parts.append(userInfo) }
+        if let credential {
+            parts += [credential.scheme?.rawValue ?? "", credential.user, credential.password]
         }
-        let text = url.absoluteString
-        return text.utf8.firstIndex(of: UInt8(ascii: "#")).map { String(text[..<$0]) } ?? text
+        if let session { parts.append(session) }
+        guard !parts.isEmpty else { return nil }
+        return parts.map { "\($0.utf8.count):\($0)" }.joined()
     }
 
     /// A field's value as it is compared: repeated fields joined, blanks around commas left out.
     func value(of name: String) -> String? {
-        if name == ":user" { return user }
+        if name == Self.personName { return person }
         if name == Self.verifier { return verifier }
         let values = headers.values(for: name)
         guard let first = values.first else { return nil }
@@ -135,7 +162,7 @@ struct CacheRequest: Sendable {
     ) -> [CacheEntry.Selector]? {
         let vary =
             response.headers.containsAny(of: Self.vary) ? response.headers.values(for: "Vary") : []
-        var names = isPublic ? [] : Self.credentials
+        var names = isPublic ? [] : [Self.personName]
         if key?.startsWithBytes(of: "https:") == true { names.append(Self.verifier) }
         for value in vary {
             names += value.split(separator: ",").map {

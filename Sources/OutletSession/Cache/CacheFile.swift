@@ -6,7 +6,7 @@ import OutletHTTP
 /// Sixteen bytes of magic and lengths, a checksum of all that follows, a head in JSON, the body. What
 /// is torn, cut or of another version does not decode.
 enum CacheFile {
-    private static let magic: UInt64 = 0x4F75_746C_6574_4331  // "OutletC1"
+    private static let magic: UInt64 = 0x4F75_746C_6574_4332  // "OutletC2"
     private static let prefixSize = 32
 
     private struct Head: Codable {
@@ -23,7 +23,7 @@ enum CacheFile {
 
     static func encode(_ entry: CacheEntry, key: String) -> Data? {
         let head = Head(
-            key: key, url: entry.response.url, status: entry.response.statusCode,
+            key: key, url: entry.response.url?.withoutUserInfo, status: entry.response.statusCode,
             version: entry.response.httpVersion,
             fields: entry.response.headers.map { [$0.name, $0.value] },
             requestTime: entry.requestTime.timeIntervalSince1970,

@@ -71,7 +71,8 @@ final class CacheTask: TransferTask {
         self.storing = storing
         self.firstURL = firstURL
         request = CacheRequest(
-            job.request, user: job.credential?.user, verifier: caching.verifier(of: job))
+            job.request, credential: job.credential, session: caching.session,
+            verifier: caching.verifier(of: job))
         course = Lock(
             State(handler: handler, reportsProgress: job.reportsProgress, delivery: job.delivery))
     }

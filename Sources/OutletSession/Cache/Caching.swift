@@ -17,6 +17,8 @@ final class Caching: Sendable {
     let deadlines: Deadlines
     /// How long a handler may take to answer, in seconds.
     let timeout: Double
+    /// Names the session among those that share the cache; `nil` unless servers know it by a certificate.
+    let session: String?
     /// Where stored responses are handed over; nothing here waits.
     let queue = DispatchQueue(label: "outlet.session.cache")
     private let validations = Lock<Set<String>>([])
@@ -40,17 +42,17 @@ final class Caching: Sendable {
         self.requestQueue = requestQueue
         self.deadlines = deadlines
         timeout = configuration.interceptorTimeout
+        session = configuration.showsCertificates ? UUID().uuidString : nil
     }
 
     /// Who checks the server of a transfer, as a text that is equal for those who accept the same
     /// servers; `nil` for the system's authorities, and without TLS.
     func verifier(of job: TransferJob) -> String? {
-        guard let url = job.request.url, url.scheme?.equalsIgnoringCase("https") == true else {
+        guard let url = job.request.url, let origin = try? Origin(url), origin.isSecure else {
             return nil
         }
-        let policy = url.host().flatMap {
-            job.serverTrustManager?.policy(forHost: $0, port: url.port ?? 443)
-        }
+        let policy = job.serverTrustManager?.policy(
+            forHost: origin.addressWithoutZone, port: origin.port)
         guard let policy else { return authorities }
         return "#\(policy.number) \(authorities ?? "")"
     }

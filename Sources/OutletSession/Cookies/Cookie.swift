@@ -54,7 +54,7 @@ public struct Cookie: Sendable, Hashable {
         self.name = name
         self.value = value
         self.isHostOnly = !domain.hasPrefix(".")
-        self.domain = (isHostOnly ? domain : String(domain.dropFirst())).lowercased()
+        self.domain = Origin.hostForComparison(isHostOnly ? domain : String(domain.dropFirst()))
         self.path = path
         self.expiresDate = expiresDate
         self.isSecure = isSecure
@@ -89,18 +89,7 @@ public struct Cookie: Sendable, Hashable {
 
     /// Whether it is for that host.
     func isFor(host: String) -> Bool {
-        host == domain || (!isHostOnly && Self.isName(host, under: domain))
-    }
-
-    /// Whether a host's name lies under a domain (RFC 6265 §5.1.3); addresses lie under nothing.
-    static func isName(_ host: String, under domain: String) -> Bool {
-        host.utf8.count > domain.utf8.count + 1 && host.hasSuffix(domain)
-            && host.dropLast(domain.count).hasSuffix(".") && !isAddress(host)
-    }
-
-    /// Whether a host is an IP address in place of a name.
-    static func isAddress(_ host: String) -> Bool {
-        host.contains(":") || host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) }
+        host == domain || (!isHostOnly && Origin.isName(host, under: domain))
     }
 
     /// Whether it is for that path (RFC 6265 §5.1.4).

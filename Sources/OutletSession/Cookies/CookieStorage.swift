@@ -1,6 +1,7 @@
 public import FoundationEssentials
 import Glibc
 import OutletFiles
+import OutletHTTP
 import OutletPublicSuffix
 import Synchronization
 
@@ -55,12 +56,12 @@ public final class CookieStorage: Sendable {
 
     /// The cookies for an address, in the order in which they are sent.
     public func cookies(for url: URL) -> [Cookie] {
-        guard let host = Self.host(of: url) else { return [] }
+        guard let origin = try? Origin(url) else { return [] }
         let path = Self.path(of: url)
-        let isSecure = Self.isTrustworthy(url, host)
+        let isSecure = Self.isTrustworthy(origin)
         return state.withLock { state in
             guard !state.jar.isEmpty else { return [] }
-            return state.jar.cookies(host: host, path: path, isSecure: isSecure, now: Date())
+            return state.jar.cookies(host: origin.host, path: path, isSecure: isSecure, now: Date())
         }
     }
 
@@ -84,9 +85,10 @@ public final class CookieStorage: Sendable {
     func setCookies(
         _ cookies: [Cookie], for url: URL?, policy: CookieAcceptPolicy, mainDocumentURL: URL?
     ) {
-        guard !cookies.isEmpty, let url, let host = Self.host(of: url) else { return }
-        let isSecure = Self.isTrustworthy(url, host)
-        let isOwnSite = mainDocumentURL.map { Self.isSameSite(host, Self.host(of: $0)) } ?? true
+        guard !cookies.isEmpty, let url, let origin = try? Origin(url) else { return }
+        let isSecure = Self.isTrustworthy(origin)
+        let isOwnSite =
+            mainDocumentURL.map { Self.isSameSite(origin.host, Self.host(of: $0)) } ?? true
         change { state in
             let policies = [policy, state.acceptPolicy]
             guard !policies.contains(.never),
@@ -141,15 +143,8 @@ public final class CookieStorage: Sendable {
 
     // MARK: Addresses
 
-    /// The host in lower case, without a dot at its end; `nil` for what is not http or https.
-    static func host(of url: URL) -> String? {
-        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
-            var host = url.host()?.lowercased(), !host.isEmpty
-        else { return nil }
-        if host.hasSuffix(".") { host.removeLast() }
-        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-        return host
-    }
+    /// The host in canonical form; `nil` for addresses that no request can be sent to.
+    static func host(of url: URL) -> String? { (try? Origin(url))?.host }
 
     /// The path as it goes on the wire.
     static func path(of url: URL) -> String {
@@ -158,14 +153,14 @@ public final class CookieStorage: Sendable {
     }
 
     /// Whether nobody listens in: encrypted, or this machine.
-    static func isTrustworthy(_ url: URL, _ host: String) -> Bool {
-        url.scheme?.lowercased() == "https" || host == "localhost" || host.hasSuffix(".localhost")
-            || host == "127.0.0.1" || host == "::1"
+    static func isTrustworthy(_ origin: Origin) -> Bool {
+        origin.isSecure || origin.host == "localhost" || origin.isUnder("localhost")
+            || origin.host == "127.0.0.1" || origin.host == "::1"
     }
 
     private static func isSameSite(_ host: String, _ other: String?) -> Bool {
         guard let other, host != other else { return other != nil }
-        guard !Cookie.isAddress(host), !Cookie.isAddress(other),
+        guard !Origin.isAddress(host), !Origin.isAddress(other),
             let site = PublicSuffixList.registrableDomain(of: host)
         else { return false }
         return site == PublicSuffixList.registrableDomain(of: other)

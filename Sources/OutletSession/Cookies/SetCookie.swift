@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletHTTP
 import OutletPublicSuffix
 
 /// A `Set-Cookie` field taken apart (RFC 6265bis §5.6).
@@ -65,20 +66,21 @@ struct SetCookie: Sendable, Equatable {
 
     /// The cookie, if an address may set it (§5.7).
     func cookie(from url: URL, now: Date) -> Cookie? {
-        guard let host = CookieStorage.host(of: url) else { return nil }
+        guard let origin = try? Origin(url) else { return nil }
+        let host = origin.host
         var (domain, isHostOnly) = (host, true)
-        if let wanted = self.domain, !wanted.isEmpty {
+        if let wanted = self.domain.map(Origin.hostForComparison), !wanted.isEmpty {
             if wanted == host {
                 // Under a public suffix others have names: only that host itself.
-                isHostOnly = Cookie.isAddress(host) || PublicSuffixList.contains(host)
+                isHostOnly = Origin.isAddress(host) || PublicSuffixList.contains(host)
             } else {
-                guard Cookie.isName(host, under: wanted), !PublicSuffixList.contains(wanted) else {
+                guard Origin.isName(host, under: wanted), !PublicSuffixList.contains(wanted) else {
                     return nil
                 }
                 (domain, isHostOnly) = (wanted, false)
             }
         }
-        guard !isSecure || CookieStorage.isTrustworthy(url, host) else { return nil }
+        guard !isSecure || CookieStorage.isTrustworthy(origin) else { return nil }
         let prefix = name.lowercased()
         if prefix.hasPrefix("__secure-"), !isSecure { return nil }
         if prefix.hasPrefix("__host-"), !isSecure || self.domain?.isEmpty == false || path != "/" {

@@ -180,7 +180,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
     }
 
-    override func nextHop(after result: TransferResult) -> HTTPRequest? {
+    override func nextHop(after result: TransferResult) -> ConfiguredRequest? {
         let isRestart = download.withLock { state in
             guard state.plan == .restart else { return false }
             state.plan = .undecided
@@ -188,10 +188,10 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             state.resumable = nil
             return true
         }
-        guard isRestart, var request = mutable.withLock({ $0.prepared }) else { return nil }
-        request.headers.remove(name: "Range")
-        request.headers.remove(name: "If-Range")
-        return request
+        guard isRestart, var next = mutable.withLock({ $0.prepared }) else { return nil }
+        next.request.headers.remove(name: "Range")
+        next.request.headers.remove(name: "If-Range")
+        return next
     }
 
     override func take(_ result: TransferResult, _ mutable: inout Mutable) -> Data? {

@@ -23,7 +23,7 @@ public final class HSTSStorage: Sendable {
 
         /// Makes a policy.
         public init(host: String, includesSubdomains: Bool = false, expiresDate: Date) {
-            self.host = host.lowercased()
+            self.host = Origin.hostForComparison(host)
             self.includesSubdomains = includesSubdomains
             self.expiresDate = expiresDate
         }
@@ -104,8 +104,8 @@ public final class HSTSStorage: Sendable {
 
     /// The address to use in an address's place; `nil` if that is to stay.
     func upgrade(_ url: URL) -> URL? {
-        guard url.scheme?.lowercased() == "http", let host = CookieStorage.host(of: url),
-            isKnown(host), var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
+        guard let origin = try? Origin(url), !origin.isSecure, isKnown(origin.host),
+            var components = URLComponents(url: url, resolvingAgainstBaseURL: true)
         else { return nil }
         components.scheme = "https"
         // Other ports stay as they are (§8.3).
@@ -134,8 +134,8 @@ public final class HSTSStorage: Sendable {
     /// Takes in what an answer over checked https says; the first field counts (§8.1).
     func learn(from headers: HTTPHeaders, of url: URL?) {
         guard let field = headers.values(for: "Strict-Transport-Security").first, let url,
-            url.scheme?.lowercased() == "https", let host = CookieStorage.host(of: url),
-            !Cookie.isAddress(host), case let now = Date(),
+            let origin = try? Origin(url), origin.isSecure, !origin.isAddress,
+            case let (host, now) = (origin.host, Date()),
             let policy = Self.policy(field, host: host, now: now)
         else { return }
         // Most answers say again what is known.

@@ -7,11 +7,22 @@ enum RedirectRules {
     ///
     /// - 301 and 302 turn POST into GET, 303 everything but HEAD; 307 and 308 change nothing.
     /// - A dropped body takes its `Content-*` fields with it.
-    /// - Another origin gets no `Authorization`, `Cookie` or `Proxy-Authorization`.
+    /// - Another origin gets no `Host`, and none of the fields that ``Redaction`` calls secret:
+    ///   `Authorization`, `Cookie`, `X-Api-Key` and the like.
+    /// - User name and password in the location are ignored; those of the address stay with its origin.
+    /// - A body that goes along leaves https only if the session allows that.
     /// - A fragment is kept unless the location brings one (§10.2.2).
     /// - A WebSocket's handshake may lead to `ws:` and `wss:` as well.
+    ///
+    /// - Parameters:
+    ///   - request: What was redirected, without what was added for this hop.
+    ///   - response: The redirect.
+    ///   - opensWebSocket: Whether the request is a WebSocket's handshake.
+    ///   - allowsBodiesInClear: ``SessionConfiguration/allowsInsecureRedirectsWithBodies``.
+    ///   - upgrade: The same request over https, where the host wants that.
     static func next(
-        after request: HTTPRequest, response: HTTPResponse, opensWebSocket: Bool = false
+        after request: HTTPRequest, response: HTTPResponse, opensWebSocket: Bool = false,
+        allowsBodiesInClear: Bool = false, upgrade: (HTTPRequest) -> HTTPRequest? = { _ in nil }
     ) -> Result<HTTPRequest, TransferError> {
         guard let location = response.headers.values(for: "Location").first,
             let base = request.url, var target = resolve(location, against: base)
@@ -19,17 +30,19 @@ enum RedirectRules {
             return .failure(invalid(response, "its Location is not an address"))
         }
         if opensWebSocket { target = target.handshakeAddress }
-        guard let scheme = target.scheme?.lowercased(), ["http", "https"].contains(scheme),
-            target.host()?.isEmpty == false
-        else {
-            return .failure(
-                invalid(
-                    response,
-                    "its Location leads to \(target.scheme ?? "no"): only http and https are followed"
-                ))
-        }
         var next = request
-        next.url = target
+        let (from, to): (Origin, Origin)
+        do throws(OriginError) {
+            from = try Origin(base)
+            // An origin may be of ws and wss as well, where only a WebSocket's handshake may go.
+            guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https"
+            else { throw .unsupportedScheme(target.scheme ?? "") }
+            next.url = target.withoutUserInfo
+            next = upgrade(next) ?? next
+            to = try next.url.map { url throws(OriginError) in try Origin(url) } ?? from
+        } catch {
+            return .failure(invalid(response, "its Location: \(error)"))
+        }
         let becomesGET =
             switch response.statusCode {
             case 301, 302: request.method == .post
@@ -46,15 +59,25 @@ enum RedirectRules {
                 next.headers.remove(name: name)
             }
         }
-        if !isSameOrigin(base, target) { dropSecrets(of: &next) }
+        if from == to {
+            next.url = next.url?.with(userInfoOf: base)
+        } else {
+            dropSecrets(of: &next)
+        }
+        if from.isSecure, !to.isSecure, next.hasBody, !allowsBodiesInClear {
+            return .failure(
+                invalid(
+                    response,
+                    "it would send the request's body in clear to \(to), which was sent encrypted",
+                    advice: "see SessionConfiguration.allowsInsecureRedirectsWithBodies"))
+        }
         return .success(next)
     }
 
     /// Takes out of a request what another origin is not to see.
     static func dropSecrets(of request: inout HTTPRequest) {
-        for name in ["Authorization", "Cookie", "Proxy-Authorization", "Host"] {
-            request.headers.remove(name: name)
-        }
+        let secrets = request.headers.map(\.name).filter(Redaction.standard.hidesHeader)
+        for name in secrets + ["Host"] { request.headers.remove(name: name) }
     }
 
     private static func resolve(_ location: String, against base: URL) -> URL? {
@@ -68,19 +91,17 @@ enum RedirectRules {
     /// Same scheme, host and port (RFC 6454 §4).
     static func isSameOrigin(_ a: URL?, _ b: URL?) -> Bool {
         guard let a, let b else { return false }
-        return a.scheme?.lowercased() == b.scheme?.lowercased()
-            && a.host()?.lowercased() == b.host()?.lowercased()
-            && port(of: a) == port(of: b)
+        guard let origin = try? Origin(a) else { return false }
+        return origin == (try? Origin(b))
     }
 
-    private static func port(of url: URL) -> Int? {
-        url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)
-    }
-
-    private static func invalid(_ response: HTTPResponse, _ reason: String) -> TransferError {
+    private static func invalid(
+        _ response: HTTPResponse, _ reason: String, advice: String = ""
+    ) -> TransferError {
         TransferError(
             code: .redirectToNonExistentLocation, stage: .receiving, host: response.url?.host(),
-            reason: "redirect (\(response.statusCode)) cannot be followed: \(reason)")
+            reason: "redirect (\(response.statusCode)) cannot be followed: \(reason)",
+            advice: advice)
     }
 }
 

@@ -13,7 +13,7 @@ extension Request {
         let (calls, sent, handler, hops, attempt) = mutable.withLock { mutable in
             mutable.redirectDuration += result.metrics.total
             return (
-                keep(task, &mutable), mutable.prepared,
+                keep(task, &mutable), mutable.prepared?.request,
                 mutable.redirectHandler ?? core.redirectHandler, mutable.redirects,
                 mutable.machine.attempt
             )
@@ -26,7 +26,9 @@ extension Request {
         let hop = Hop(task: task, response: response, result: result, attempt: attempt)
         let next: HTTPRequest
         switch RedirectRules.next(
-            after: sent, response: response, opensWebSocket: opensWebSocket)
+            after: sent, response: response, opensWebSocket: opensWebSocket,
+            allowsBodiesInClear: core.configuration.allowsInsecureRedirectsWithBodies,
+            upgrade: { core.policies?.upgraded($0) })
         {
         case .success(let request): next = request
         case .failure(let error):
@@ -157,11 +159,11 @@ extension Request {
             core.transport, task: hop.task, willPerformHTTPRedirection: hop.response,
             newRequest: next)
         monitors?.request(self, willRedirectTo: next, after: hop.response)
-        proceed(to: next, after: hop)
+        proceed(to: ConfiguredRequest(request: next), after: hop)
     }
 
     /// Begins the next transfer of an attempt, unless the request was cancelled.
-    func proceed(to next: HTTPRequest, after hop: Hop) {
+    func proceed(to next: ConfiguredRequest, after hop: Hop) {
         let mayGoOn = mutable.withLock { mutable in
             guard mutable.machine.isCurrent(hop.attempt, in: .transferring),
                 mutable.machine.state != .cancelled

@@ -12,7 +12,7 @@ extension Request {
         let (made, prepared, credential) = mutable.withLock { mutable in
             // After a redirect what is prepared is the next hop.
             (
-                mutable.requests.last, mutable.redirects == 0 ? mutable.prepared : nil,
+                mutable.requests.last, mutable.redirects == 0 ? mutable.prepared?.request : nil,
                 mutable.credential
             )
         }

@@ -42,7 +42,7 @@ extension Request {
         /// What the serializers that are done want delivered.
         var deliveries = InlineFirst<Delivery>()
         /// The request that is ready to be sent.
-        var prepared: HTTPRequest?
+        var prepared: ConfiguredRequest?
         var dataValidators = InlineFirst<DataRequest.Validator>()
         /// Who else watches; most requests have nobody.
         var observers: RequestObservers?

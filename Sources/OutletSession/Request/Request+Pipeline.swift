@@ -123,7 +123,7 @@ extension Request {
         if isMonitored { monitors?.request(self, didCreateURLRequest: request) }
         let (action, observers) = mutable.withLock { mutable in
             if !isNoted { mutable.requests.append(request) }
-            mutable.prepared = prepared
+            mutable.prepared = ConfiguredRequest(request: prepared)
             return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
         }
         if let observers { tell(observers, of: request) }
@@ -174,7 +174,7 @@ extension Request {
         let isFile = mutable.withLock { mutable in
             mutable.redirects == 0 && !mutable.readsFile
                 && mutable.machine.phase == .transferring && mutable.machine.state != .cancelled
-                && mutable.prepared?.url?.isFileURL == true
+                && mutable.prepared?.request.url?.isFileURL == true
         }
         guard isFile else { return .noFile }
         return core.configuration.allowsFileURLs ? .read : .refused
@@ -188,7 +188,7 @@ extension Request {
             storage == nil && (isPlain || !opensWebSocket) ? nil : authenticationRound(storage)
         let proxyCredentials = storage.map { knownProxyCredentials($0) }
         let job = mutable.withLock { mutable -> TransferJob? in
-            guard let request = dressed ?? mutable.prepared else { return nil }
+            guard let request = dressed?.request ?? mutable.prepared?.request else { return nil }
             mutable.isHop = isHop
             mutable.readsFile = readsFile
             mutable.performedRequests.append(request)
@@ -259,15 +259,16 @@ extension Request {
     }
 
     /// The prepared request with the session's cookies, which do not go along to the next hop.
-    private func dress() -> HTTPRequest? {
-        guard let policies = core.policies, var request = mutable.withLock({ $0.prepared }) else {
+    private func dress() -> DressedRequest? {
+        guard let policies = core.policies, var configured = mutable.withLock({ $0.prepared })
+        else {
             return nil
         }
-        if let upgraded = policies.upgraded(request) {
-            mutable.withLock { $0.prepared = upgraded }
-            request = upgraded
+        if let upgraded = policies.upgraded(configured.request) {
+            configured.request = upgraded
+            mutable.withLock { [configured] in $0.prepared = configured }
         }
-        return policies.withCookies(request)
+        return DressedRequest(configured, by: policies)
     }
 
     private func tell(_ observers: RequestObservers.Made, of request: HTTPRequest) {

@@ -90,9 +90,8 @@ extension Request {
         }
     }
 
-    private func learn(
-        from head: HTTPResponse, by task: any TransferTask, _ policies: WirePolicies
-    ) {
+    /// Takes in what the server of the transfer under way says about cookies and HSTS.
+    func learn(from head: HTTPResponse, by task: any TransferTask, _ policies: WirePolicies) {
         let (sent, first) = mutable.withLock {
             ($0.performedRequests.last, $0.requests.first?.url)
         }

@@ -39,6 +39,11 @@ public struct SessionConfiguration: Sendable {
     /// one cancels no other. Requests with a redirect handler or an `onHTTPResponse` closure of their
     /// own share nothing. A request may say otherwise for itself: ``DataRequest/coalesces(_:)``.
     public var coalescesRequests = false
+    /// Whether a redirect from https to http may send the request's body once more, in clear.
+    ///
+    /// Redirects with 307 and 308, and those that keep a `PUT` or the like, repeat the body. By default
+    /// such a redirect fails with ``TransferError/Code/redirectToNonExistentLocation``.
+    public var allowsInsecureRedirectsWithBodies = false
     /// How many redirects are followed before the request fails.
     public var maximumRedirects = 20
     /// The largest response body that is collected in memory, in bytes after decoding; 256 MiB.
@@ -71,26 +76,39 @@ public struct SessionConfiguration: Sendable {
 
     /// Where responses are kept that HTTP lets a private cache keep; nowhere if `nil`.
     ///
-    /// By default 4 MiB of memory, shared by the sessions that are made of this value and its copies.
-    /// Without a word of the server's, nothing is answered from it: only responses that are fresh by
-    /// their own `max-age` or `Expires` are, others are validated first or asked for again.
-    public var urlCache: ResponseCache? = ResponseCache()
+    /// `nil` by default. Sessions with the same cache share its responses, but a response answers only
+    /// who has asked like the one that it came for: with the same credential, `Authorization`, `Cookie`
+    /// and other fields that ``Redaction`` calls secret. Without a word of the server's, nothing is
+    /// answered from it: only responses that are fresh by their own `max-age` or `Expires` are, others
+    /// are validated first or asked for again.
+    public var urlCache: ResponseCache?
     /// Whether stored responses answer requests that set no policy of their own.
     public var requestCachePolicy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
 
-    /// Where cookies are kept between requests; nowhere if `nil`.
+    /// Where cookies are kept between requests; nowhere if set to `nil`.
     ///
-    /// By default in memory, for the sessions that are made of this value and its copies: nothing is
-    /// shared by the whole process.
-    public var httpCookieStorage: CookieStorage? = CookieStorage()
+    /// Unless it is set, each session has a storage of its own, in memory, which
+    /// ``Session/sessionConfiguration`` of that session names; before there is a session, there is none,
+    /// and this is `nil`. Only sessions for which the same storage is set share one; those that are
+    /// made of copies of a configuration do not.
+    public var httpCookieStorage: CookieStorage? {
+        get { cookieChoice.storage }
+        set { cookieChoice = .given(newValue) }
+    }
+    private var cookieChoice = StorageChoice<CookieStorage>.own(nil)
     /// From whom cookies are taken; the storage's own policy counts besides.
     public var httpCookieAcceptPolicy: CookieAcceptPolicy = .always
     /// Whether stored cookies are sent; a request's own `Cookie` field always is.
     public var httpShouldSetCookies = true
-    /// The hosts that are talked to encrypted only (RFC 6797); `nil` switches it off.
+    /// The hosts that are talked to encrypted only (RFC 6797); setting `nil` switches it off.
     ///
-    /// By default in memory, as ``httpCookieStorage``; ``HSTSStorage/file(_:)`` outlives the process.
-    public var hsts: HSTSStorage? = .memory
+    /// Unless it is set, each session has a storage of its own, in memory, as with
+    /// ``httpCookieStorage``; ``HSTSStorage/file(_:)`` outlives the process.
+    public var hsts: HSTSStorage? {
+        get { hstsChoice.storage }
+        set { hstsChoice = .given(newValue) }
+    }
+    private var hstsChoice = StorageChoice<HSTSStorage>.own(nil)
 
     /// How long an adapter or a retrier may take to answer, in seconds; 0 means no limit.
     ///
@@ -143,6 +161,33 @@ public struct SessionConfiguration: Sendable {
 
     /// The usual settings.
     public init() {}
+
+    /// Whether servers may know the session by a certificate.
+    var showsCertificates: Bool {
+        clientCertificate != nil || clientCertificateProvider != nil
+    }
+
+    /// The settings of one session: with storages of its own where none was set.
+    func resolvedForSession() -> SessionConfiguration {
+        var resolved = self
+        if case .own = cookieChoice { resolved.cookieChoice = .own(CookieStorage()) }
+        if case .own = hstsChoice { resolved.hstsChoice = .own(.memory) }
+        return resolved
+    }
+}
+
+/// Which storage a session has.
+private enum StorageChoice<Storage: Sendable>: Sendable {
+    /// One of its own, which a session made of a copy of its configuration does not get.
+    case own(Storage?)
+    /// That one, or none at all.
+    case given(Storage?)
+
+    var storage: Storage? {
+        switch self {
+        case .own(let storage), .given(let storage): storage
+        }
+    }
 }
 
 /// Which HTTP versions are spoken.

@@ -60,6 +60,7 @@ final class SessionCore: Sendable {
         redirectHandler: (any RedirectHandler)?,
         cachedResponseHandler: (any CachedResponseHandler)?, eventMonitors: [any EventMonitor]
     ) {
+        let configuration = configuration.resolvedForSession()
         self.transport = transport
         self.configuration = configuration
         changesRequests =

@@ -1,5 +1,5 @@
 public import FoundationEssentials
-import OutletHTTP
+package import OutletHTTP
 
 /// Why a transfer failed: a stable code, the stage, the host, and what a person can do about it.
 public struct TransferError: Error, Sendable, Equatable {
@@ -95,6 +95,20 @@ public struct TransferError: Error, Sendable, Equatable {
                 code: code, stage: stage, host: host, reason: reason, advice: advice,
                 underlyingCode: underlyingCode))
     }
+
+    /// An address names no server that a request can be sent to.
+    package init(_ error: OriginError) {
+        let isSchemes =
+            switch error {
+            case .noScheme, .unsupportedScheme: true
+            default: false
+            }
+        self.init(
+            code: isSchemes ? .unsupportedURL : .badURL, reason: "address: \(error)",
+            advice: Self.addressAdvice)
+    }
+
+    package static let addressAdvice = "write it as http://host/path or https://host/path"
 
     /// The transfer was cancelled.
     public static var cancelled: TransferError {

@@ -1,3 +1,5 @@
+import OutletHTTP
+
 /// Values by host: names, names with a port, and patterns.
 ///
 /// `host:port` goes before `host`, that before `*.example.com`, which covers one label, and that
@@ -33,11 +35,19 @@ struct HostTable<Value: Sendable>: Sendable {
         }
     }
 
-    /// Lower case, without a dot at the end or brackets around an address that has no port.
-    private static func normalized(_ host: String) -> String {
-        var name = host.lowercased()
-        if name.hasSuffix("."), name.count > 1 { name.removeLast() }
-        if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
-        return name
+    /// The canonical form of a host, of one behind a pattern's stars, or of one with a port, where an
+    /// IPv6 address keeps its brackets.
+    private static func normalized(_ key: String) -> String {
+        let bytes = key.utf8
+        let stars = bytes.starts(with: "**.".utf8) ? 3 : bytes.starts(with: "*.".utf8) ? 2 : 0
+        let host = key[bytes.index(key.startIndex, offsetBy: stars)...]
+        guard let colon = host.utf8.lastIndex(of: UInt8(ascii: ":")),
+            case let name = host[..<colon], case let port = host[colon...],
+            name.utf8.last == UInt8(ascii: "]") || !name.utf8.contains(UInt8(ascii: ":")),
+            Int(port.dropFirst()) != nil
+        else { return key[..<host.startIndex] + Origin.hostForComparison(String(host)) }
+        let canonical = Origin.hostForComparison(String(name))
+        let isIPv6 = canonical.utf8.contains(UInt8(ascii: ":"))
+        return key[..<host.startIndex] + (isIPv6 ? "[\(canonical)]" : canonical) + port
     }
 }

@@ -153,7 +153,9 @@ import Testing
             .text("gone", statusCode: 404),
         ]
         let transport = StubTransport(answers: answers)
-        let session = Session(transport: transport)
+        var configuration = SessionConfiguration()
+        configuration.urlCache = ResponseCache()
+        let session = Session(transport: transport, configuration: configuration)
         _ = await get(session)
         for _ in 0..<2 {
             let response = await get(session)
@@ -359,6 +361,7 @@ import Testing
         let text = String(repeating: "0123456789", count: 30_000)
         var configuration = SessionConfiguration()
         configuration.streamBufferSize = 1000
+        configuration.urlCache = ResponseCache()
         let transport = StubTransport { _ in Self.answer(["Cache-Control": "max-age=60"], text) }
         let session = Session(transport: transport, configuration: configuration)
         _ = await get(session)

@@ -36,7 +36,7 @@ import Testing
     func `cookies come back to who has set them, with a cache or without`(hasCache: Bool) async {
         let (session, transport) = session(
             ["http://a.test/1": setting("a=1", "b=2; Path=/deep")]
-        ) { if !hasCache { $0.urlCache = nil } }
+        ) { if hasCache { $0.urlCache = ResponseCache() } }
         await get(session, "http://a.test/1")
         await get(session, "http://a.test/deep/er")
         await get(session, "http://b.test/")
@@ -96,7 +96,9 @@ import Testing
     @Test func `a stored response sets no cookies again`() async throws {
         var answer = setting("a=1")
         answer.headers["Cache-Control"] = "max-age=60"
-        let (session, transport) = session(["http://a.test/": answer])
+        let (session, transport) = session(["http://a.test/": answer]) {
+            $0.urlCache = ResponseCache()
+        }
         await get(session, "http://a.test/")
         let storage = try #require(session.sessionConfiguration.httpCookieStorage)
         storage.removeCookies(since: .distantPast)

@@ -64,7 +64,7 @@ struct NginxConfiguration {
             "location = /info { default_type application/json; return 200 '\(info)\\n'; }",
             "location = /hsts { add_header Strict-Transport-Security 'max-age=3600'; return 204; }",
             "location = /kept { add_header Strict-Transport-Security 'max-age=3600';",
-            "    add_header Set-Cookie 'kept=yes'; add_header Cache-Control 'max-age=3600';",
+            "    add_header Set-Cookie 'kept=yes'; add_header Cache-Control 'public, max-age=3600';",
             "    return 200 '$request_id'; }",
             "location = /redirect { return 301 /small.txt; }",
             "location = /basic { auth_basic Outlet; auth_basic_user_file \(directory)/passwords;",

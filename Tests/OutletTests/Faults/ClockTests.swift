@@ -23,7 +23,9 @@ extension AloneTests {
                     .request,
                     .respond(
                         headers: [
-                            "Set-Cookie: a=b; Max-Age=3600", "Cache-Control: max-age=3600",
+                            "Set-Cookie: a=b; Max-Age=3600",
+                            // Whoever asks, with the cookie or without.
+                            "Cache-Control: public, max-age=3600",
                         ], body: "x"), .again)
                 let session = Session.isolated {
                     $0.urlCache = ResponseCache()

@@ -107,7 +107,6 @@ extension Session {
     ) -> Session {
         var configuration = SessionConfiguration()
         configuration.proxy = .none
-        configuration.urlCache = nil
         change(&configuration)
         return Session(
             configuration: configuration, startRequestsImmediately: startRequestsImmediately,

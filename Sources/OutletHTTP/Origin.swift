@@ -1,0 +1,463 @@
+public import FoundationEssentials
+import OutletIDN
+
+/// The server that an address names: scheme, host and port (RFC 6454), in one form for each server.
+///
+/// All policies compare this value, and the transport connects to it: cookies, HSTS, trust,
+/// credentials, redirects, cache and connection pool see the same host, however an address spells
+/// it. `HTTP://LOC%61LHOST:80/` and `http://localhost/` have the same origin, so have
+/// `http://127.1/` and `http://127.0.0.1/`, and `http://bücher.example/` has the host
+/// `xn--bcher-kva.example`.
+public struct Origin: Sendable, Hashable {
+    /// `http` or `https`; of `ws` and `wss` addresses as well.
+    public let scheme: String
+    /// The host in canonical form.
+    ///
+    /// A name is in ASCII and lower case, without a dot at its end. An IPv4 address has four decimal
+    /// numbers. An IPv6 address has no brackets and the form of RFC 5952; its zone, if any, follows
+    /// a `%`.
+    public let host: String
+    /// The port, the scheme's own if the address names none.
+    public let port: Int
+
+    /// The origin of an address.
+    ///
+    /// - Parameter url: An absolute address with the scheme `http`, `https`, `ws` or `wss`.
+    /// - Throws: ``OriginError`` if the address has another scheme, or no host that can be brought
+    ///   into canonical form.
+    public init(_ url: URL) throws(OriginError) {
+        self = try Authority(url.absoluteString).origin
+    }
+
+    fileprivate init(scheme: String, host: String, port: Int) {
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+    }
+
+    /// Whether the scheme is `https` or `wss`.
+    package var isSecure: Bool { scheme.utf8.count == 5 }
+
+    /// Whether the host is an IP address, not a name.
+    package var isAddress: Bool { Self.isAddress(host) }
+
+    /// Whether a canonical host is an IP address, not a name.
+    package static func isAddress(_ host: String) -> Bool {
+        // Names that end with a number are refused, so the last byte decides about IPv4.
+        host.utf8.contains(UInt8(ascii: ":"))
+            || host.utf8.last?.isDigit == true
+                && host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || $0.isDigit }
+    }
+
+    /// Whether the host is a name under a domain in canonical form; an IP address is under none.
+    package func isUnder(_ domain: String) -> Bool { Self.isName(host, under: domain) }
+
+    /// Whether a canonical host is a name under a domain (RFC 6265 §5.1.3).
+    package static func isName(_ host: String, under domain: String) -> Bool {
+        let (host8, domain8) = (host.utf8, domain.utf8)
+        return host8.count > domain8.count + 1 && host8.suffix(domain8.count).elementsEqual(domain8)
+            && host8.dropLast(domain8.count).last == UInt8(ascii: ".") && !isAddress(host)
+    }
+
+    /// The host; of an IPv6 address without the zone, which is not part of what certificates and
+    /// networks name.
+    package var addressWithoutZone: String {
+        host.utf8.firstIndex(of: UInt8(ascii: "%")).map { String(host[..<$0]) } ?? host
+    }
+
+    /// The host as it stands in an address: an IPv6 address in brackets, its zone behind `%25`.
+    package var bracketedHost: String { Self.bracketed(host) }
+
+    fileprivate static func bracketed(_ host: String) -> String {
+        guard host.utf8.contains(UInt8(ascii: ":")) else { return host }
+        guard let percent = host.utf8.firstIndex(of: UInt8(ascii: "%")) else { return "[\(host)]" }
+        return "[\(host[..<percent])%25\(host[host.utf8.index(after: percent)...])]"
+    }
+
+    /// The canonical form of a host as people and settings write it, with or without brackets.
+    ///
+    /// - Parameter text: A name or an IP address, without a port.
+    /// - Throws: ``OriginError/invalidHost(_:reason:)`` or ``OriginError/noHost``.
+    package static func canonicalHost(_ text: String) throws(OriginError) -> String {
+        let bytes = Array(text.utf8)
+        let isBare = bytes.first != UInt8(ascii: "[") && bytes.contains(UInt8(ascii: ":"))
+        return try Authority.host(
+            isBare ? [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")] : bytes
+        )
+    }
+
+    /// The canonical form of a host, or the text in lower case if it has none.
+    ///
+    /// For names in settings and files, which are compared with canonical hosts: what has no
+    /// canonical form equals none of them.
+    package static func hostForComparison(_ text: String) -> String {
+        if let host = try? canonicalHost(text) { return host }
+        return text.lowercasedASCII
+    }
+}
+
+extension Origin: CustomStringConvertible {
+    /// The origin as an address without a path; the port is left out where it is the scheme's own.
+    public var description: String {
+        let isUsual = port == (isSecure ? 443 : 80)
+        return "\(scheme)://\(bracketedHost)\(isUsual ? "" : ":\(port)")"
+    }
+}
+
+/// Why an address has no origin.
+public enum OriginError: Error, Sendable, Equatable {
+    /// The address does not begin with a scheme.
+    case noScheme
+    /// The scheme is none of `http`, `https`, `ws` and `wss`.
+    case unsupportedScheme(String)
+    /// The address names no host.
+    case noHost
+    /// The host cannot be brought into canonical form.
+    case invalidHost(String, reason: String)
+    /// The port is not a number from 1 to 65535.
+    case invalidPort(String, host: String)
+    /// User name and password hold an `@` of their own, so that it is not clear where the host begins.
+    case ambiguousUserInfo(host: String)
+}
+
+extension OriginError: CustomStringConvertible {
+    /// What is wrong, and with which host; user name and password are left out.
+    public var description: String {
+        switch self {
+        case .noScheme: "it has no scheme"
+        case .unsupportedScheme(let scheme):
+            "only http and https are spoken, not \(scheme)"
+        case .noHost: "it has no host"
+        case .invalidHost(let host, let reason): "host \(String(reflecting: host)): \(reason)"
+        case .invalidPort(let port, let host):
+            "host \(String(reflecting: host)): port \(String(reflecting: port)) is not a number "
+                + "from 1 to 65535"
+        case .ambiguousUserInfo(let host):
+            "host \(String(reflecting: host)): there is more than one @ before it; in a user name "
+                + "or a password it is written %40"
+        }
+    }
+}
+
+/// An address as the transport gets it.
+package struct CanonicalAddress: Sendable {
+    /// The server.
+    package let origin: Origin
+    /// The origin's host as it stands in an address.
+    package let wireHost: String
+    /// The whole address with the host in canonical form, and without the scheme's own port.
+    package let text: String
+    /// Whether the address carries a user name or a password.
+    package let hasUserInfo: Bool
+    /// The scheme in lower case: the origin's, or `ws` or `wss`.
+    package let scheme: String
+
+    /// The address as far as servers get to know it.
+    package var textWithoutFragment: String {
+        text.utf8.firstIndex(of: UInt8(ascii: "#")).map { String(text[..<$0]) } ?? text
+    }
+
+    /// The host and the port where it is not the scheme's own, as the field `Host` has it: without
+    /// the zone of an IPv6 address, which means something to this machine only (RFC 6874 §1).
+    package var hostField: String {
+        let name =
+            origin.host.utf8.contains(UInt8(ascii: "%"))
+            ? "[\(origin.addressWithoutZone)]" : wireHost
+        return origin.port == (origin.isSecure ? 443 : 80) ? name : "\(name):\(origin.port)"
+    }
+
+    /// Brings an address into canonical form.
+    ///
+    /// - Throws: ``OriginError`` as ``Origin/init(_:)``.
+    package init(_ text: String) throws(OriginError) {
+        let authority = try Authority(text)
+        origin = authority.origin
+        wireHost = authority.origin.bracketedHost
+        hasUserInfo = authority.hasUserInfo
+        scheme = authority.scheme
+        let usual = origin.isSecure ? 443 : 80
+        self.text =
+            authority.scheme + "://" + authority.userInfo + wireHost
+            + (origin.port == usual ? "" : ":\(origin.port)") + authority.rest
+    }
+}
+
+extension URL {
+    /// The address without user name and password.
+    package var withoutUserInfo: URL {
+        let text = absoluteString
+        guard let range = userInfoRange(of: text) else { return self }
+        return URL(string: String(text[..<range.lowerBound]) + String(text[range.upperBound...]))
+            ?? self
+    }
+
+    /// The address with another's user name and password in place of its own.
+    package func with(userInfoOf other: URL) -> URL {
+        let text = other.absoluteString
+        guard let range = userInfoRange(of: text) else { return withoutUserInfo }
+        var own = withoutUserInfo.absoluteString
+        guard let start = endOfSlashes(own.utf8) else { return self }
+        own.insert(contentsOf: text[range], at: start)
+        return URL(string: own) ?? self
+    }
+
+    /// User name and password as they stand in the address, with their `@`.
+    package var userInfo: String? {
+        let text = absoluteString
+        return userInfoRange(of: text).map { String(text[$0]) }
+    }
+
+    /// Whether the address carries a user name or a password.
+    package var hasUserInfo: Bool { userInfoRange(of: absoluteString) != nil }
+}
+
+/// Where user name and password stand in an address, the `@` included.
+private func userInfoRange(of text: String) -> Range<String.Index>? {
+    let bytes = text.utf8
+    guard let start = endOfSlashes(bytes) else { return nil }
+    let end = bytes[start...].firstIndex(where: endsAuthority) ?? bytes.endIndex
+    guard let at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@")) else { return nil }
+    return start..<bytes.index(after: at)
+}
+
+/// Where the authority of an address begins: behind the first `://`.
+private func endOfSlashes(_ bytes: String.UTF8View) -> String.Index? {
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    let rest = bytes[colon...].dropFirst()
+    guard rest.starts(with: "//".utf8) else { return nil }
+    return rest.index(rest.startIndex, offsetBy: 2)
+}
+
+/// Whether the authority of an address ends before a byte (RFC 3986 §3.2).
+private func endsAuthority(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
+}
+
+/// The part of an address that names the server, taken apart as libcurl does (`lib/urlapi.c`), but
+/// for what libcurl reads in a way that others do not: that is refused.
+private struct Authority {
+    let origin: Origin
+    /// The scheme as written, in lower case.
+    let scheme: String
+    /// User name and password with their `@`.
+    let userInfo: Substring
+    /// Path, query and fragment.
+    let rest: Substring
+
+    var hasUserInfo: Bool { !userInfo.isEmpty }
+
+    init(_ text: String) throws(OriginError) {
+        let bytes = text.utf8
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > bytes.startIndex,
+            !bytes[..<colon].contains(where: endsAuthority)
+        else { throw .noScheme }
+        scheme = String(decoding: bytes[..<colon].map(\.lowercased), as: UTF8.self)
+        let isSecure: Bool
+        switch scheme {
+        case "http", "ws": isSecure = false
+        case "https", "wss": isSecure = true
+        default: throw .unsupportedScheme(scheme)
+        }
+        guard let start = endOfSlashes(bytes) else { throw .noHost }
+        let end = bytes[start...].firstIndex(where: endsAuthority) ?? bytes.endIndex
+        rest = text[end...]
+        let server: Substring.UTF8View
+        if let at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@")) {
+            let afterAt = bytes.index(after: at)
+            userInfo = text[start..<afterAt]
+            server = bytes[afterAt..<end]
+            guard !bytes[start..<at].contains(UInt8(ascii: "@")) else {
+                throw .ambiguousUserInfo(host: String(Substring(server)))
+            }
+        } else {
+            userInfo = ""
+            server = bytes[start..<end]
+        }
+        let endOfHost = Self.endOfHost(server)
+        let host = server[..<endOfHost]
+        guard !host.isEmpty else { throw .noHost }
+        origin = Origin(
+            scheme: isSecure ? "https" : "http", host: try Self.host(Array(host)),
+            port: try Self.port(server[endOfHost...], host) ?? (isSecure ? 443 : 80))
+    }
+
+    /// Behind the bracket of an IPv6 address, or else at the first colon.
+    private static func endOfHost(_ server: Substring.UTF8View) -> String.Index {
+        if server.first == UInt8(ascii: "["), let bracket = server.firstIndex(of: UInt8(ascii: "]"))
+        {
+            return server.index(after: bracket)
+        }
+        return server.firstIndex(of: UInt8(ascii: ":")) ?? server.endIndex
+    }
+
+    /// The number behind a colon; `nil` without one, which stands for the scheme's own port.
+    private static func port(
+        _ text: Substring.UTF8View, _ host: Substring.UTF8View
+    ) throws(OriginError) -> Int? {
+        guard let colon = text.first else { return nil }
+        let digits = text.dropFirst()
+        guard colon == UInt8(ascii: ":") else {
+            throw .invalidHost(
+                String(Substring(host)), reason: "something other than a port follows its bracket")
+        }
+        if digits.isEmpty { return nil }
+        var port = 0
+        for digit in digits {
+            guard digit.isDigit, port <= 65_535 else { port = 0; break }
+            port = port * 10 + Int(digit - 0x30)
+        }
+        guard (1...65_535).contains(port) else {
+            throw .invalidPort(String(Substring(digits)), host: String(Substring(host)))
+        }
+        return port
+    }
+
+    // MARK: Hosts
+
+    /// The longest name and the longest label that DNS has (RFC 1035 §2.3.4).
+    private static let nameLimit = 253
+    private static let labelLimit = 63
+
+    /// The canonical form of a host.
+    static func host(_ written: [UInt8]) throws(OriginError) -> String {
+        func invalid(_ reason: String) -> OriginError {
+            .invalidHost(String(decoding: written, as: UTF8.self), reason: reason)
+        }
+        if written.first == UInt8(ascii: "[") {
+            return try ipv6(written, invalid)
+        }
+        var name = written
+        if !written.allSatisfy(isPlain) {
+            guard let decoded = String(decoding: written, as: UTF8.self).percentDecodedBytes else {
+                throw invalid("a '%' is not followed by two hexadecimal digits")
+            }
+            name = decoded
+            if name.contains(where: { $0 >= 0x80 }) { name = try converted(name, invalid) }
+            name = name.map(\.lowercased)
+            if let odd = name.first(where: { !isPlain($0) }) {
+                throw invalid("a host has no \(shown(odd))")
+            }
+        }
+        // It only says that no search domains are tried; a server that is reached without it is the same.
+        let isAbsolute = name.last == UInt8(ascii: ".")
+        if isAbsolute { name.removeLast() }
+        guard !name.isEmpty else { throw invalid("it is empty") }
+        guard name.count <= nameLimit else {
+            throw invalid("it has \(name.count) bytes, a name has \(nameLimit) at most")
+        }
+        let labels = name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        for label in labels where label.isEmpty || label.count > labelLimit {
+            throw invalid(
+                label.isEmpty
+                    ? "it has an empty label"
+                    : "it has a label of \(label.count) bytes, a label has \(labelLimit) at most")
+        }
+        if let last = labels.last, isNumber(last) {
+            guard !isAbsolute, let address = ipv4(labels) else {
+                throw invalid("it ends with a number, but is not an IPv4 address")
+            }
+            return address
+        }
+        return String(decoding: name, as: UTF8.self)
+    }
+
+    /// Whether a canonical name may have a byte.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    private static func shown(_ byte: UInt8) -> String {
+        (0x21...0x7E).contains(byte)
+            ? "'\(Character(Unicode.Scalar(byte)))'" : "byte 0x\(String(byte, radix: 16))"
+    }
+
+    private static func converted(
+        _ name: [UInt8], _ invalid: (String) -> OriginError
+    ) throws(OriginError) -> [UInt8] {
+        guard let text = String(validating: name, as: UTF8.self) else {
+            throw invalid("it is not UTF-8")
+        }
+        guard !name.contains(0) else { throw invalid("a host has no byte 0x0") }
+        do throws(HostForm.Failure) {
+            return Array(try HostForm.ascii(text).utf8)
+        } catch {
+            throw invalid("it is no internationalized name: \(error.reason)")
+        }
+    }
+
+    // MARK: IP addresses
+
+    /// Whether a label is a number as IPv4 addresses have them, well formed or not.
+    private static func isNumber(_ label: ArraySlice<UInt8>) -> Bool {
+        if label.starts(with: "0x".utf8) {
+            return label.dropFirst(2).allSatisfy { $0.hexValue != nil }
+        }
+        return label.allSatisfy(\.isDigit)
+    }
+
+    /// An IPv4 address with four decimal numbers, of one to four numbers that are decimal, octal or
+    /// hexadecimal, the last of which fills what is left (as `inet_aton` reads them).
+    private static func ipv4(_ labels: [ArraySlice<UInt8>]) -> String? {
+        guard labels.count <= 4 else { return nil }
+        var address: UInt64 = 0
+        for (index, label) in labels.enumerated() {
+            guard let number = number(label) else { return nil }
+            let isLast = index == labels.count - 1
+            let bits = isLast ? UInt64(8 * (4 - index)) : 8
+            guard number < 1 << bits else { return nil }
+            address = address << bits | number
+        }
+        return (0..<4).map { String(address >> UInt64(24 - 8 * $0) & 255) }.joined(separator: ".")
+    }
+
+    private static func number(_ label: ArraySlice<UInt8>) -> UInt64? {
+        var digits = label
+        var base: UInt64 = 10
+        if label.starts(with: "0x".utf8) {
+            digits = label.dropFirst(2)
+            base = 16
+        } else if label.first == UInt8(ascii: "0"), label.count > 1 {
+            digits = label.dropFirst()
+            base = 8
+        }
+        guard !digits.isEmpty else { return nil }
+        var number: UInt64 = 0
+        for digit in digits {
+            guard let value = digit.hexValue.map(UInt64.init), value < base, number <= 1 << 32
+            else { return nil }
+            number = number * base + value
+        }
+        return number
+    }
+
+    /// The longest zone that libcurl reads, in bytes.
+    private static let zoneLimit = 15
+
+    /// An IPv6 address in brackets, with or without a zone behind `%25` or `%` (RFC 6874).
+    private static func ipv6(
+        _ written: [UInt8], _ invalid: (String) -> OriginError
+    ) throws(OriginError) -> String {
+        guard written.last == UInt8(ascii: "]") else { throw invalid("its bracket is not closed") }
+        let inner = written.dropFirst().dropLast()
+        let end = inner.firstIndex(of: UInt8(ascii: "%")) ?? inner.endIndex
+        let isAddress = inner[..<end].allSatisfy {
+            $0.hexValue != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
+        }
+        guard isAddress,
+            let address = HostForm.ipv6(String(decoding: inner[..<end], as: UTF8.self))
+        else { throw invalid("it is not an IPv6 address") }
+        guard end < inner.endIndex else { return address }
+        var zone = inner[end...].dropFirst()
+        if zone.starts(with: "25".utf8) { zone = zone.dropFirst(2) }
+        let isZone = zone.allSatisfy { byte in isPlain(byte.lowercased) }
+        guard isZone, (1...zoneLimit).contains(zone.count) else {
+            throw invalid("its zone is not a name of 1 to \(zoneLimit) letters and digits")
+        }
+        return "\(address)%\(String(decoding: zone, as: UTF8.self))"
+    }
+}

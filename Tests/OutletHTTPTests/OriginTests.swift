@@ -1,0 +1,63 @@
+import FoundationEssentials
+import OutletHTTP
+import Testing
+
+@Suite struct OriginTests {
+    private func origin(_ text: String) throws -> Origin {
+        try Origin(#require(URL(string: text)))
+    }
+
+    @Test(arguments: [
+        ("http://localhost/", "HTTP://LOC%61LHOST:80/x?y#z"),
+        ("https://a.test/", "https://user:pw@A.TEST.:443"),
+        ("https://a.test:8443/", "https://a.test:08443/"),
+        ("http://127.0.0.1/", "http://127.1/"),
+        ("http://[::1]/", "http://[0:0:0:0:0:0:0:1]/"),
+        ("http://xn--bcher-kva.example/", "http://bücher.example/"),
+        ("https://a.test/", "wss://a.test/"),
+        ("http://a.test/", "ws://a.test:80/"),
+    ])
+    func `addresses of one server have one origin`(a: String, b: String) throws {
+        #expect(try origin(a) == origin(b))
+        #expect(try origin(a).hashValue == origin(b).hashValue)
+    }
+
+    @Test(arguments: [
+        ("http://a.test/", "https://a.test/"), ("http://a.test/", "http://a.test:443/"),
+        ("http://a.test/", "http://b.test/"), ("http://[fe80::1]/", "http://[fe80::1%25lo]/"),
+        ("http://[fe80::1%25a]/", "http://[fe80::1%25b]/"),
+        ("http://[::ffff:127.0.0.1]/", "http://127.0.0.1/"),
+    ])
+    func `addresses of two servers have two`(a: String, b: String) throws {
+        #expect(try origin(a) != origin(b))
+    }
+
+    @Test(arguments: [
+        ("https://u:p@a.test./x", "https://a.test"), ("http://a.test:8080", "http://a.test:8080"),
+        ("http://[FE80::1%25lo]:80/", "http://[fe80::1%25lo]"),
+    ])
+    func `an origin is shown as an address without a path`(address: String, text: String) throws {
+        #expect("\(try origin(address))" == text)
+    }
+
+    @Test(arguments: ["mailto:a@b", "file:///etc/passwd", "ftp://h/"])
+    func `other schemes have none`(address: String) throws {
+        #expect(throws: OriginError.self) { try origin(address) }
+    }
+
+    @Test func `of an address that is refused, no password is shown`() throws {
+        let error = #expect(throws: OriginError.self) {
+            try CanonicalAddress("http://me:geh@eim@a.test/")
+        }
+        #expect(error == .ambiguousUserInfo(host: "a.test"))
+        #expect(!"\(try #require(error))".contains("geh"))
+    }
+
+    @Test(arguments: [
+        ("http://u:p@h/x@y", "http://h/x@y"), ("http://h/x@y", "http://h/x@y"),
+        ("http://@h", "http://h"), ("https://u@h:1?a@b", "https://h:1?a@b"),
+    ])
+    func `user name and password leave an address`(address: String, rest: String) throws {
+        #expect(try #require(URL(string: address)).withoutUserInfo.absoluteString == rest)
+    }
+}

@@ -1,0 +1,148 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletTesting
+import Testing
+
+@testable import OutletSession
+
+/// What the next request of a redirect is, as a value.
+@Suite struct RedirectRulesTests {
+    private func next(
+        _ from: String, _ location: String, code: Int = 307, method: HTTPMethod = .get,
+        headers: HTTPHeaders = [:], body: String? = nil, allowsBodiesInClear: Bool = false,
+        upgrade: (HTTPRequest) -> HTTPRequest? = { _ in nil }
+    ) -> Result<HTTPRequest, TransferError> {
+        let url = URL(string: from)
+        var request = HTTPRequest(url: url, method: method, headers: headers)
+        if let body { request.body = .data(Data(body.utf8)) }
+        return RedirectRules.next(
+            after: request,
+            response: HTTPResponse(url: url, statusCode: code, headers: ["Location": location]),
+            allowsBodiesInClear: allowsBodiesInClear, upgrade: upgrade)
+    }
+
+    private static let methods: [HTTPMethod] = [
+        .get, .head, .post, .put, .patch, .delete, .options, .trace, HTTPMethod(rawValue: "QUERY"),
+    ]
+
+    /// The method that follows; `GET` loses the body.
+    private static func method(after method: HTTPMethod, code: Int) -> HTTPMethod {
+        switch (code, method) {
+        case (301, .post), (302, .post): .get
+        case (303, .head): .head
+        case (303, _): .get
+        default: method
+        }
+    }
+
+    @Test(arguments: methods, [301, 302, 303, 307, 308])
+    func `each method stays or becomes GET, as the status code says`(
+        method: HTTPMethod, code: Int
+    ) throws {
+        let expected = Self.method(after: method, code: code)
+        let hasBody = method != .get && method != .head
+        let next = try next(
+            "http://a.test/1", "/2", code: code, method: method,
+            headers: ["Content-Type": "text/plain", "Expect": "100-continue", "X-Kept": "1"],
+            body: hasBody ? "body" : nil
+        ).get()
+        #expect(next.url?.absoluteString == "http://a.test/2")
+        #expect(next.method == expected)
+        let isChanged = expected != method
+        #expect(next.hasBody == (hasBody && !isChanged))
+        #expect((next.headers["Content-Type"] == nil) == isChanged)
+        #expect((next.headers["Expect"] == nil) == isChanged)
+        #expect(next.headers["X-Kept"] == "1")
+    }
+
+    // MARK: Secrets
+
+    @Test(arguments: [
+        "Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key", "x-api-key",
+        "X-Auth-Token", "X-Goog-Api-Key", "X-Vault-Token", "X-Amz-Security-Token", "Api-Key",
+        "X-CSRF-Token", "Private-Token", "X-Client-Secret", "Host",
+    ])
+    func `another origin gets no secret, the same one keeps it`(name: String) throws {
+        let headers: HTTPHeaders = [name: "geheim", "Accept": "text/plain"]
+        for away in ["https://b.test/", "http://a.test/", "https://a.test:444/"] {
+            let next = try next("https://a.test/", away, headers: headers).get()
+            #expect(next.headers.map(\.name) == ["Accept"])
+        }
+        let own = try next("https://a.test/", "https://A%2Etest:443/2", headers: headers).get()
+        #expect(own.headers[name] == "geheim")
+    }
+
+    @Test(arguments: [
+        ("http://a.test/", "http://u:p@a.test/2", "http://a.test/2"),
+        ("http://a.test/", "http://u:p@b.test/2", "http://b.test/2"),
+        ("http://a.test/", "//u:p@b.test/2", "http://b.test/2"),
+        ("http://me:pw@a.test/", "http://u:p@a.test/2", "http://me:pw@a.test/2"),
+        ("http://me:pw@a.test/", "/2", "http://me:pw@a.test/2"),
+        ("http://me:pw@a.test/", "http://a.test:80/2", "http://me:pw@a.test:80/2"),
+        ("http://me:pw@a.test/", "http://b.test/2", "http://b.test/2"),
+        ("http://me:pw@a.test/", "https://a.test/2", "https://a.test/2"),
+    ])
+    func `a location brings no credentials, those of the address stay with its origin`(
+        from: String, location: String, to: String
+    ) throws {
+        #expect(try next(from, location).get().url?.absoluteString == to)
+    }
+
+    // MARK: Bodies
+
+    @Test(arguments: [
+        (301, HTTPMethod.put), (302, .patch), (307, .post), (308, .post), (308, .delete),
+    ])
+    func `a body that was sent encrypted is not repeated in clear`(
+        code: Int, method: HTTPMethod
+    ) throws {
+        let result = next(
+            "https://a.test/", "http://a.test/", code: code, method: method, body: "geheim")
+        let error = #expect(throws: TransferError.self) { try result.get() }
+        #expect(error?.code == .redirectToNonExistentLocation)
+        #expect(error?.reason.contains("http://a.test") == true)
+        #expect(error?.advice.contains("allowsInsecureRedirectsWithBodies") == true)
+        let allowed = try next(
+            "https://a.test/", "http://a.test/", code: code, method: method, body: "geheim",
+            allowsBodiesInClear: true
+        ).get()
+        #expect(allowed.hasBody)
+    }
+
+    @Test func `it is where the host wants to be talked to encrypted, or nothing is sent`() throws {
+        let upgraded = try next(
+            "https://a.test/", "http://b.test/", method: .post, body: "geheim",
+            upgrade: { request in
+                var request = request
+                request.url = URL(string: "https://b.test/")
+                return request
+            }
+        ).get()
+        #expect(upgraded.hasBody)
+        #expect(upgraded.url?.absoluteString == "https://b.test/")
+        let bodiless = try next("https://a.test/", "http://a.test/", method: .post).get()
+        #expect(bodiless.url?.absoluteString == "http://a.test/")
+        let dropped = try next(
+            "https://a.test/", "http://a.test/", code: 303, method: .post, body: "geheim"
+        ).get()
+        #expect(!dropped.hasBody)
+        let encrypted = try next("http://a.test/", "https://a.test/", method: .post, body: "x")
+            .get()
+        #expect(encrypted.hasBody)
+    }
+
+    // MARK: Addresses
+
+    @Test(arguments: [
+        ("http://a%2Fb.test/", "a%2Fb.test"), ("http://b.test:0/", "b.test"),
+        ("http://256.1/", "256.1"), ("http://[::1%25]/", "[::1%25]"), ("ws://b.test/", "ws"),
+    ])
+    func `an address without a server is refused, and named`(
+        location: String, name: String
+    ) throws {
+        let result = next("http://a.test/", location)
+        let error = #expect(throws: TransferError.self) { try result.get() }
+        #expect(error?.code == .redirectToNonExistentLocation)
+        #expect(error?.reason.contains(name) == true)
+    }
+}
