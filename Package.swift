@@ -83,7 +83,7 @@ let package = Package(
         .target(name: "OutletHTTP", dependencies: ["OutletIDN"], swiftSettings: swift),
         .target(name: "OutletFiles", swiftSettings: swift),
         .target(
-            name: "OutletCompression", dependencies: ["CZlib", "CBrotli", "CZstd"],
+            name: "OutletCompression", dependencies: ["OutletHTTP", "CZlib", "CBrotli", "CZstd"],
             swiftSettings: swift),
         .target(name: "OutletPublicSuffix", dependencies: ["CPublicSuffix"], swiftSettings: swift),
         .target(
