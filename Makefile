@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build release plugins demo test headers samples bench bench-all bench-count sanitize sanitize-quick lint format clean
+.PHONY: help setup build release plugins demo test headers samples bench bench-all bench-count sanitize sanitize-quick fuzz lint format clean
 .NOTPARALLEL:
 
 STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
@@ -66,6 +66,9 @@ sanitize: setup ## Run all tests, and a storm of 100,000 requests, under both sa
 
 sanitize-quick: setup ## Run a storm of 10,000 requests and cancels under both sanitizers
 	@.ci/sanitize --quick
+
+fuzz: setup ## Give each parser of foreign bytes FUZZ_SECONDS (60) of made-up input
+	@.ci/fuzz
 
 lint: setup ## Check format, imports and warnings
 	@$(STEP) "format" swift format lint --strict --recursive $(FORMATTED)

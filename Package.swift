@@ -1,11 +1,15 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-let swift: [SwiftSetting] = [
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-]
+/// Whether the fuzzer is built in place of the tests (`.ci/fuzz`).
+let isFuzzed = Context.environment["OUTLET_FUZZ"] != nil
+
+let swift: [SwiftSetting] =
+    [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+    ] + (isFuzzed ? [.unsafeFlags(["-O", "-sanitize=fuzzer,address"])] : [])
 
 /// The umbrella with what it re-exports: the build would not look behind it for changed modules, and
 /// keep objects made for the old layout of a type.
@@ -13,7 +17,9 @@ let umbrella: [Target.Dependency] = [
     "Outlet", "OutletHTTP", "OutletSession", "OutletCurl", "OutletProvider", "OutletPluginHost",
 ]
 
-let c: [CSetting] = [.enableWarning("all"), .enableWarning("extra")]
+let c: [CSetting] =
+    [.enableWarning("all"), .enableWarning("extra")]
+    + (isFuzzed ? [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])] : [])
 
 /// A Swift plugin carries its own runtime, so that it does not depend on the host's toolchain.
 let ownRuntime: [SwiftSetting] = [.unsafeFlags(["-static-stdlib"])]
@@ -63,6 +69,33 @@ let faultyPlugins = [
     "RawText", "SettlesTwice", "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "WrongHandles",
 ]
 
+/// The parsers of bytes from elsewhere with the rules that hold for them: a program for the fuzzer, or
+/// tests that run its corpora.
+let fuzzed: [Target] = {
+    let dependencies: [Target.Dependency] = [
+        "OutletHTTP", "OutletSession", "OutletCompression", "OutletCurl", "OutletPluginHost",
+        "CCurl",
+    ]
+    guard isFuzzed else {
+        return [
+            .testTarget(
+                name: "OutletFuzzTests", dependencies: dependencies, path: "Tests/Fuzz",
+                exclude: ["Corpora", "FuzzDriver.swift", "main.swift"], swiftSettings: swift)
+        ]
+    }
+    return [
+        .systemLibrary(name: "CFuzzer", path: "Tests/CFuzzer"),
+        .executableTarget(
+            name: "OutletFuzz", dependencies: dependencies + ["CFuzzer"], path: "Tests/Fuzz",
+            exclude: ["Corpora", "CorpusTests.swift"], swiftSettings: swift,
+            linkerSettings: [
+                .unsafeFlags(["-sanitize=address", "-use-ld=lld"]),
+                .unsafeFlags([Context.environment["OUTLET_FUZZ"] ?? ""]),
+                .linkedLibrary("stdc++"),
+            ]),
+    ]
+}()
+
 let package = Package(
     name: "Outlet",
     products: [
@@ -83,7 +116,7 @@ let package = Package(
         .target(name: "OutletHTTP", dependencies: ["OutletIDN"], swiftSettings: swift),
         .target(name: "OutletFiles", swiftSettings: swift),
         .target(
-            name: "OutletCompression", dependencies: ["CZlib", "CBrotli", "CZstd"],
+            name: "OutletCompression", dependencies: ["OutletHTTP", "CZlib", "CBrotli", "CZstd"],
             swiftSettings: swift),
         .target(name: "OutletPublicSuffix", dependencies: ["CPublicSuffix"], swiftSettings: swift),
         .target(
@@ -258,7 +291,7 @@ let package = Package(
             ],
             swiftSettings: swift),
     ]
-        + faultyPlugins.map { cPlugin("Faulty\($0)", "Tests/FaultyPlugins/\($0)") },
+        + faultyPlugins.map { cPlugin("Faulty\($0)", "Tests/FaultyPlugins/\($0)") } + fuzzed,
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11,
     cxxLanguageStandard: .cxx17

@@ -1,3 +1,5 @@
+import OutletHTTP
+
 /// Undoes the codings of a body (RFC 9110 §8.4.1) piece by piece, and knows whether it saw their end.
 ///
 /// libcurl decodes as well, but tells nobody whether a coded stream had come to its end, so that half
@@ -47,9 +49,8 @@ package final class ContentDecoder {
     package static func make(_ fields: [String]) throws(Failure) -> ContentDecoder? {
         var names: [String] = []
         for field in fields {
-            for name in field.split(separator: ",") {
-                let name = name.trimmingBlanks.lowercased()
-                if name.isEmpty || name == "identity" || name == "none" { continue }
+            for name in field.listItems().map(\.lowercasedASCII)
+            where name != "identity" && name != "none" {
                 names.append(name)
             }
         }
@@ -115,15 +116,5 @@ package final class ContentDecoder {
     ) throws(Failure) -> UnsafeRawBufferPointer {
         let count = try engine.decode(&input, into: output)
         return UnsafeRawBufferPointer(rebasing: output[..<count])
-    }
-}
-
-extension Substring {
-    /// The text without blanks and tabs around it.
-    fileprivate var trimmingBlanks: Substring {
-        let isBlank = { (character: Character) in character == " " || character == "\t" }
-        var text = self.drop(while: isBlank)
-        while let last = text.last, isBlank(last) { text.removeLast() }
-        return text
     }
 }

@@ -9,9 +9,10 @@ package enum HTTPDate {
     /// The time that a text names; `nil` if it has none of the three forms.
     package static func parse(_ text: String) -> Date? {
         if let date = parseFixed(text) { return date }
-        let parts = text.split { $0 == " " || $0 == "-" || $0 == "," }.map(String.init)
+        let separators: [UInt8] = [UInt8(ascii: " "), UInt8(ascii: "-"), UInt8(ascii: ",")]
+        let parts = Substring(text).utf8.split { separators.contains($0) }.map { Substring($0) }
         // Sun, 06 Nov 1994 08:49:37 GMT and Sunday, 06-Nov-94 08:49:37 GMT
-        if parts.count == 6, parts[5] == "GMT" {
+        if parts.count == 6, parts[5].hasSameBytes(as: "GMT") {
             return date(year: parts[3], month: parts[2], day: parts[1], time: parts[4])
         }
         // Sun Nov  6 08:49:37 1994
@@ -47,9 +48,12 @@ package enum HTTPDate {
         return number
     }
 
-    private static func date(year: String, month: String, day: String, time: String) -> Date? {
-        let clock = time.split(separator: ":", omittingEmptySubsequences: false).map { Int($0) }
-        guard var years = Int(year), let month = months.firstIndex(of: month), let day = Int(day),
+    private static func date(
+        year: Substring, month: Substring, day: Substring, time: Substring
+    ) -> Date? {
+        let clock = time.parts(separatedBy: ":").map { $0.decimal(Int.self) }
+        guard var years = year.decimal(Int.self), let day = day.decimal(Int.self),
+            let month = months.firstIndex(where: { $0.hasSameBytes(as: month) }),
             clock.count == 3, let hour = clock[0], let minute = clock[1], let second = clock[2]
         else { return nil }
         // Of two digits: no server that sends them means a year before 1970.

@@ -14,6 +14,13 @@ public struct HTTPHeader: Equatable, Hashable, Sendable {
     }
 }
 
+extension HTTPHeader {
+    /// The same bytes; strings are equal, too, that are only canonically equivalent.
+    public static func == (a: HTTPHeader, b: HTTPHeader) -> Bool {
+        a.name.hasSameBytes(as: b.name) && a.value.hasSameBytes(as: b.value)
+    }
+}
+
 extension HTTPHeader: CustomStringConvertible {
     /// `Name: value`.
     public var description: String { "\(name): \(value)" }

@@ -43,7 +43,7 @@ public struct HTTPHeaders: Sendable {
     private var fields: [HTTPHeader] {
         guard let received else { return own }
         return received.fields.map {
-            HTTPHeader(name: received.string($0.name), value: received.string($0.value))
+            HTTPHeader(name: received.name(of: $0), value: received.value(of: $0))
         }
     }
 
@@ -147,7 +147,7 @@ public struct HTTPHeaders: Sendable {
     /// The values of all fields of a name, in order.
     public func values(for name: String) -> [String] {
         guard let received else { return own.lazy.filter { $0.isNamed(name) }.map(\.value) }
-        return received.indices(named: name).map { received.string(received.fields[$0].value) }
+        return received.indices(named: name).map { received.value(of: received.fields[$0]) }
     }
 
     /// About how many bytes of memory the fields take; no table is made to find out.
@@ -191,7 +191,9 @@ public struct HTTPHeaders: Sendable {
     public mutating func sort() {
         mutate { fields in
             fields = fields.enumerated()
-                .map { (key: $0.element.name.lowercased(), offset: $0.offset, header: $0.element) }
+                .map {
+                    (key: $0.element.name.lowercasedASCII, offset: $0.offset, header: $0.element)
+                }
                 .sorted { ($0.key, $0.offset) < ($1.key, $1.offset) }
                 .map(\.header)
         }
@@ -209,7 +211,7 @@ public struct HTTPHeaders: Sendable {
         var dictionary: [String: String] = [:]
         var names: [String: String] = [:]
         for header in fields {
-            let key = header.name.lowercased()
+            let key = header.name.lowercasedASCII
             let name = names[key] ?? header.name
             names[key] = name
             dictionary[name] = value(for: name)
@@ -256,7 +258,7 @@ extension HTTPHeaders: Collection {
     public subscript(position: Int) -> HTTPHeader {
         guard let received else { return own[position] }
         let field = received.fields[position]
-        return HTTPHeader(name: received.string(field.name), value: received.string(field.value))
+        return HTTPHeader(name: received.name(of: field), value: received.value(of: field))
     }
 
     /// The next position.

@@ -48,16 +48,13 @@ public struct HTTPResponse: Sendable, Equatable, Hashable {
 
     /// The media type of `Content-Type`, lower case, without parameters.
     public var mimeType: String? {
-        guard let type = headers.value(for: "Content-Type")?.prefix(while: { $0 != ";" }) else {
-            return nil
-        }
-        let trimmed = String(type.drop { $0 == " " || $0 == "\t" }).lowercased()
-        let end = trimmed.lastIndex { $0 != " " && $0 != "\t" }
-        return end.map { String(trimmed[...$0]) }
+        guard let field = headers.value(for: "Content-Type") else { return nil }
+        let type = field.prefix(whileByte: { $0 != UInt8(ascii: ";") }).trimmingBlanks
+        return type.isEmpty ? nil : type.lowercasedASCII
     }
 
     /// The body's length as announced in `Content-Length`, in bytes; -1 when it was not.
     public var expectedContentLength: Int64 {
-        headers.value(for: "Content-Length").flatMap(Int64.init) ?? -1
+        headers.value(for: "Content-Length").flatMap { $0.decimal() } ?? -1
     }
 }

@@ -13,6 +13,8 @@ public struct HeaderBlock: @unchecked Sendable {
         var name: Range<Int> { Int(nameStart)..<Int(nameEnd) }
         var value: Range<Int> { Int(valueStart)..<Int(valueEnd) }
         let nameStart, nameEnd, valueStart, valueEnd: UInt32
+        /// Whether the value has line breaks, which are to be read as spaces (RFC 9112 §5.2).
+        var isFolded = false
     }
 
     /// Where the fields of a section lie.
@@ -105,8 +107,20 @@ public struct HeaderBlock: @unchecked Sendable {
     /// How many fields the block holds.
     public var count: Int { fields.count }
 
-    func string(_ range: Range<Int>) -> String {
-        section.withBytes { String(decoding: $0[range], as: UTF8.self) }
+    /// A field's name as it came.
+    func name(of field: Field) -> String {
+        section.withBytes { String(decoding: $0[field.name], as: UTF8.self) }
+    }
+
+    /// A field's value on one line.
+    func value(of field: Field) -> String {
+        section.withBytes { block in
+            guard field.isFolded else { return String(decoding: block[field.value], as: UTF8.self) }
+            let lines = block[field.value].split { $0 == 0x0A || $0 == 0x0D }.map { line in
+                String(decoding: line, as: UTF8.self).trimmingBlanks
+            }
+            return lines.filter { !$0.isEmpty }.joined(separator: " ")
+        }
     }
 
     /// The indices of the fields of one name, in order.
@@ -177,7 +191,8 @@ public struct HeaderBlock: @unchecked Sendable {
                     Field(
                         nameStart: last.nameStart, nameEnd: last.nameEnd,
                         valueStart: last.valueStart,
-                        valueEnd: UInt32(trimmedEnd(block, from: start, to: end))))
+                        valueEnd: UInt32(trimmedEnd(block, from: start, to: end)),
+                        isFolded: true))
                 continue
             }
             let colon = find(UInt8(ascii: ":"), base, from: start, to: end)

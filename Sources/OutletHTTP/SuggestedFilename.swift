@@ -15,32 +15,56 @@ extension HTTPResponse {
     }
 }
 
-/// What is left of a name when all that could lead out of a directory is taken away.
+/// What is left of a name when all that could lead out of a directory, or hide, is taken away.
+///
+/// - Returns: One path component of at most 255 bytes, without a leading dot; `nil` when nothing is
+///   left.
 func safeFilename(_ name: String) -> String? {
-    let last = name.split { $0 == "/" || $0 == "\\" }.last ?? ""
-    let visible = last.unicodeScalars.filter { scalar in
-        scalar.properties.generalCategory != .control
-            && !scalar.properties.isDefaultIgnorableCodePoint
+    // Scalars first: one that is invisible may part a slash from what follows, but not after this.
+    let visible = name.unicodeScalars.filter { scalar in
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: false
+        default: !scalar.properties.isDefaultIgnorableCodePoint
+        }
     }
-    var text = String(String.UnicodeScalarView(visible))
-    text = String(text.drop { $0 == "." || $0 == " " })
-    while let end = text.last, end == " " || end == "." { text.removeLast() }
-    guard !text.isEmpty else { return nil }
-    return shortened(text, to: 255)
+    let text = String(String.UnicodeScalarView(visible))
+    let parts = text.utf8.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
+    guard let last = parts.last else { return nil }
+    let component = trimmed(shortened(trimmed(Substring(last)), to: 255))
+    return isPathComponent(component) ? String(component) : nil
 }
 
-/// Cuts the stem, not the extension.
-private func shortened(_ name: String, to limit: Int) -> String {
+/// Without the dots and spaces at both ends.
+private func trimmed(_ name: Substring) -> Substring {
+    let isPadding: (UInt8) -> Bool = { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: " ") }
+    var bytes = name.utf8.drop(while: isPadding)
+    while let last = bytes.last, isPadding(last) { bytes.removeLast() }
+    return Substring(bytes)
+}
+
+/// Cuts the stem, not the extension, and no character.
+private func shortened(_ name: Substring, to limit: Int) -> Substring {
     guard name.utf8.count > limit else { return name }
-    let dot = name.lastIndex(of: ".") ?? name.endIndex
-    let suffix = name[dot...]
-    let room = suffix.utf8.count < limit / 2 ? limit - suffix.utf8.count : limit
-    var stem = ""
-    for character in name[..<(room == limit ? name.endIndex : dot)] {
-        guard stem.utf8.count + character.utf8.count <= room else { break }
-        stem.append(character)
+    func start(_ text: Substring, _ room: Int) -> Substring {
+        var end = text.utf8.index(text.startIndex, offsetBy: min(room, text.utf8.count))
+        // A byte that continues a character.
+        while end < text.endIndex, text.utf8[end] & 0xC0 == 0x80 {
+            end = text.utf8.index(before: end)
+        }
+        return text[..<end]
     }
-    return room == limit ? stem : stem + suffix
+    guard let (stem, suffix) = name.cutAtLast("."), suffix.utf8.count < limit / 2 else {
+        return start(name, limit)
+    }
+    return "\(start(stem, limit - suffix.utf8.count - 1)).\(suffix)"
+}
+
+/// Whether a text names a visible file in a directory, whichever directory that is.
+private func isPathComponent(_ name: Substring) -> Bool {
+    guard let first = name.utf8.first, first != UInt8(ascii: "."), name.utf8.count <= 255 else {
+        return false
+    }
+    return !name.utf8.contains { $0.isControl || $0 == UInt8(ascii: "/") }
 }
 
 /// The names in a `Content-Disposition` field (RFC 6266 §4).
@@ -51,68 +75,26 @@ private struct Disposition {
     private(set) var extendedName: String?
 
     init(_ field: String) {
-        for (key, value) in Self.parameters(field) {
-            switch key {
-            case "filename": name = name ?? value
-            case "filename*": extendedName = extendedName ?? Self.decode(value)
-            default: break
+        for item in field.listItems(separatedBy: ";").dropFirst() {
+            var scanner = ByteScanner(item)
+            let (key, value) = scanner.readParameter()
+            guard let value else { continue }
+            if key.equalsIgnoringCase("filename") {
+                name = name ?? value
+            } else if key.equalsIgnoringCase("filename*") {
+                extendedName = extendedName ?? Self.decode(value)
             }
-        }
-    }
-
-    /// Splits at semicolons outside of quotes; quoted values lose their quotes and backslashes.
-    private static func parameters(_ field: String) -> [(String, String)] {
-        var parts = [""]
-        var isQuoted = false
-        var isEscaped = false
-        for character in field {
-            if isEscaped {
-                isEscaped = false
-            } else if character == "\\", isQuoted {
-                isEscaped = true
-                continue
-            } else if character == "\"" {
-                isQuoted.toggle()
-                continue
-            } else if character == ";", !isQuoted {
-                parts.append("")
-                continue
-            }
-            parts[parts.count - 1].append(character)
-        }
-        return parts.dropFirst().compactMap { part in
-            guard let equals = part.firstIndex(of: "=") else { return nil }
-            let key = part[..<equals].filter { $0 != " " && $0 != "\t" }.lowercased()
-            let value = part[part.index(after: equals)...].drop { $0 == " " || $0 == "\t" }
-            return (key, String(value))
         }
     }
 
     /// `UTF-8'en'na%20me`; other charsets than UTF-8 and ISO 8859-1 are left aside.
     private static func decode(_ value: String) -> String? {
-        let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, let bytes = percentDecoded(parts[2]) else { return nil }
-        switch parts[0].lowercased() {
-        case "utf-8": return String(validating: bytes, as: UTF8.self)
-        case "iso-8859-1":
-            return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
-        default: return nil
+        let parts = value.parts(separatedBy: "'", maxSplits: 2)
+        guard parts.count == 3, let bytes = parts[2].percentDecodedBytes else { return nil }
+        if parts[0].equalsIgnoringCase("utf-8") {
+            return String(validating: bytes, as: UTF8.self)
         }
-    }
-
-    private static func percentDecoded(_ text: Substring) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-            guard digits.utf8.count == 2, let value = UInt8(digits, radix: 16) else { return nil }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return bytes
+        guard parts[0].equalsIgnoringCase("iso-8859-1") else { return nil }
+        return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
 }

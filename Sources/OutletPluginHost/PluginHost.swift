@@ -1,4 +1,5 @@
 import Dispatch
+import OutletHTTP
 public import OutletProvider
 public import OutletSession
 
@@ -77,7 +78,7 @@ public final class PluginHost: Sendable {
             for path in listed { loader.load(path, isListed: true) }
             for path in files {
                 // A path without a slash would be looked up along the linker's search path.
-                loader.load(path.contains("/") ? path : "./\(path)", isListed: false)
+                loader.load(path.containsByte("/") ? path : "./\(path)", isListed: false)
             }
             loader.checkConfiguration(in: (directories + files).joined(separator: ", "))
             return loader
@@ -169,11 +170,10 @@ public final class PluginHost: Sendable {
     private func function(
         _ name: String
     ) throws(PluginCallError) -> (LoadedPlugin, PluginExport) {
-        guard let dot = name.lastIndex(of: "."), dot != name.startIndex,
-            name.index(after: dot) != name.endIndex
-        else { throw .malformedName(name) }
-        let id = String(name[..<dot])
-        let function = String(name[name.index(after: dot)...])
+        guard let parts = name.cutAtLast("."), !parts.head.isEmpty, !parts.tail.isEmpty else {
+            throw .malformedName(name)
+        }
+        let (id, function) = (String(parts.head), String(parts.tail))
         guard let plugin = plugins.first(where: { $0.id == id }) else {
             throw .unknownPlugin(id, known: plugins.map(\.id))
         }

@@ -76,6 +76,10 @@ public enum ClientIdentity {
         }
     }
 
+    private static func holds(_ word: String, _ bytes: [UInt8]) -> Bool {
+        bytes.firstRange(of: Array(word.utf8)) != nil
+    }
+
     private static func checkPKCS12(
         _ bytes: [UInt8], _ name: String, _ password: String?
     ) throws(Fault) {
@@ -94,7 +98,7 @@ public enum ClientIdentity {
         }
         guard isOpen else {
             let reason = lastReason()
-            guard reason.contains("unsupported") else {
+            guard holds("unsupported", Array(reason.utf8)) else {
                 throw Fault(
                     text: password == nil
                         ? "\(name): wants a password, and none is given"
@@ -125,9 +129,8 @@ public enum ClientIdentity {
                 : d2i_PrivateKey_bio(file, nil)
         }
         if let key { return key }
-        let text = String(decoding: bytes, as: UTF8.self)
-        if format == .pem, text.contains("PRIVATE KEY") {
-            guard text.contains("ENCRYPTED") else {
+        if format == .pem, holds("PRIVATE KEY", bytes) {
+            guard holds("ENCRYPTED", bytes) else {
                 throw Fault(text: "\(name): the private key is broken: \(lastReason())")
             }
             throw Fault(

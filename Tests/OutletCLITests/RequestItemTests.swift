@@ -30,6 +30,9 @@ private func item(_ text: String) throws -> RequestItem {
         (#"a=C:\dir"#, .text(name: "a", value: #"C:\dir"#)),
         (#"a\[b]=1"#, .text(name: #"a\[b]"#, value: "1")),
         ("é=ü", .text(name: "é", value: "ü")),
+        ("@\u{301}f", .bodyFile(path: "\u{301}f")),
+        ("a=\u{301}b", .text(name: "a", value: "\u{301}b")),
+        ("a\u{37E}b=c", .text(name: "a\u{37E}b", value: "c")),
     ])
     func `an item is read by its first separator`(text: String, expected: RequestItem) throws {
         #expect(try item(text) == expected)

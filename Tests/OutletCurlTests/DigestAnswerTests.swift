@@ -50,6 +50,11 @@ import Testing
         #expect(answer(["algorithm": "SHA-3"]) == nil)
         #expect(answer(["qop": "auth-int"]) == nil)
         #expect(answer([:], user: "a\r\nX: y") == nil)
+        // With a combining mark each is one `Character` that is not a quotation mark.
+        let odd = answer(
+            ["opaque": "\"\u{301}, realm=\"x", "qop": "auth"], user: "a\"\u{301}b\\\u{FE0F}")
+        #expect(odd?.contains("username=\"a\\\"\u{301}b\\\\\u{FE0F}\"") == true)
+        #expect(odd?.contains("opaque=\"\\\"\u{301}, realm=\\\"x\"") == true)
         #expect(answer(["qop": "auth"], user: #"a"b\c"#)?.contains(#"username="a\"b\\c""#) == true)
     }
 }

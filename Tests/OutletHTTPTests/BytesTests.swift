@@ -33,6 +33,9 @@ import Testing
         #expect(first.head == "a" && first.tail.hasSameBytes(as: "\u{301}b=c"))
         let last = try #require("a/b/\u{FE0F}c".cutAtLast("/"))
         #expect(last.head == "a/b" && last.tail.hasSameBytes(as: "\u{FE0F}c"))
+        let around = try #require("a:\u{301}//b://c".cut(around: "//"))
+        #expect(around.head.hasSameBytes(as: "a:\u{301}") && around.tail == "b://c")
+        #expect("ab".cut(around: "bc") == nil)
         #expect("abc".cut(at: "=") == nil && "abc".cutAtLast("=") == nil)
         #expect(try #require("=".cut(at: "=")) == ("", ""))
     }
@@ -57,6 +60,8 @@ import Testing
         #expect("Content-TYPE".equalsIgnoringCase("content-type"))
         #expect("ByTes=1".startsIgnoringCase(with: "bytes="))
         #expect(!"so".endsWithBytes(of: ".so"))
+        #expect("a:\u{301}//b".containsBytes(of: "//b") && "ab".containsBytes(of: ""))
+        #expect(!"ab".containsBytes(of: "bc") && !"".containsBytes(of: "a"))
     }
 
     @Test func `lower case is for ASCII letters only`() {

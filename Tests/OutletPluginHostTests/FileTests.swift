@@ -147,6 +147,15 @@ import Testing
         ) { try folder.load() }
     }
 
+    @Test func `a directory named with a combining mark is below its parent`() throws {
+        let folder = try PluginFolder()
+        let inner = folder.directory.path("\u{301}inner")
+        mkdir(inner, 0o755)
+        _ = try PluginHost.load(directory: inner)
+        chmod(folder.path, 0o777)
+        #expect(throws: PluginDirectoryError.self) { try PluginHost.load(directory: inner) }
+    }
+
     @Test func `a directory below one that others can write is refused`() throws {
         let folder = try PluginFolder()
         let inner = folder.directory.path("inner")

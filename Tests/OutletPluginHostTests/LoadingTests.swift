@@ -220,4 +220,24 @@ import Testing
             try PluginHost.load(directory: folder.path, configuration: ["dev.outlet.pacer": "{}"])
         }
     }
+
+    @Test(arguments: ["\u{301}", "\u{FE0F}"])
+    func `a file whose name begins with a combining mark lies in its directory, too`(
+        mark: String
+    ) throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        let inner = folder.directory.path("inner")
+        mkdir(inner, 0o755)
+        let file = "\(inner)/\(mark)x.so"
+        try FileManager.default.copyItem(
+            atPath: folder.directory.path("librequest-id.so"), toPath: file)
+        chmod(file, 0o755)
+        #expect(try PluginHost.load(directories: [], files: [file]).plugins.map(\.path) == [file])
+        chmod(inner, 0o777)
+        let failures = try PluginHost.load(directories: [], files: [file]).failures
+        guard case .unsafe(file, _)? = failures.first, failures.count == 1 else {
+            Issue.record("\(failures)")
+            return
+        }
+    }
 }

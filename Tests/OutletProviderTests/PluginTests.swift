@@ -99,7 +99,7 @@ private struct SentRequest: RequestType {
         logger([.formatRequestAscURL, .requestMethod])
             .willSend(SentRequest(request: request), target: Zoo.closed)
         #expect(log.count == 1 && log[0].hasPrefix("Request: $ curl -v"))
-        #expect(log[0].contains(#"-H "Content-Type: application/json""#))
+        #expect(log[0].contains("-H 'Content-Type: application/json'"))
         #expect(log[0].contains("cool body") && !log[0].contains("secret"))
     }
 

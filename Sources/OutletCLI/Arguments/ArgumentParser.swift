@@ -1,3 +1,5 @@
+import Outlet
+
 /// Takes a command line apart by the option table.
 ///
 /// Options may stand anywhere: `--long value`, `--long=value`, `-s value`, `-svalue`, `-abc`.
@@ -21,10 +23,10 @@ struct ArgumentParser {
             if argument == "--" {
                 operands += arguments
                 break
-            } else if argument.hasPrefix("--") {
-                try parseLong(argument.dropFirst(2))
-            } else if argument.hasPrefix("-"), argument != "-" {
-                try parseShort(argument.dropFirst())
+            } else if argument.startsWithBytes(of: "--") {
+                try parseLong(argument.droppingBytes(2))
+            } else if argument.startsWithBytes(of: "-"), argument != "-" {
+                try parseShort(argument.droppingBytes(1))
             } else {
                 operands.append(argument)
             }
@@ -50,13 +52,14 @@ struct ArgumentParser {
     private func isUsed(_ id: Option.ID) -> Bool { values[id] != nil || switchedOff.contains(id) }
 
     private mutating func parseLong(_ text: Substring) throws(CommandError) {
-        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = text.parts(separatedBy: "=", maxSplits: 1)
         let name = String(parts[0])
         let attached = parts.count > 1 ? String(parts[1]) : nil
         if let option = OptionTable.option(long: name) {
             return try take(option, called: "--\(name)", attached: attached)
         }
-        if name.hasPrefix("no-"), let option = OptionTable.option(long: String(name.dropFirst(3))),
+        if name.startsWithBytes(of: "no-"),
+            let option = OptionTable.option(long: String(name.droppingBytes(3))),
             option.value == nil
         {
             guard attached == nil else { throw .usage("--\(name): takes no value") }
@@ -110,7 +113,8 @@ struct ArgumentParser {
     private func unknown(_ name: String) -> CommandError {
         // The name may hold a secret by mistake, but it is all there is to say what is wrong.
         let nearest = Suggestion.nearest(
-            to: String(name.drop { $0 == "-" }), among: OptionTable.all.map(\.long))
+            to: String(Substring(name.utf8.drop { $0 == UInt8(ascii: "-") })),
+            among: OptionTable.all.map(\.long))
         return .usage(
             "\(name): no such option",
             advice: nearest.map { "did you mean '--\($0)'?" } ?? "see 'outlet --help'")

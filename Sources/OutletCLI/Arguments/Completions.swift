@@ -77,10 +77,10 @@ enum Completions {
     }
 
     private static func zshDescription(of option: Option) -> String {
-        let summary = option.summary.filter { !"[]:".contains($0) }
+        let summary = option.summary.filter { !"[]:".contains($0) }  // text: ours
         var text = "[\(summary)]"
         if let value = option.value {
-            let name = value.filter { !":".contains($0) }
+            let name = value.filter { !":".contains($0) }  // text: ours
             let action =
                 option.choices.isEmpty ? "_files" : "(\(option.choices.joined(separator: " ")))"
             text += ":\(name):\(action)"
@@ -89,7 +89,9 @@ enum Completions {
     }
 
     /// A text inside single quotes of a shell.
-    private static func quoted(_ text: String) -> String { text.replacing("'", with: "'\\''") }
+    private static func quoted(_ text: String) -> String {
+        text.replacing("'", with: "'\\''")  // text: ours
+    }
 
     private static var firstWords: [String] {
         var seen: Set<String> = []

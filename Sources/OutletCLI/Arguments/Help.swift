@@ -1,3 +1,5 @@
+import Outlet
+
 /// The help's text, made from the verbs, the option table and the exit codes.
 enum Help {
     /// One verb in full, or the short guide to everything.
@@ -116,7 +118,7 @@ enum Help {
     private static func wrapped(_ text: String, width: Int) -> [String] {
         var lines: [String] = []
         var line = ""
-        for word in text.split(separator: " ") {
+        for word in text.parts(separatedBy: " ") where !word.isEmpty {
             if !line.isEmpty, line.count + 1 + word.count > width {
                 lines.append(line)
                 line = ""

@@ -21,7 +21,7 @@ enum ManualPage {
         page += ".SH ITEMS\n"
         for (form, meaning) in Help.itemForms { page += entry(form, meaning) }
         for group in Option.Group.allCases {
-            page += ".SH OPTIONS: \(group.rawValue.uppercased())\n"
+            page += ".SH OPTIONS: \(group.rawValue.uppercased())\n"  // text: ours
             for option in OptionTable.all where option.group == group {
                 page += entry(name(of: option), summary(of: option))
             }
@@ -60,8 +60,9 @@ enum ManualPage {
     }
 
     private static func escaped(_ text: String) -> String {
-        let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")
+        let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")  // text: ours
         // A line that begins so would be a request to the formatter.
-        return escaped.hasPrefix(".") || escaped.hasPrefix("'") ? "\\&\(escaped)" : escaped
+        let isRequest = escaped.startsWithBytes(of: ".") || escaped.startsWithBytes(of: "'")
+        return isRequest ? "\\&\(escaped)" : escaped
     }
 }

@@ -21,7 +21,7 @@ struct NestedField: Equatable {
     init(parsing name: String) throws(CommandError) {
         var steps: [Step] = []
         var rest = Array(name.unicodeScalars)[...]
-        if rest.first != "[" || rest.isEmpty {
+        if !rest.starts(with: ["["]) {
             steps.append(.member(NestedField.literal(from: &rest, until: "[").text))
         }
         while let opening = rest.popFirst() {

@@ -53,9 +53,8 @@ struct RequestArguments: Sendable {
             headers.update(.authorization(bearerToken: text))
             return
         }
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        let password = parts.count > 1 ? String(parts[1]) : ""
-        headers.update(.authorization(username: String(parts[0]), password: password))
+        let (user, password) = text.cut(at: ":") ?? (text[...], "")
+        headers.update(.authorization(username: String(user), password: String(password)))
     }
 
     private mutating func takeHeaders(_ items: [RequestItem]) throws(CommandError) {
@@ -64,13 +63,13 @@ struct RequestArguments: Sendable {
             switch item {
             case .header(let name, let value):
                 // The first of a name replaces a default, further ones repeat the field.
-                if seen.insert(name.lowercased()).inserted {
+                if seen.insert(name.lowercasedASCII).inserted {
                     headers.update(name: name, value: value)
                 } else {
                     headers.append(name: name, value: value)
                 }
             case .emptyHeader(let name):
-                seen.insert(name.lowercased())
+                seen.insert(name.lowercasedASCII)
                 headers.update(name: name, value: "")
             case .unsetHeader(let name):
                 headers.remove(name: name)

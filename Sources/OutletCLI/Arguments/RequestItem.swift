@@ -36,11 +36,11 @@ extension RequestItem {
     init(
         parsing text: String, readFile: (String) throws(CommandError) -> [UInt8]
     ) throws(CommandError) {
-        if text.hasPrefix("@"), text.utf8.count > 1 {
-            self = .bodyFile(path: String(text.dropFirst()))
+        if text.startsWithBytes(of: "@"), text.utf8.count > 1 {
+            self = .bodyFile(path: String(text.droppingBytes(1)))
             return
         }
-        guard !text.hasPrefix("http://"), !text.hasPrefix("https://") else {
+        guard !text.startsWithBytes(of: "http://"), !text.startsWithBytes(of: "https://") else {
             throw .usage("item '\(text)': a second URL, one request has one")
         }
         guard let (name, separator, value) = RequestItem.split(text) else {
@@ -102,7 +102,9 @@ extension RequestItem {
     }
 
     private static func withoutLineEnd(_ text: String) -> String {
-        String(text.reversed().drop { $0.isNewline }.reversed())
+        var bytes = text.utf8[...]
+        while let last = bytes.last, last == 0x0A || last == 0x0D { bytes.removeLast() }
+        return String(Substring(bytes))
     }
 
     private static func split(_ text: String) -> (name: String, Separator, value: String)? {

@@ -11,7 +11,11 @@ struct RequestLine: Sendable, Equatable {
         "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE",
     ]
 
-    static func isKnownMethod(_ word: String) -> Bool { knownMethods.contains(word.uppercased()) }
+    static func isKnownMethod(_ word: String) -> Bool { knownMethod(word) != nil }
+
+    private static func knownMethod(_ word: String) -> String? {
+        knownMethods.first { $0.equalsIgnoringCase(word) }
+    }
 
     /// Tells a method from a URL: a known method in any case, or capitals, with a word behind.
     init(operands: [String]) throws(CommandError) {
@@ -32,18 +36,20 @@ struct RequestLine: Sendable, Equatable {
         guard operands.count > 1 else {
             throw .usage("\(first): no URL given", advice: "try 'outlet \(first) :8080/get'")
         }
-        method = HTTPMethod(rawValue: first.uppercased())
+        method = HTTPMethod(rawValue: RequestLine.knownMethod(first) ?? first)
         url = operands[1]
         items = Array(operands.dropFirst(2))
     }
 
     private static func isMethod(_ word: String) -> Bool {
         if isKnownMethod(word) { return true }
-        return word.utf8.count > 1 && word.first?.isLetter == true
-            && word.allSatisfy { $0.isASCII && ($0.isUppercase || $0.isNumber || $0 == "-") }
+        return word.utf8.count > 1 && word.utf8.first?.isAlpha == true
+            && word.utf8.allSatisfy { byte in
+                byte.isAlpha && byte.lowercased != byte || byte.isDigit || byte == UInt8(ascii: "-")
+            }
     }
 
     private static func isWord(_ text: String) -> Bool {
-        !text.isEmpty && text.allSatisfy { $0.isASCII && $0.isLetter }
+        !text.isEmpty && text.utf8.allSatisfy(\.isAlpha)
     }
 }

@@ -119,7 +119,7 @@ enum SessionOptions {
             configuration.proxy = .none
             return
         }
-        let address = text.contains("://") ? text : "http://\(text)"
+        let address = text.containsBytes(of: "://") ? text : "http://\(text)"
         guard let url = URL(string: address), let host = url.host(), !host.isEmpty else {
             throw .usage("--proxy: \(Redaction.url(address)): not the address of a proxy")
         }

@@ -16,12 +16,13 @@ struct URLSugar: Sendable, Equatable {
     ) throws(CommandError) {
         var address = URLSugar.withScheme(text)
         credential = URLSugar.takeCredential(from: &address)
-        if let fragment = address.firstIndex(of: "#") { address = String(address[..<fragment]) }
+        if let (head, _) = address.cut(at: "#") { address = String(head) }
         if !query.isEmpty {
             let pairs = query.map { pair in
                 "\(percentEncoded(pair.name))=\(percentEncoded(pair.value))"
             }
-            let joint = !address.contains("?") ? "?" : address.hasSuffix("?") ? "" : "&"
+            let joint =
+                !address.containsByte("?") ? "?" : address.endsWithBytes(of: "?") ? "" : "&"
             address += joint + pairs.joined(separator: "&")
         }
         let shown = Redaction.url(address)
@@ -44,15 +45,17 @@ struct URLSugar: Sendable, Equatable {
         self.url = url
     }
 
+    private static func isAuthorityByte(_ byte: UInt8) -> Bool { !"/?#".utf8.contains(byte) }
+
     private static func withScheme(_ text: String) -> String {
-        if text.hasPrefix("://") { return "http" + text }
-        if text.hasPrefix("//") { return "http:" + text }
+        if text.startsWithBytes(of: "://") { return "http" + text }
+        if text.startsWithBytes(of: "//") { return "http:" + text }
         if hasScheme(text) { return text }
         // ':3000/x' and ':/x' are on this machine; '::1' would be an address without its brackets.
-        if text.hasPrefix(":"), !text.hasPrefix("::") {
-            let port = text.dropFirst().prefix { $0.isASCII && $0.isNumber }
-            let rest = text.dropFirst(port.count + 1)
-            guard rest.first.map({ "/?#".contains($0) }) ?? true else { return "http://" + text }
+        if text.startsWithBytes(of: ":"), !text.startsWithBytes(of: "::") {
+            let port = text.droppingBytes(1).prefix(whileByte: \.isDigit)
+            let rest = text.droppingBytes(port.utf8.count + 1)
+            if let first = rest.utf8.first, isAuthorityByte(first) { return "http://" + text }
             return "http://localhost" + (port.isEmpty ? "" : ":\(port)") + rest
         }
         return "http://" + text
@@ -60,21 +63,17 @@ struct URLSugar: Sendable, Equatable {
 
     /// Whether a text begins with a scheme and `://` (RFC 3986 §3.1).
     private static func hasScheme(_ text: String) -> Bool {
-        guard let end = text.firstRange(of: "://")?.lowerBound, let first = text.first else {
-            return false
-        }
-        return first.isASCII && first.isLetter
-            && text[..<end].allSatisfy {
-                $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0))
-            }
+        guard let (scheme, _) = text.cut(around: "://") else { return false }
+        return scheme.utf8.first?.isAlpha == true
+            && scheme.utf8.allSatisfy { $0.isAlpha || $0.isDigit || "+-.".utf8.contains($0) }
     }
 
     private static func takeCredential(from address: inout String) -> String? {
-        guard let scheme = address.firstRange(of: "://") else { return nil }
-        let authority = address[scheme.upperBound...].prefix { !"/?#".contains($0) }
-        guard let at = authority.lastIndex(of: "@") else { return nil }
-        let parsed = URL(string: "http://\(authority[...at])host")
-        address.removeSubrange(scheme.upperBound...at)
+        guard let (scheme, rest) = address.cut(around: "://") else { return nil }
+        let authority = rest.prefix(whileByte: isAuthorityByte)
+        guard let (credential, _) = authority.cutAtLast("@") else { return nil }
+        let parsed = URL(string: "http://\(credential)@host")
+        address = "\(scheme)://\(rest.droppingBytes(credential.utf8.count + 1))"
         guard let user = parsed?.user(percentEncoded: false) else { return nil }
         return "\(user):\(parsed?.password(percentEncoded: false) ?? "")"
     }
@@ -82,36 +81,21 @@ struct URLSugar: Sendable, Equatable {
 
 /// A text for a query: all but unreserved characters escaped (RFC 3986 §2.3).
 func percentEncoded(_ text: String) -> String {
-    escaped(text) { byte in
-        switch byte {
-        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
-        default: false
-        }
-    }
+    escaped(text) { "-._~".utf8.contains($0) }
 }
 
 /// A text for a form: blanks are `+` (the URL standard's application/x-www-form-urlencoded).
 func formEncoded(_ text: String) -> String {
-    escaped(text) { byte in
-        switch byte {
-        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "*"),
-            UInt8(ascii: " "):
-            true
-        default: false
-        }
-    }.replacing(" ", with: "+")
+    escaped(text) { "-._* ".utf8.contains($0) }.parts(separatedBy: " ").joined(separator: "+")
 }
 
 private func escaped(_ text: String, keeping isKept: (UInt8) -> Bool) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var bytes: [UInt8] = []
     for byte in text.utf8 {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
+        if byte.isAlpha || byte.isDigit || isKept(byte) {
             bytes.append(byte)
-        case _ where isKept(byte): bytes.append(byte)
-        default:
+        } else {
             bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
         }
     }

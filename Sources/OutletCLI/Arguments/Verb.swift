@@ -1,3 +1,5 @@
+import Outlet
+
 /// What the program can be asked to do.
 enum Verb: String, Sendable, CaseIterable {
     case request
@@ -34,7 +36,7 @@ enum Verb: String, Sendable, CaseIterable {
 
     /// The words that select the verb; none for a request.
     var words: [String] {
-        self == .request ? [] : rawValue.split(separator: " ").map(String.init)
+        self == .request ? [] : rawValue.parts(separatedBy: " ").map(String.init)
     }
 }
 
@@ -68,7 +70,7 @@ extension Verb {
     }
 
     private static func refuseMistypedVerb(_ word: String) throws(CommandError) {
-        guard word.utf8.count >= 4, word.allSatisfy({ $0.isASCII && $0.isLowercase }),
+        guard word.utf8.count >= 4, word.utf8.allSatisfy({ $0.isAlpha && $0 & 0x20 != 0 }),
             !RequestLine.isKnownMethod(word),
             let verb = Suggestion.nearest(to: word, among: Set(allCases.compactMap(\.words.first)))
         else { return }

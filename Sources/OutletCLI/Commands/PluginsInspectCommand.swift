@@ -15,7 +15,7 @@ struct PluginsInspectCommand {
             throw .usage("plugins inspect: one file or id is wanted", advice: Self.advice)
         }
         subject = arguments.operands[0]
-        let isFile = subject.contains("/") || subject.hasSuffix(".so")
+        let isFile = subject.containsByte("/") || subject.endsWithBytes(of: ".so")
         loading = try PluginLoading(
             arguments, operands: isFile ? [subject] : [], environment: console.environment)
         guard isFile || !loading.places.isEmpty else {
@@ -51,7 +51,9 @@ struct PluginsInspectCommand {
 
     /// Several plugins may come from one file.
     private func isOfFile(_ plugin: LoadedPlugin) -> Bool {
-        let name = subject.split(separator: "/").last
-        return subject.hasSuffix(".so") && plugin.path.split(separator: "/").last == name
+        guard subject.endsWithBytes(of: ".so"), let name = subject.parts(separatedBy: "/").last,
+            let own = plugin.path.parts(separatedBy: "/").last
+        else { return false }
+        return own.hasSameBytes(as: name)
     }
 }

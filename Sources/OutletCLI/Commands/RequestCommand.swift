@@ -55,7 +55,7 @@ struct RequestCommand: Sendable {
         }
         var exchange = if let countdown { await countdown.send(send) } else { await send() }
         progress.stop()
-        if request.url?.scheme?.lowercased() == "https" {
+        if request.url?.scheme?.equalsIgnoringCase("https") == true {
             exchange.certificateAuthority = CurlTransport.certificateAuthorities(of: configuration)
         }
         let exitCode = printer.finish(exchange)
@@ -109,7 +109,7 @@ struct RequestCommand: Sendable {
             type = asked.isForm ? formType : jsonType
         case .file(let path):
             request.body = .file(path: path)
-            type = path.hasSuffix(".json") ? jsonType : nil
+            type = path.endsWithBytes(of: ".json") ? jsonType : nil
         }
         request.method = asked.method ?? (request.body.isNone ? .get : .post)
         // Whoever writes 'outlet GET url field=1' means it.
@@ -128,7 +128,7 @@ struct RequestCommand: Sendable {
         _ name: String, _ value: String?, to request: inout HTTPRequest, _ asked: RequestArguments
     ) {
         guard let value, request.headers[name] == nil,
-            !asked.unsetHeaders.contains(where: { $0.lowercased() == name.lowercased() })
+            !asked.unsetHeaders.contains(where: { $0.equalsIgnoringCase(name) })
         else { return }
         request.headers.append(name: name, value: value)
     }

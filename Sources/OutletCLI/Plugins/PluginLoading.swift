@@ -20,7 +20,9 @@ struct PluginLoading: Sendable {
         if places.isEmpty, environment["OUTLET_PLUGIN_PATH"]?.isEmpty == false {
             places = PluginSearchPath.directories(environment: environment)
         }
-        guard !places.contains("") else { throw .usage("--plugins: the name is empty") }
+        guard !places.contains(where: \.isEmpty) else {
+            throw .usage("--plugins: the name is empty")
+        }
         self.places = places
         configuration = try PluginLoading.configuration(arguments.values(.pluginConfig))
         isOptional = arguments.isOn(.pluginsOptional)
@@ -31,7 +33,7 @@ struct PluginLoading: Sendable {
     ) throws(CommandError) -> [String: String] {
         var configuration: [String: String] = [:]
         for text in texts {
-            let parts = text.split(separator: "=", maxSplits: 1)
+            let parts = text.parts(separatedBy: "=", maxSplits: 1).filter { !$0.isEmpty }
             guard parts.count == 2 else {
                 throw .usage("--plugin-config: \(text): not of the form ID=JSON")
             }

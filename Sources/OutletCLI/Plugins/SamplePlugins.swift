@@ -7,8 +7,7 @@ enum SamplePlugins {
     /// then the files that a build leaves beside the program; empty when there is none.
     static func places(environment: [String: String]) -> [String] {
         let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        guard let program, let slash = program.lastIndex(of: "/") else { return [] }
-        let directory = String(program[..<slash])
+        guard let directory = program?.cutAtLast("/")?.head else { return [] }
         let folders =
             ["\(directory)/plugins", "\(directory)/../lib/outlet/plugins"]
             + PluginSearchPath.directories(environment: environment)

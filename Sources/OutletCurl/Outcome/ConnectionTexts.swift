@@ -81,7 +81,7 @@ struct ConnectionTexts {
     private static func address(_ ip: UnsafePointer<CChar>, _ port: Int) -> String {
         let text = String(cString: ip)
         guard !text.isEmpty else { return "" }
-        return text.contains(":") ? "[\(text)]:\(port)" : "\(text):\(port)"
+        return text.containsByte(":") ? "[\(text)]:\(port)" : "\(text):\(port)"
     }
 }
 

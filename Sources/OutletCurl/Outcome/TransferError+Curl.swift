@@ -82,7 +82,7 @@ private struct Meaning {
         switch code {
         case CURLE_UNSUPPORTED_PROTOCOL:
             self =
-                text.contains("HTTP/0.9")
+                text.containsBytes(of: "HTTP/0.9")
                 ? Meaning(
                     .badServerResponse, "the answer does not begin with an HTTP status line",
                     "check that the port speaks HTTP")
@@ -107,8 +107,8 @@ private struct Meaning {
                 "check that the port speaks HTTP")
         case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             let isLost =
-                stage == .receiving || stage == .waiting || fact.contains("Send failure")
-                || fact.contains("Recv failure")
+                stage == .receiving || stage == .waiting || fact.containsBytes(of: "Send failure")
+                || fact.containsBytes(of: "Recv failure")
             self = Meaning(
                 isLost
                     ? .networkConnectionLost : .badServerResponse,
@@ -122,9 +122,9 @@ private struct Meaning {
             self = Meaning(.networkConnectionLost, "the connection broke while sending: \(fact)")
         case CURLE_RECV_ERROR:
             self =
-                text.contains("Too large response headers")
+                text.containsBytes(of: "Too large response headers")
                 ? Meaning(.headerFieldsExceedMaximum, fact)
-                : text.contains("CONNECT")
+                : text.containsBytes(of: "CONNECT")
                     ? Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
                     : Meaning(.networkConnectionLost, Self.received(transfer) + fact)
         case CURLE_OPERATION_TIMEDOUT:
@@ -198,10 +198,10 @@ private struct Meaning {
                 .cannotConnectToHost,
                 "no socket can be opened: \(String(cString: strerror(socketError)))")
         }
-        if fact.contains("Network is unreachable") {
+        if fact.containsBytes(of: "Network is unreachable") {
             return Meaning(.notConnectedToInternet, "the network is unreachable: \(fact)")
         }
-        if fact.contains("proxy") || fact.contains("SOCKS") {
+        if fact.containsBytes(of: "proxy") || fact.containsBytes(of: "SOCKS") {
             return Meaning(.proxyConnectionFailed, fact)
         }
         return Meaning(
@@ -248,19 +248,20 @@ private struct Meaning {
     }
 
     private static func tls(_ fact: String) -> Meaning {
-        if fact.contains("wrong version number") || fact.contains("packet length too long")
-            || fact.contains("http request")
+        if fact.containsBytes(of: "wrong version number")
+            || fact.containsBytes(of: "packet length too long")
+            || fact.containsBytes(of: "http request")
         {
             return Meaning(
                 .secureConnectionFailed, "the port does not speak TLS: \(fact)",
                 "try http:// or another port")
         }
-        if fact.contains("certificate required") {
+        if fact.containsBytes(of: "certificate required") {
             return Meaning(
                 .clientCertificateRequired, "the server wants a client certificate: \(fact)",
                 "set clientCertificate")
         }
-        if fact.contains("bad certificate") || fact.contains("unknown ca") {
+        if fact.containsBytes(of: "bad certificate") || fact.containsBytes(of: "unknown ca") {
             return Meaning(
                 .clientCertificateRejected, "the server refuses the client's certificate: \(fact)",
                 "set clientCertificate to one that the server trusts")
@@ -295,7 +296,7 @@ private struct Meaning {
     /// The chain is good, so it is the name that does not fit.
     private static func otherHost(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
         guard let certificate = transfer.verification?.serverCertificate,
-            let host = transfer.address?.origin.host, fact.contains("name")
+            let host = transfer.address?.origin.host, fact.containsBytes(of: "name")
         else {
             return Meaning(
                 .serverCertificateUntrusted, "the server's certificate is refused: \(fact)")

@@ -10,9 +10,8 @@ extension CurlTransfer {
     func noteText(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.starts(with: Self.mark.utf8) else { return }
         let words = bytes.dropFirst(Self.mark.utf8.count)
-        negotiationFault = String(decoding: words, as: UTF8.self)
-            .split { $0 == "\n" || $0 == "\r" }.first
-            .map { $0.last == " " ? String($0.dropLast()) : String($0) }
+        negotiationFault = String(decoding: words, as: UTF8.self).lines.first
+            .map { String($0.trimmingBlanks) }
     }
 
     /// Why the answer that asks for a ticket has to do: GSSAPI has none to give.

@@ -1,6 +1,7 @@
 public import FoundationEssentials
 import Glibc
 import OutletFiles
+import OutletHTTP
 public import OutletSession
 import OutletTLS
 
@@ -52,8 +53,8 @@ extension OutletSession.Certificate {
     }
 
     private static func isCertificateName(_ name: String) -> Bool {
-        let name = name.lowercased()
-        return [".cer", ".crt", ".der", ".pem"].contains { name.hasSuffix($0) }
+        let name = name.lowercasedASCII
+        return [".cer", ".crt", ".der", ".pem"].contains { name.endsWithBytes(of: $0) }
     }
 
     private static func loadFile(

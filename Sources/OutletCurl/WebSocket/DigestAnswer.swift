@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletHTTP
 import OutletSession
 import OutletTLS
 
@@ -26,14 +27,16 @@ struct DigestAnswer {
     ) {
         let parameters = challenge.parameters
         let name = parameters["algorithm"] ?? "MD5"
-        let isSession = name.lowercased().hasSuffix("-sess")
+        let isSession = name.lowercasedASCII.endsWithBytes(of: "-sess")
         guard let nonce = parameters["nonce"],
-            let digest = Self.algorithms[String(name.lowercased().dropLast(isSession ? 5 : 0))],
-            !credential.user.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
+            let digest = Self.algorithms[String(name.lowercasedASCII.dropLast(isSession ? 5 : 0))],
+            !credential.user.utf8.contains(where: \.isControl)
         else { return nil }
-        let offered = (parameters["qop"] ?? "").lowercased().split { $0 == "," || $0 == " " }
+        let offered = (parameters["qop"] ?? "").lowercasedASCII.listItems()
         // With a hash of the body alone, which has none, there would be nothing to gain.
-        guard offered.isEmpty || offered.contains("auth") else { return nil }
+        guard offered.isEmpty || offered.contains(where: { $0.hasSameBytes(as: "auth") }) else {
+            return nil
+        }
         func hash(_ parts: String...) -> String { digest.hash(parts.joined(separator: ":")).hex }
 
         let realm = challenge.protectionSpace.realm ?? ""
@@ -64,9 +67,9 @@ struct DigestAnswer {
     /// A quoted string (RFC 9110 §5.6.4).
     private static func quoted(_ text: String) -> String {
         var quoted = "\""
-        for character in text {
-            if character == "\"" || character == "\\" { quoted.append("\\") }
-            quoted.append(character)
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { quoted.append("\\") }
+            quoted.unicodeScalars.append(scalar)
         }
         return quoted + "\""
     }

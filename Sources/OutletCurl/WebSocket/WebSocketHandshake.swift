@@ -48,7 +48,7 @@ struct WebSocketHandshake {
         {
             lines.append("Authorization: \(value)")
         }
-        for field in request.headers where !Self.ownFields.contains(field.name.lowercased()) {
+        for field in request.headers where !Self.ownFields.contains(field.name.lowercasedASCII) {
             lines.append("\(field.name): \(field.value)")
         }
         head = Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
@@ -82,21 +82,24 @@ struct WebSocketHandshake {
     /// Refuses a `101 Switching Protocols` that is not the answer to this handshake.
     func check(_ response: HTTPResponse) throws(TransferError) {
         let headers = response.headers
-        guard headers.value(for: "Upgrade")?.lowercased() == "websocket" else {
+        guard headers.value(for: "Upgrade")?.equalsIgnoringCase("websocket") == true else {
             throw wrong("Upgrade", "is not websocket", headers)
         }
         guard
             headers.values(for: "Connection").flatMap(Self.tokens)
-                .contains(where: { $0.lowercased() == "upgrade" })
+                .contains(where: { $0.equalsIgnoringCase("upgrade") })
         else { throw wrong("Connection", "is not Upgrade", headers) }
-        guard headers.value(for: "Sec-WebSocket-Accept") == Self.accept(key) else {
+        let accept = headers.value(for: "Sec-WebSocket-Accept") ?? ""
+        guard accept.hasSameBytes(as: Self.accept(key)) else {
             throw wrong("Sec-WebSocket-Accept", "is not the answer to this key", headers)
         }
         guard headers.values(for: "Sec-WebSocket-Extensions").flatMap(Self.tokens).isEmpty else {
             throw wrong("Sec-WebSocket-Extensions", "names what was not asked for", headers)
         }
         let chosen = headers.values(for: "Sec-WebSocket-Protocol").flatMap(Self.tokens)
-        guard chosen.count <= 1, chosen.allSatisfy(offered.contains) else {
+        guard chosen.count <= 1,
+            chosen.allSatisfy({ name in offered.contains { $0.hasSameBytes(as: name) } })
+        else {
             throw wrong("Sec-WebSocket-Protocol", "names what was not asked for", headers)
         }
     }
@@ -119,9 +122,6 @@ struct WebSocketHandshake {
 
     /// The elements of a comma-separated field value (RFC 9110 §5.6.1).
     private static func tokens(_ value: String) -> [String] {
-        value.split(separator: ",").map { item in
-            let start = item.drop { $0 == " " || $0 == "\t" }
-            return String(start.prefix { $0 != " " && $0 != "\t" })
-        }.filter { !$0.isEmpty }
+        value.listItems().map { String($0.prefix(whileByte: { !$0.isBlank })) }
     }
 }

@@ -72,6 +72,22 @@ extension StringProtocol {
         return (text[..<index], Substring(text.utf8[index...].dropFirst()))
     }
 
+    /// What stands before and after the first occurrence of these bytes; `nil` without one.
+    package func cut(around other: some StringProtocol) -> (head: Substring, tail: Substring)? {
+        let text = Substring(self)
+        var rest = text.utf8
+        while rest.count >= other.utf8.count {
+            if rest.starts(with: other.utf8) {
+                return (
+                    Substring(text.utf8[..<rest.startIndex]),
+                    Substring(rest.dropFirst(other.utf8.count))
+                )
+            }
+            guard rest.popFirst() != nil else { return nil }
+        }
+        return nil
+    }
+
     /// The lines, ended by LF or CRLF and nothing else, empty ones left out.
     package var lines: [Substring] {
         Substring(self).utf8.split(separator: UInt8(ascii: "\n")).map { line in
@@ -128,6 +144,11 @@ extension StringProtocol {
     /// Whether an ASCII character is in the text.
     package func containsByte(_ byte: Unicode.Scalar) -> Bool {
         utf8.contains(UInt8(ascii: byte))
+    }
+
+    /// Whether these bytes are in the text, one after the other.
+    package func containsBytes(of other: some StringProtocol) -> Bool {
+        cut(around: other) != nil
     }
 
     /// The text with `A` to `Z` in lower case.

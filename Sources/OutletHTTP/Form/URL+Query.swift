@@ -7,12 +7,12 @@ extension URL {
     package func appending(encodedQuery: String) -> URL? {
         guard !encodedQuery.isEmpty else { return self }
         let text = absoluteString
-        let fragment = text.firstIndex(of: "#") ?? text.endIndex
+        let fragment = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
         let head = text[..<fragment]
         let separator =
-            switch (head.contains("?"), head.last) {
+            switch (head.containsByte("?"), head.utf8.last) {
             case (false, _): "?"
-            case (true, "?"), (true, "&"): ""
+            case (true, UInt8(ascii: "?")), (true, UInt8(ascii: "&")): ""
             case (true, _): "&"
             }
         return URL(string: head + separator + encodedQuery + text[fragment...])

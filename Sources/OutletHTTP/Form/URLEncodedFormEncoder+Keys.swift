@@ -21,9 +21,9 @@ extension URLEncodedFormEncoder {
             case .useDefaultKeys: key
             case .convertToSnakeCase: separatingWords(of: key, by: "_")
             case .convertToKebabCase: separatingWords(of: key, by: "-")
-            case .capitalized: key.prefix(1).uppercased() + key.dropFirst()
-            case .uppercased: key.uppercased()
-            case .lowercased: key.lowercased()
+            case .capitalized: key.prefix(1).uppercased() + key.dropFirst()  // text: ours
+            case .uppercased: key.uppercased()  // text: ours
+            case .lowercased: key.lowercased()  // text: ours
             case .custom(let encoding): encoding(key)
             }
         }
@@ -38,13 +38,13 @@ private func separatingWords(of key: String, by separator: Character) -> String 
     while index < key.endIndex {
         let character = key[index]
         let next = key.index(after: index)
-        if character.isUppercase, let previous {
-            let endsCapitals = next < key.endIndex && key[next].isLowercase
-            if previous.isUppercase ? endsCapitals : previous != separator {
+        if character.isUppercase, let previous {  // text: ours
+            let endsCapitals = next < key.endIndex && key[next].isLowercase  // text: ours
+            if previous.isUppercase ? endsCapitals : previous != separator {  // text: ours
                 words.append(separator)
             }
         }
-        words += character.lowercased()
+        words += character.lowercased()  // text: ours
         previous = character
         index = next
     }

@@ -214,7 +214,7 @@ struct JSONParser {
         var value: UInt32 = 0
         for _ in 0..<4 {
             guard position < text.count else { throw fault(.unexpectedEnd) }
-            guard let digit = Character(Unicode.Scalar(text[position])).hexDigitValue else {
+            guard let digit = text[position].hexValue else {
                 throw fault(.invalidEscape, at: start)
             }
             value = value << 4 | UInt32(digit)

@@ -1,4 +1,5 @@
 import Glibc
+import OutletHTTP
 
 /// Whether a file or directory is out of reach of users other than root and this one.
 enum FileTrust {
@@ -19,8 +20,8 @@ enum FileTrust {
             if let objection = objection(to: status, allowsWriting: isSticky) {
                 return isAncestor ? "\(current), above it, \(objection)" : objection
             }
-            guard let slash = directory.lastIndex(of: "/") else { return nil }
-            directory = directory[..<slash]
+            guard let parent = directory.cutAtLast("/")?.head else { return nil }
+            directory = parent
             isAncestor = true
         }
     }

@@ -1,4 +1,5 @@
 import Glibc
+import OutletHTTP
 
 /// A directory that plugins are loaded from: its own files only, in the order of their names.
 struct PluginDirectory {
@@ -32,7 +33,7 @@ struct PluginDirectory {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) {
                 String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if name.hasSuffix(".so"), !name.hasPrefix(".") { names.append(name) }
+            if name.endsWithBytes(of: ".so"), !name.startsWithBytes(of: ".") { names.append(name) }
             errno = 0
         }
         guard errno == 0 else { throw .unreadable(path: path, reason: systemText(errno)) }

@@ -1,3 +1,5 @@
+import OutletHTTP
+
 /// Where plugins are looked for when no directory is named.
 public enum PluginSearchPath {
     /// The directories in order: those of `OUTLET_PLUGIN_PATH` (separated by colons) if it is
@@ -9,13 +11,15 @@ public enum PluginSearchPath {
     ///   are read.
     public static func directories(environment: [String: String]) -> [String] {
         if let path = environment["OUTLET_PLUGIN_PATH"], !path.isEmpty {
-            return path.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
+            return path.parts(separatedBy: ":").map(String.init).filter(isAbsolute)
         }
         var data = environment["XDG_DATA_HOME"] ?? ""
-        if !data.hasPrefix("/"), let home = environment["HOME"], home.hasPrefix("/") {
+        if !isAbsolute(data), let home = environment["HOME"], isAbsolute(home) {
             data = "\(home)/.local/share"
         }
-        let user = data.hasPrefix("/") ? ["\(data)/outlet/plugins"] : []
+        let user = isAbsolute(data) ? ["\(data)/outlet/plugins"] : []
         return user + ["/usr/local/lib/outlet/plugins", "/usr/lib/outlet/plugins"]
     }
+
+    private static func isAbsolute(_ path: String) -> Bool { path.startsWithBytes(of: "/") }
 }

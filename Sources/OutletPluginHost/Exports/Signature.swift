@@ -2,7 +2,7 @@
 /// parentheses, one letter each (`outlet/export.h`).
 struct Signature: Equatable, Sendable, CustomStringConvertible {
     /// One letter.
-    enum Kind: Character, Equatable, Sendable {
+    enum Kind: Unicode.Scalar, Equatable, Sendable {
         case void = "v"
         case boolean = "b"
         case int32 = "i"
@@ -28,7 +28,7 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
     static let maximumArguments = 8
 
     init(_ text: String) throws(Malformed) {
-        var letters = Substring(text)
+        var letters = text.unicodeScalars[...]
         result = try Signature.kind(letters.popFirst())
         guard letters.popFirst() == "(", letters.popLast() == ")" else {
             throw Malformed(reason: "not of the form result(arguments)")
@@ -54,7 +54,7 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    private static func kind(_ letter: Character?) throws(Malformed) -> Kind {
+    private static func kind(_ letter: Unicode.Scalar?) throws(Malformed) -> Kind {
         guard let letter else { throw Malformed(reason: "empty") }
         guard let kind = Kind(rawValue: letter) else {
             throw Malformed(reason: "unknown letter '\(letter)'")
@@ -70,7 +70,7 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
 
     /// The letters.
     var description: String {
-        "\(result.rawValue)(\(String(arguments.map(\.rawValue))))"
+        "\(result.rawValue)(\(arguments.map { "\($0.rawValue)" }.joined()))"
     }
 
     /// The type for people, such as `(text, integer) -> text`.

@@ -34,7 +34,7 @@ final class CallContext: Sendable {
         var value = configuration[key]
         if value == nil {
             value = configuration
-            for name in key.split(separator: ".", omittingEmptySubsequences: false) {
+            for name in key.parts(separatedBy: ".") {
                 value = value?[String(name)]
             }
         }

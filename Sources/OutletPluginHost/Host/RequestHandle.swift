@@ -92,7 +92,7 @@ final class RequestHandle: Sendable {
     }
 
     func set(url: String) -> outlet_status {
-        guard let url = URL(string: url), let scheme = url.scheme?.lowercased(),
+        guard let url = URL(string: url), let scheme = url.scheme?.lowercasedASCII,
             scheme == "http" || scheme == "https", (try? Origin(url)) != nil
         else { return OUTLET_E_ARGUMENT }
         return change { request in
@@ -130,7 +130,7 @@ final class RequestHandle: Sendable {
     }
 
     func set(attribute key: String, value: String) -> outlet_status {
-        for reserved in ["target.", "request.", "outlet."] where key.hasPrefix(reserved) {
+        for reserved in ["target.", "request.", "outlet."] where key.startsWithBytes(of: reserved) {
             return OUTLET_E_DENIED
         }
         return change { request in

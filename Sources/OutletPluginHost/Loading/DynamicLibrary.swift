@@ -1,4 +1,5 @@
 import Glibc
+import OutletHTTP
 
 /// A shared library in this process; once in, it stays.
 ///
@@ -27,15 +28,16 @@ struct DynamicLibrary {
 
     /// The dynamic linker's text without the path, with what helps.
     private static func explain(_ text: String, _ path: String) -> String {
-        let fact = text.hasPrefix("\(path): ") ? String(text.dropFirst(path.utf8.count + 2)) : text
-        if let symbol = fact.firstRange(of: "undefined symbol: ") {
-            let name = fact[symbol.upperBound...].prefix { $0 != " " && $0 != "," }
+        let isNamed = text.startsWithBytes(of: "\(path): ")
+        let fact = text.droppingBytes(isNamed ? path.utf8.count + 2 : 0)
+        if let (_, symbol) = fact.cut(around: "undefined symbol: ") {
+            let name = symbol.prefix(whileByte: { !$0.isBlank && $0 != UInt8(ascii: ",") })
             return "\(fact); link the plugin with the library that defines \(name), or with "
                 + "-Wl,-z,defs to learn of it earlier"
         }
-        if let missing = fact.firstRange(of: ": cannot open shared object file") {
-            return "\(fact); install the package that holds \(fact[..<missing.lowerBound])"
+        if let (library, _) = fact.cut(around: ": cannot open shared object file") {
+            return "\(fact); install the package that holds \(library)"
         }
-        return fact
+        return String(fact)
     }
 }

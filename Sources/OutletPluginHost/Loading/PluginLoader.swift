@@ -82,8 +82,8 @@ struct PluginLoader {
 
     /// Refuses a file in a directory that others can write to.
     private static func checkPlace(of path: String) throws(PluginLoadError) {
-        let end = path.lastIndex(of: "/") ?? path.startIndex
-        let parent = path[..<end].isEmpty ? "/" : String(path[..<end])
+        let directory = path.cutAtLast("/")?.head ?? ""
+        let parent = directory.isEmpty ? "/" : String(directory)
         guard let resolved = realpath(parent, nil) else {
             throw .unreadable(path: path, reason: systemText(errno))
         }

@@ -1,4 +1,5 @@
 import Glibc
+import OutletHTTP
 
 /// What a library should leave alone when it is loaded, and what some runtimes change.
 ///
@@ -72,8 +73,8 @@ struct ProcessState {
 
     /// The umask in octal, read without setting it, which other threads would notice.
     private static var currentUmask: String {
-        let line = linesOfFile("/proc/self/status").first { $0.hasPrefix("Umask:") }
-        return line.map { $0.filter { "01234567".contains($0) } } ?? ""
+        let line = linesOfFile("/proc/self/status").first { $0.startsWithBytes(of: "Umask:") }
+        return line.map { String($0.droppingBytes("Umask:".utf8.count).trimmingBlanks) } ?? ""
     }
 }
 
@@ -117,12 +118,11 @@ private struct MappedFile {
 
     static func all() -> [MappedFile] {
         linesOfFile("/proc/self/maps").compactMap { line in
-            guard let slash = line.firstIndex(of: "/"), let dash = line.firstIndex(of: "-"),
-                let start = UInt(line[..<dash], radix: 16),
-                let end = UInt(line[line.index(after: dash)...].prefix { $0 != " " }, radix: 16),
-                start < end
+            guard let (facts, path) = line.cut(at: "/"), let (first, rest) = facts.cut(at: "-"),
+                let start = UInt(first, radix: 16), let last = rest.cut(at: " ")?.head,
+                let end = UInt(last, radix: 16), start < end
             else { return nil }
-            return MappedFile(range: start..<end, path: String(line[slash...]))
+            return MappedFile(range: start..<end, path: "/\(path)")
         }
     }
 }
@@ -143,5 +143,5 @@ private func linesOfFile(_ path: String) -> [Substring] {
         }
         bytes += part
     } while got > 0
-    return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+    return String(decoding: bytes, as: UTF8.self).lines
 }

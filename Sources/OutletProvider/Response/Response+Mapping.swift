@@ -74,7 +74,7 @@ extension JSONValue {
     /// The member that a path of names leads to.
     fileprivate func value(atKeyPath keyPath: String) -> JSONValue? {
         var value: JSONValue? = self
-        for name in keyPath.split(separator: ".", omittingEmptySubsequences: false) {
+        for name in keyPath.parts(separatedBy: ".") {
             value = value?[String(name)]
         }
         return value

@@ -37,7 +37,7 @@ open class Endpoint: @unchecked Sendable {
         guard !newHTTPHeaderFields.isEmpty else { return self }
         var fields = httpHeaderFields ?? [:]
         for (name, value) in newHTTPHeaderFields {
-            for old in fields.keys where old.lowercased() == name.lowercased() {
+            for old in fields.keys where old.equalsIgnoringCase(name) {
                 fields[old] = nil
             }
             fields[name] = value

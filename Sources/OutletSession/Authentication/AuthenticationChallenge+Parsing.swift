@@ -40,7 +40,9 @@ extension AuthenticationChallenge {
 
         /// Proxies may have a scheme of their own, and where no port is written, libcurl's.
         init?(ofProxy url: URL) {
-            guard let host = url.host(), let scheme = url.scheme?.lowercased() else { return nil }
+            guard let host = url.host(), let scheme = url.scheme?.lowercasedASCII else {
+                return nil
+            }
             self.scheme = scheme
             self.host = host
             port = url.port ?? (scheme == "https" ? 443 : 1080)
@@ -50,77 +52,29 @@ extension AuthenticationChallenge {
     /// A field's value: schemes, each with parameters, all parted by commas (RFC 9110 §11.6.1).
     static func parse(_ field: String) -> [(scheme: String, parameters: [String: String])] {
         var challenges: [(scheme: String, parameters: [String: String])] = []
-        for item in items(of: field) {
-            let word = item.prefix { $0 != " " && $0 != "\t" && $0 != "=" }
-            var rest = item[word.endIndex...].drop { $0 == " " || $0 == "\t" }
-            if rest.first != "=" {
+        for item in field.listItems() {
+            var scanner = ByteScanner(item)
+            var name = word(&scanner)
+            scanner.skipBlanks()
+            if scanner.peek != UInt8(ascii: "=") {
                 // A word that no `=` follows is a scheme; its first parameter may follow.
-                challenges.append((word.lowercased(), [:]))
-                guard !rest.isEmpty else { continue }
-                let name = rest.prefix { $0 != "=" && $0 != " " && $0 != "\t" }
-                rest = rest[name.endIndex...].drop { $0 == " " || $0 == "\t" }
-                add(name, rest, to: &challenges)
-            } else {
-                add(word, rest, to: &challenges)
+                challenges.append((name.lowercasedASCII, [:]))
+                name = word(&scanner)
+                scanner.skipBlanks()
             }
+            guard !challenges.isEmpty, scanner.skip("=") else { continue }
+            scanner.skipBlanks()
+            let value = scanner.readQuotedString() ?? String(scanner.rest)
+            // Nothing but padding: a single opaque token, as of NTLM, not a name.
+            guard value.isEmpty || value.utf8.contains(where: { $0 != UInt8(ascii: "=") }) else {
+                continue
+            }
+            challenges[challenges.count - 1].parameters[name.lowercasedASCII] = value
         }
         return challenges
     }
 
-    private static func add(
-        _ name: Substring, _ rest: Substring,
-        to challenges: inout [(scheme: String, parameters: [String: String])]
-    ) {
-        guard !challenges.isEmpty, rest.first == "=" else { return }
-        let value = rest.dropFirst().drop { $0 == " " || $0 == "\t" }
-        // Nothing but padding: a single opaque token, as of NTLM, not a name.
-        guard value.contains(where: { $0 != "=" }) else { return }
-        challenges[challenges.count - 1].parameters[name.lowercased()] = unquoted(value)
-    }
-
-    /// What stands between commas, those in quotes excepted, without blanks around it.
-    private static func items(of field: String) -> [Substring] {
-        var items: [Substring] = []
-        var start = field.startIndex
-        var isQuoted = false
-        var isEscaped = false
-        func close(at end: String.Index) {
-            let item = field[start..<end].drop { $0 == " " || $0 == "\t" }
-            if let last = item.lastIndex(where: { $0 != " " && $0 != "\t" }) {
-                items.append(item[...last])
-            }
-        }
-        for index in field.indices {
-            switch field[index] {
-            case _ where isEscaped: isEscaped = false
-            case "\\" where isQuoted: isEscaped = true
-            case "\"": isQuoted.toggle()
-            case "," where !isQuoted:
-                close(at: index)
-                start = field.index(after: index)
-            default: break
-            }
-        }
-        close(at: field.endIndex)
-        return items
-    }
-
-    private static func unquoted(_ value: Substring) -> String {
-        guard value.first == "\"" else { return String(value) }
-        var text = ""
-        var isEscaped = false
-        for character in value.dropFirst() {
-            if isEscaped {
-                text.append(character)
-                isEscaped = false
-            } else if character == "\\" {
-                isEscaped = true
-            } else if character == "\"" {
-                break
-            } else {
-                text.append(character)
-            }
-        }
-        return text
+    private static func word(_ scanner: inout ByteScanner) -> Substring {
+        scanner.read { !$0.isBlank && $0 != UInt8(ascii: "=") }
     }
 }

@@ -113,7 +113,7 @@ final class AuthenticationRound: Sendable {
 
 extension AuthenticationChallenge {
     /// Whether only the nonce was too old, not the credential wrong (RFC 7616 §3.3).
-    fileprivate var isStale: Bool { parameters["stale"]?.lowercased() == "true" }
+    fileprivate var isStale: Bool { parameters["stale"]?.equalsIgnoringCase("true") == true }
 }
 
 extension Credential {

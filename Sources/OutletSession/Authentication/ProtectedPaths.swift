@@ -22,7 +22,7 @@ struct ProtectedPaths: Sendable {
             return nil
         }
         let path = Self.path(of: url)
-        return known.filter { path.hasPrefix($0.prefix) }
+        return known.filter { path.startsWithBytes(of: $0.prefix) }
             .max { $0.prefix.utf8.count < $1.prefix.utf8.count }?.space
     }
 
@@ -32,11 +32,11 @@ struct ProtectedPaths: Sendable {
         var prefix = "/"
         if space.authenticationMethod == AuthenticationScheme.basic.rawValue {
             let path = Self.path(of: url)
-            prefix = String(path[...(path.lastIndex(of: "/") ?? path.startIndex)])
+            prefix = (path.cutAtLast("/")?.head ?? "") + "/"
         }
         var known = paths[origin] ?? []
         known.removeAll {
-            $0.prefix == prefix || ($0.space == space && $0.prefix.hasPrefix(prefix))
+            $0.prefix == prefix || ($0.space == space && $0.prefix.startsWithBytes(of: prefix))
         }
         known.append(Path(prefix: prefix, space: space))
         if known.count > Self.limit { known.removeFirst() }
@@ -52,6 +52,6 @@ struct ProtectedPaths: Sendable {
 
     private static func path(of url: URL) -> String {
         let path = url.path(percentEncoded: true)
-        return path.hasPrefix("/") ? path : "/" + path
+        return path.startsWithBytes(of: "/") ? path : "/" + path
     }
 }

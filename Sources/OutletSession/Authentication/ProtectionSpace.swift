@@ -33,9 +33,9 @@ public struct ProtectionSpace: Sendable, Equatable, Hashable {
     ) {
         self.host = Origin.hostForComparison(host)
         self.port = port
-        self.protocol = `protocol`.lowercased()
+        self.protocol = `protocol`.lowercasedASCII
         self.realm = realm
-        self.authenticationMethod = authenticationMethod.lowercased()
+        self.authenticationMethod = authenticationMethod.lowercasedASCII
         self.isProxy = isProxy
     }
 

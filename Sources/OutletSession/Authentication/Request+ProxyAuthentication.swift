@@ -78,6 +78,6 @@ struct ProxyRound: Sendable {
 
     /// A proxy's address; those without a scheme speak HTTP.
     static func url(of proxy: String) -> URL? {
-        URL(string: proxy.contains("://") ? proxy : "http://\(proxy)")
+        URL(string: proxy.containsBytes(of: "://") ? proxy : "http://\(proxy)")
     }
 }

@@ -27,14 +27,18 @@ struct CacheControl: Sendable, Equatable {
         let values = headers.values(for: "Cache-Control")
         for value in values { read(value) }
         guard values.isEmpty else { return }
-        for value in headers.values(for: "Pragma") where value.lowercased().contains("no-cache") {
-            noCache = true
+        for value in headers.values(for: "Pragma") {
+            if value.listItems().contains(where: { $0.equalsIgnoringCase("no-cache") }) {
+                noCache = true
+            }
         }
     }
 
     private mutating func read(_ text: String) {
-        for (name, value) in Self.directives(of: text) {
-            switch name.lowercased() {
+        for directive in text.listItems() {
+            var scanner = ByteScanner(directive)
+            let (name, value) = scanner.readParameter()
+            switch name.lowercasedASCII {
             case "no-store": noStore = true
             case "no-cache": noCache = true
             case "must-revalidate": mustRevalidate = true
@@ -50,37 +54,8 @@ struct CacheControl: Sendable, Equatable {
         }
     }
 
-    /// Names and values between commas; a comma inside quotes does not part.
-    private static func directives(of text: String) -> [(name: Substring, value: Substring?)] {
-        var found: [(Substring, Substring?)] = []
-        var isQuoted = false
-        let parts = text.utf8.split { byte in
-            if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
-            return byte == UInt8(ascii: ",") && !isQuoted
-        }
-        for part in parts {
-            let pair = Substring(part).split(
-                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = pair.first else { continue }
-            found.append((trimmed(name), pair.count > 1 ? trimmed(pair[1]) : nil))
-        }
-        return found
-    }
-
     /// Delta-seconds (§1.2.2), quoted or not; what is too large for them counts as 2³¹.
-    private static func seconds(_ text: Substring?) -> Int? {
-        guard let text, !text.isEmpty,
-            text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") })
-        else { return nil }
-        return min(Int(text) ?? 1 << 31, 1 << 31)
-    }
-
-    private static func trimmed(_ text: Substring) -> Substring {
-        func isPadding(_ character: Character) -> Bool {
-            character == " " || character == "\t" || character == "\""
-        }
-        let start = text.drop(while: isPadding)
-        guard let end = start.lastIndex(where: { !isPadding($0) }) else { return "" }
-        return start[...end]
+    private static func seconds(_ text: String?) -> Int? {
+        text?.clampedDecimal().map { min($0, 1 << 31) }
     }
 }

@@ -54,7 +54,12 @@ struct CacheEntry: Sendable, Equatable {
 
     /// Whether it answers such a request.
     func matches(_ request: CacheRequest) -> Bool {
-        selectors.allSatisfy { request.value(of: $0.name) == $0.value }
+        selectors.allSatisfy { selector in
+            guard let value = request.value(of: selector.name), let own = selector.value else {
+                return request.value(of: selector.name) == nil && selector.value == nil
+            }
+            return value.hasSameBytes(as: own)
+        }
     }
 
     /// Whether somebody's credentials led to it, which do not belong on a disk, or a policy of this
@@ -130,7 +135,7 @@ struct CacheRequest: Sendable {
         _ request: HTTPRequest, _ credential: Credential?, _ session: String?
     ) -> String? {
         var parts = request.headers.filter { Redaction.standard.hidesHeader(named: $0.name) }
-            .map { "\($0.name.lowercased()):\($0.value)" }.sorted()
+            .map { "\($0.name.lowercasedASCII):\($0.value)" }.sorted()
         if let userInfo = request.url?.userInfo { parts.append(userInfo) }
         if let credential {
             parts += [credential.scheme?.rawValue ?? "", credential.user, credential.password]
@@ -147,10 +152,10 @@ struct CacheRequest: Sendable {
         let values = headers.values(for: name)
         guard let first = values.first else { return nil }
         if values.count == 1, !first.utf8.contains(where: { $0 == UInt8(ascii: ",") }) {
-            return String(first.drop { $0 == " " || $0 == "\t" })
+            return String(first.trimmingBlanks)
         }
-        return values.joined(separator: ",").split(separator: ",", omittingEmptySubsequences: false)
-            .map { String($0.drop { $0 == " " || $0 == "\t" }) }.joined(separator: ",")
+        return values.joined(separator: ",").parts(separatedBy: ",")
+            .map { String($0.trimmingBlanks) }.joined(separator: ",")
     }
 
     private static let vary: FieldNames = ["Vary"]
@@ -165,11 +170,9 @@ struct CacheRequest: Sendable {
         var names = isPublic ? [] : [Self.personName]
         if key?.startsWithBytes(of: "https:") == true { names.append(Self.verifier) }
         for value in vary {
-            names += value.split(separator: ",").map {
-                $0.filter { $0 != " " && $0 != "\t" }.lowercased()
-            }
+            names += value.listItems().map(\.lowercasedASCII)
         }
-        guard !names.contains("*") else { return nil }
+        guard !names.contains(where: { $0.hasSameBytes(as: "*") }) else { return nil }
         return names.map { CacheEntry.Selector(name: $0, value: value(of: $0)) }
     }
 }

@@ -66,11 +66,10 @@ struct ByteRange: Equatable {
     /// Reads the values of `Range` fields; `nil` unless they are one range of bytes.
     init?(_ fields: [String]) {
         guard fields.count == 1, let field = fields.first,
-            field.prefix(6).lowercased() == "bytes="
-        else { return nil }
-        let text = field.dropFirst(6).filter { $0 != " " && $0 != "\t" }
-        let ends = text.split(separator: "-", omittingEmptySubsequences: false)
-        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]),
+            field.startsIgnoringCase(with: "bytes="),
+            let (start, end) = field.droppingBytes(6).cut(at: "-"),
+            let first = Self.number(start.trimmingBlanks),
+            let last = Self.number(end.trimmingBlanks),
             first != nil || last != nil
         else { return nil }
         if let first, let last, last < first { return nil }
@@ -78,10 +77,9 @@ struct ByteRange: Equatable {
     }
 
     /// Digits, or nothing; `nil` for anything else.
-    private static func number(_ text: some StringProtocol) -> Int?? {
+    private static func number(_ text: Substring) -> Int?? {
         if text.isEmpty { return .some(nil) }
-        guard text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
-        return .some(Int(text) ?? .max)
+        return text.clampedDecimal().map { .some($0) }
     }
 
     /// The bytes that it means of so many; `nil` when there are none.

@@ -44,7 +44,7 @@ extension CacheRules {
     ) -> CacheEntry? {
         if let new = response.headers.values(for: "ETag").first,
             let old = entry.response.headers.values(for: "ETag").first,
-            Self.opaque(new) != Self.opaque(old)
+            !Self.opaque(new).hasSameBytes(as: Self.opaque(old))
         {
             return nil
         }
@@ -53,7 +53,7 @@ extension CacheRules {
         fresh.responseTime = responseTime
         var seen: Set<String> = []
         for field in response.headers where !Self.describesTheMessage(field.name) {
-            if seen.insert(field.name.lowercased()).inserted {
+            if seen.insert(field.name.lowercasedASCII).inserted {
                 fresh.response.headers.remove(name: field.name)
             }
             fresh.response.headers.append(field)
@@ -88,7 +88,7 @@ extension CacheRules {
         for name in ["ETag", "Last-Modified"] + (isSameCoding ? ["Content-Length"] : []) {
             guard let new = new.values(for: name).first, let old = old.values(for: name).first
             else { continue }
-            let isSame = name == "ETag" ? Self.opaque(new) == Self.opaque(old) : new == old
+            let isSame = Self.opaque(new).hasSameBytes(as: Self.opaque(old))
             guard isSame else { return .other }
             isKnown = true
         }
@@ -100,7 +100,7 @@ extension CacheRules {
 
     /// Weak comparison (RFC 9110 §8.8.3.2).
     private static func opaque(_ tag: String) -> Substring {
-        tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...]
+        tag.droppingBytes(tag.startsWithBytes(of: "W/") ? 2 : 0)
     }
 
     /// Fields of the message or the connection, not of what is stored (§3.1, §3.2).
@@ -109,7 +109,7 @@ extension CacheRules {
             "content-length", "content-encoding", "content-range", "content-type",
             "transfer-encoding", "connection", "keep-alive", "proxy-authenticate",
             "proxy-authentication-info", "proxy-connection", "trailer", "upgrade", "te",
-        ].contains(name.lowercased())
+        ].contains(name.lowercasedASCII)
     }
 
     /// The keys whose responses an answer has made untrue (§4.4).

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import OutletFiles
+import OutletHTTP
 
 /// Stored responses in a directory, one file each; several processes may share it.
 ///
@@ -19,7 +20,6 @@ final class DiskStore: Sendable {
         var written = 0
     }
     private let budget: Lock<Budget>
-    private let serial = Lock(0)
 
     init(directory: String, capacity: Int) {
         self.directory = directory
@@ -78,13 +78,8 @@ final class DiskStore: Sendable {
         if let last = read(name, key: key), last.selectors != entry.selectors {
             rename(path(name), path("\(name)-\(CacheFile.variant(last.selectors))"))
         }
-        let number = serial.withLock { serial in
-            serial += 1
-            return serial
-        }
-        let temporary = path("\(name).\(getpid()).\(number).tmp")
         do throws(PrivateFile.Failure) {
-            try PrivateFile.write(data, to: path(name), by: temporary)
+            try PrivateFile.write(data, to: path(name))
         } catch {
             throw CacheStorageError(error)
         }
@@ -96,7 +91,9 @@ final class DiskStore: Sendable {
         let name = CacheFile.name(of: key)
         // Without the last one there are no others: they were the last ones once.
         guard unlink(path(name)) == 0 else { return }
-        for file in files() where file.name.hasPrefix("\(name)-") { unlink(path(file.name)) }
+        for file in files() where file.name.startsWithBytes(of: "\(name)-") {
+            unlink(path(file.name))
+        }
     }
 
     func removeAll() {
@@ -120,7 +117,7 @@ final class DiskStore: Sendable {
     private func files() -> [File] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         return names.compactMap { name in
-            guard name.utf8.count >= 32, name.utf8.prefix(32).allSatisfy(Self.isHexDigit) else {
+            guard name.utf8.count >= 32, name.utf8.prefix(32).allSatisfy(Self.isNameByte) else {
                 return nil
             }
             var status = stat()
@@ -131,8 +128,8 @@ final class DiskStore: Sendable {
         }
     }
 
-    private static func isHexDigit(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        byte.hexValue != nil && byte.lowercased == byte
     }
 
     /// Looks at the directory when it may be full, or when enough was written for others to have
@@ -151,10 +148,10 @@ final class DiskStore: Sendable {
         var files = files()
         // Left by a process that ended in the middle of writing.
         let hourAgo = (Int(time(nil)) - 3600) * 1_000_000_000
-        for file in files where file.name.hasSuffix(".tmp") && file.used < hourAgo {
+        for file in files where file.name.endsWithBytes(of: ".tmp") && file.used < hourAgo {
             unlink(path(file.name))
         }
-        files.removeAll { $0.name.hasSuffix(".tmp") }
+        files.removeAll { $0.name.endsWithBytes(of: ".tmp") }
         var usage = files.reduce(0) { $0 + $1.size }
         if usage > capacity {
             for file in files.sorted(by: { $0.used < $1.used }) {

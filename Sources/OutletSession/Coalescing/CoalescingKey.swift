@@ -25,11 +25,11 @@ struct CoalescingKey: Hashable, Sendable {
             job.delivery == .collect, let url = request.url,
             let canonical = try? CanonicalAddress(url.absoluteString),
             // What a plugin has answered is for this request alone.
-            !request.attributes.keys.contains(where: { $0.hasPrefix("outlet.") })
+            !request.attributes.keys.contains(where: { $0.startsWithBytes(of: "outlet.") })
         else { return nil }
         method = request.method
         address = canonical.textWithoutFragment
-        fields = request.headers.map { [$0.name.lowercased(), $0.value] }
+        fields = request.headers.map { [$0.name.lowercasedASCII, $0.value] }
             .filter { !Self.ignored.contains($0[0]) }
             .enumerated().sorted { ($0.element[0], $0.offset) < ($1.element[0], $1.offset) }
             .map(\.element)

@@ -53,8 +53,8 @@ public struct Cookie: Sendable, Hashable {
     ) {
         self.name = name
         self.value = value
-        self.isHostOnly = !domain.hasPrefix(".")
-        self.domain = Origin.hostForComparison(isHostOnly ? domain : String(domain.dropFirst()))
+        self.isHostOnly = domain.utf8.first != UInt8(ascii: ".")
+        self.domain = Origin.hostForComparison(String(domain.droppingBytes(isHostOnly ? 0 : 1)))
         self.path = path
         self.expiresDate = expiresDate
         self.isSecure = isSecure
@@ -92,11 +92,32 @@ public struct Cookie: Sendable, Hashable {
         host == domain || (!isHostOnly && Origin.isName(host, under: domain))
     }
 
+    /// Whether a text can be a host in a file: letters, digits, hyphens, underscores, dots and
+    /// colons, not beginning with a dot.
+    static func isHost(_ text: some StringProtocol) -> Bool {
+        guard let first = text.utf8.first, first != UInt8(ascii: ".") else { return false }
+        return text.utf8.allSatisfy { $0.isAlpha || $0.isDigit || "-_.:".utf8.contains($0) }
+    }
+
+    /// Whether a cookie keeps what its prefix promises (RFC 6265bis §4.1.3).
+    ///
+    /// Without a name the value is sent alone; a server would read a name with a prefix in it.
+    ///
+    /// - Parameter isOfHost: Whether it is for the whole of one host, and no other.
+    static func keepsPrefix(
+        name: String, value: String, isSecure: Bool, isOfHost: Bool
+    ) -> Bool {
+        let sent = name.isEmpty ? value : name
+        let isForHost = sent.startsIgnoringCase(with: "__Host-")
+        guard isForHost || sent.startsIgnoringCase(with: "__Secure-") else { return true }
+        return !name.isEmpty && isSecure && (isOfHost || !isForHost)
+    }
+
     /// Whether it is for that path (RFC 6265 §5.1.4).
     func isFor(path: String) -> Bool {
-        path == self.path
-            || path.hasPrefix(self.path)
-                && (self.path.hasSuffix("/") || path.dropFirst(self.path.count).hasPrefix("/"))
+        guard path.startsWithBytes(of: self.path) else { return false }
+        let rest = path.droppingBytes(self.path.utf8.count)
+        return rest.isEmpty || self.path.endsWithBytes(of: "/") || rest.startsWithBytes(of: "/")
     }
 }
 

@@ -20,7 +20,7 @@ enum CookieDate {
             } else if day == nil, let found = number(token, digits: 1...2) {
                 day = found
             } else if month == nil,
-                let found = months.firstIndex(of: token.prefix(3).lowercased())
+                let found = months.firstIndex(where: { token.startsIgnoringCase(with: $0) })
             {
                 month = found + 1
             } else if year == nil, let found = number(token, digits: 2...4) {
@@ -38,7 +38,7 @@ enum CookieDate {
     }
 
     private static func clock(_ token: Substring) -> (Int, Int, Int)? {
-        let parts = token.split(separator: ":", omittingEmptySubsequences: false)
+        let parts = token.parts(separatedBy: ":")
         guard parts.count == 3, let hour = number(parts[0], digits: 1...2),
             let minute = number(parts[1], digits: 1...2),
             let second = number(parts[2], digits: 1...2)
@@ -48,7 +48,7 @@ enum CookieDate {
 
     /// The number that a token begins with; behind its digits there may be anything but a digit.
     private static func number(_ token: Substring, digits: ClosedRange<Int>) -> Int? {
-        let leading = token.prefix { $0.isASCII && $0.isNumber }
-        return digits.contains(leading.utf8.count) ? Int(leading) : nil
+        let leading = token.prefix(whileByte: \.isDigit)
+        return digits.contains(leading.utf8.count) ? leading.decimal() : nil
     }
 }

@@ -1,19 +1,21 @@
 import FoundationEssentials
+import OutletHTTP
+import OutletPublicSuffix
 
 /// Cookies in Netscape's file format: a line each, seven fields between tabs.
 enum CookieFile {
     private static let httpOnly = "#HttpOnly_"
     private static let sameSite = "#SameSite="
 
+    /// The lines of those cookies that the format can carry: it has no escapes.
     static func encode(_ cookies: [Cookie]) -> String {
         var text = "# Netscape HTTP Cookie File\n\n"
-        for cookie in cookies {
+        for cookie in cookies where isWritable(cookie) {
             if let sameSite = cookie.sameSite { text += "\(Self.sameSite)\(sameSite.rawValue)\n" }
-            let end = cookie.expiresDate.map { Int(min($0.timeIntervalSince1970, 1e15)) } ?? 0
             let fields = [
                 (cookie.isHostOnly ? "" : ".") + cookie.domain,
                 cookie.isHostOnly ? "FALSE" : "TRUE",
-                cookie.path, cookie.isSecure ? "TRUE" : "FALSE", "\(end)", cookie.name,
+                cookie.path, cookie.isSecure ? "TRUE" : "FALSE", "\(end(of: cookie))", cookie.name,
                 cookie.value,
             ]
             text += (cookie.isHTTPOnly ? httpOnly : "") + fields.joined(separator: "\t") + "\n"
@@ -21,36 +23,65 @@ enum CookieFile {
         return text
     }
 
+    /// The cookies that a server could have set; other lines are passed over.
     static func decode(_ text: String) -> [Cookie] {
         var cookies: [Cookie] = []
         var sameSite: Cookie.SameSite?
-        for line in text.split(whereSeparator: \.isNewline) {
-            if line.hasPrefix(Self.sameSite) {
-                sameSite = Cookie.SameSite(rawValue: String(line.dropFirst(Self.sameSite.count)))
+        for line in text.lines {
+            if line.startsWithBytes(of: Self.sameSite) {
+                let name = line.droppingBytes(Self.sameSite.utf8.count)
+                sameSite = Cookie.SameSite(rawValue: String(name))
                 continue
             }
-            guard var cookie = cookie(line) else { continue }
+            let isHTTPOnly = line.startsWithBytes(of: httpOnly)
+            guard isHTTPOnly || !line.startsWithBytes(of: "#") else { continue }
+            defer { sameSite = nil }
+            let fields = line.droppingBytes(isHTTPOnly ? httpOnly.utf8.count : 0)
+            guard var cookie = cookie(fields) else { continue }
+            cookie.isHTTPOnly = isHTTPOnly
             cookie.sameSite = sameSite
-            sameSite = nil
             cookies.append(cookie)
         }
         return cookies
     }
 
     private static func cookie(_ line: Substring) -> Cookie? {
-        let isHTTPOnly = line.hasPrefix(httpOnly)
-        guard isHTTPOnly || !line.hasPrefix("#") else { return nil }
-        let fields = line.dropFirst(isHTTPOnly ? httpOnly.count : 0)
-            .split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        let fields = line.parts(separatedBy: "\t").map(String.init)
         // A cookie without a value may lack its last tab.
-        guard fields.count == 7 || fields.count == 6, let end = Int(fields[4]),
-            fields[2].hasPrefix("/"), !fields[0].isEmpty
-        else { return nil }
-        let host = fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]
-        return Cookie(
+        guard fields.count == 7 || fields.count == 6, let end = fields[4].decimal(Int64.self) else {
+            return nil
+        }
+        let host = fields[0].droppingBytes(fields[0].startsWithBytes(of: ".") ? 1 : 0)
+        let isForNamesBelow = fields[1].equalsIgnoringCase("TRUE")
+        let cookie = Cookie(
             name: fields[5], value: fields.count == 7 ? fields[6] : "",
-            domain: (fields[1] == "TRUE" ? "." : "") + host, path: fields[2],
+            domain: (isForNamesBelow ? "." : "") + host, path: fields[2],
             expiresDate: end == 0 ? nil : Date(timeIntervalSince1970: Double(end)),
-            isSecure: fields[3] == "TRUE", isHTTPOnly: isHTTPOnly)
+            isSecure: fields[3].equalsIgnoringCase("TRUE"))
+        return isWritable(cookie) && isSettable(cookie) ? cookie : nil
+    }
+
+    /// Whether the fields stay one line of seven, and are a cookie's.
+    private static func isWritable(_ cookie: Cookie) -> Bool {
+        Cookie.isHost(cookie.domain) && cookie.path.startsWithBytes(of: "/")
+            && [cookie.path, cookie.name, cookie.value].allSatisfy { field in
+                !field.utf8.contains(where: \.isControl)
+            }
+    }
+
+    /// Whether some server may set it (RFC 6265bis §5.7), as far as a file tells.
+    private static func isSettable(_ cookie: Cookie) -> Bool {
+        let isOfMany = Origin.isAddress(cookie.domain) || PublicSuffixList.contains(cookie.domain)
+        return (cookie.isHostOnly || !isOfMany)
+            && SetCookie.isPair(name: cookie.name, value: cookie.value)
+            && Cookie.keepsPrefix(
+                name: cookie.name, value: cookie.value, isSecure: cookie.isSecure,
+                isOfHost: cookie.isHostOnly && cookie.path.hasSameBytes(as: "/"))
+    }
+
+    /// Seconds since 1970; 0 stands for the session's end, and is no time of a cookie's.
+    private static func end(of cookie: Cookie) -> Int64 {
+        guard let seconds = cookie.expiresDate?.timeIntervalSince1970 else { return 0 }
+        return seconds > 1 ? Int64(min(seconds, 1e15)) : 1
     }
 }

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import OutletPublicSuffix
+import OutletHTTP
 
 /// Cookies by domain, as a value; its owner holds a lock.
 struct CookieJar: Sendable {
@@ -28,8 +28,8 @@ struct CookieJar: Sendable {
             {
                 found.append(cookie)
             }
-            guard let dot = domain.firstIndex(of: ".") else { break }
-            domain = domain[domain.index(after: dot)...]
+            guard let parent = domain.cut(at: ".")?.tail else { break }
+            domain = parent
         }
         return found.count < 2
             ? found
@@ -69,7 +69,8 @@ struct CookieJar: Sendable {
 
     private func index(of cookie: Cookie) -> Int? {
         domains[cookie.domain]?.firstIndex {
-            $0.name == cookie.name && $0.path == cookie.path && $0.isHostOnly == cookie.isHostOnly
+            $0.name.hasSameBytes(as: cookie.name) && $0.path.hasSameBytes(as: cookie.path)
+                && $0.isHostOnly == cookie.isHostOnly
         }
     }
 
@@ -82,7 +83,8 @@ struct CookieJar: Sendable {
     private func hidesSecure(_ cookie: Cookie) -> Bool {
         domains.values.contains { cookies in
             cookies.contains { other in
-                other.isSecure && other.name == cookie.name && cookie.isFor(path: other.path)
+                other.isSecure && other.name.hasSameBytes(as: cookie.name)
+                    && cookie.isFor(path: other.path)
                     && (other.isFor(host: cookie.domain) || cookie.isFor(host: other.domain))
             }
         }

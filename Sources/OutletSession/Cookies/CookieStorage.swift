@@ -134,8 +134,7 @@ public final class CookieStorage: Sendable {
         let cookies = cookies.filter { includesSessionCookies || !$0.isSessionOnly }
         do throws(PrivateFile.Failure) {
             try PrivateFile.write(
-                Data(CookieFile.encode(cookies).utf8), to: url.path,
-                by: "\(url.path).\(getpid()).tmp")
+                Data(CookieFile.encode(cookies).utf8), to: url.path)
         } catch {
             throw CacheStorageError(error)
         }

@@ -23,43 +23,41 @@ struct SetCookie: Sendable, Equatable {
 
     /// `nil` for what is to be ignored: control characters, neither name nor value, too much of both.
     init?(_ field: String) {
-        guard field.utf8.allSatisfy({ ($0 > 0x1F || $0 == 0x09) && $0 != 0x7F }) else { return nil }
-        let parts = field.split(separator: ";", omittingEmptySubsequences: false)
-        guard let pair = parts.first else { return nil }
-        if let equals = pair.firstIndex(of: "=") {
-            name = Self.trimmed(pair[..<equals])
-            value = Self.trimmed(pair[pair.index(after: equals)...])
+        guard !field.utf8.contains(where: { $0.isControl && !$0.isBlank }) else { return nil }
+        let parts = field.parts(separatedBy: ";")
+        if let (name, value) = parts[0].cut(at: "=") {
+            self.name = String(name.trimmingBlanks)
+            self.value = String(value.trimmingBlanks)
         } else {
-            value = Self.trimmed(pair)
+            value = String(parts[0].trimmingBlanks)
         }
-        guard !name.isEmpty || !value.isEmpty,
-            name.utf8.count + value.utf8.count <= Self.pairLimit
-        else { return nil }
+        guard Self.isPair(name: name, value: value) else { return nil }
         for attribute in parts.dropFirst() { read(attribute) }
     }
 
+    /// Whether name and value are something, and not too much.
+    static func isPair(name: String, value: String) -> Bool {
+        (1...pairLimit).contains(name.utf8.count + value.utf8.count)
+    }
+
     private mutating func read(_ attribute: Substring) {
-        let parts = attribute.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let name = parts.first.map(Self.trimmed) else { return }
-        let value = parts.count > 1 ? Self.trimmed(parts[1]) : ""
-        guard value.utf8.count <= Self.attributeLimit else { return }
-        switch name.lowercased() {
-        case "expires": expires = CookieDate.parse(value) ?? expires
+        let (name, value) = attribute.cut(at: "=") ?? (attribute, "")
+        let text = value.trimmingBlanks
+        guard text.utf8.count <= Self.attributeLimit else { return }
+        switch name.trimmingBlanks.lowercasedASCII {
+        case "expires": expires = CookieDate.parse(String(text)) ?? expires
         case "max-age":
-            let digits = value.hasPrefix("-") ? value.dropFirst() : value[...]
-            guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-                return
-            }
-            maxAge = Double(value)
+            let isNegative = text.startsWithBytes(of: "-")
+            guard let seconds = text.droppingBytes(isNegative ? 1 : 0).clampedDecimal(Int64.self)
+            else { return }
+            maxAge = isNegative ? -Double(seconds) : Double(seconds)
         case "domain":
-            domain = (value.hasPrefix(".") ? String(value.dropFirst()) : value).lowercased()
-        case "path": path = value
+            domain = text.droppingBytes(text.startsWithBytes(of: ".") ? 1 : 0).lowercasedASCII
+        case "path": path = String(text)
         case "secure": isSecure = true
         case "httponly": isHTTPOnly = true
         case "samesite":
-            sameSite = Cookie.SameSite.allCases.first {
-                $0.rawValue.lowercased() == value.lowercased()
-            }
+            sameSite = Cookie.SameSite.allCases.first { $0.rawValue.equalsIgnoringCase(text) }
         default: break
         }
     }
@@ -81,11 +79,11 @@ struct SetCookie: Sendable, Equatable {
             }
         }
         guard !isSecure || CookieStorage.isTrustworthy(origin) else { return nil }
-        let prefix = name.lowercased()
-        if prefix.hasPrefix("__secure-"), !isSecure { return nil }
-        if prefix.hasPrefix("__host-"), !isSecure || self.domain?.isEmpty == false || path != "/" {
-            return nil
-        }
+        let namesHost = self.domain?.isEmpty == false
+        guard
+            Cookie.keepsPrefix(
+                name: name, value: value, isSecure: isSecure, isOfHost: !namesHost && path == "/")
+        else { return nil }
         var cookie = Cookie(
             name: name, value: value, domain: domain, path: cookiePath(url), isSecure: isSecure,
             isHTTPOnly: isHTTPOnly, sameSite: sameSite, creationDate: now)
@@ -100,15 +98,9 @@ struct SetCookie: Sendable, Equatable {
     }
 
     private func cookiePath(_ url: URL) -> String {
-        if let path, path.hasPrefix("/") { return path }
+        if let path, path.startsWithBytes(of: "/") { return path }
         let own = CookieStorage.path(of: url)
-        guard let slash = own.lastIndex(of: "/"), slash > own.startIndex else { return "/" }
-        return String(own[..<slash])
-    }
-
-    private static func trimmed(_ text: Substring) -> String {
-        let start = text.drop { $0 == " " || $0 == "\t" }
-        let end = start.lastIndex { $0 != " " && $0 != "\t" }
-        return end.map { String(start[...$0]) } ?? ""
+        guard let (directory, _) = own.cutAtLast("/"), !directory.isEmpty else { return "/" }
+        return String(directory)
     }
 }

@@ -39,9 +39,10 @@ enum DownloadPlan: Equatable, Sendable {
 
     /// A server that knows nothing of `If-Range` may send the rest of another content.
     private static func agrees(_ head: HTTPResponse, with validator: String?) -> Bool {
-        guard let validator, validator.hasPrefix("\""), let tag = head.headers.value(for: "ETag")
+        guard let validator, validator.startsWithBytes(of: "\""),
+            let tag = head.headers.value(for: "ETag")
         else { return true }
-        return tag == validator
+        return tag.hasSameBytes(as: validator)
     }
 }
 
@@ -53,19 +54,18 @@ struct ContentRange: Equatable {
     let total: Int64?
 
     init?(_ field: String) {
-        let words = field.split(separator: " ", omittingEmptySubsequences: true)
-        guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
-        let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2 else { return nil }
-        total = Int64(parts[1])
-        guard total != nil || parts[1] == "*" else { return nil }
-        if parts[0] == "*" {
+        var scanner = ByteScanner(field)
+        guard scanner.readToken().equalsIgnoringCase("bytes"), scanner.peek?.isBlank == true,
+            let (range, length) = scanner.rest.trimmingBlanks.cut(at: "/")
+        else { return nil }
+        total = length.decimal()
+        guard total != nil || length.hasSameBytes(as: "*") else { return nil }
+        if range.hasSameBytes(as: "*") {
             start = nil
             return
         }
-        let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
-        guard ends.count == 2, let first = Int64(ends[0]), let last = Int64(ends[1]), first >= 0,
-            last >= first
+        guard let (first, last) = range.cut(at: "-"), let first = first.decimal(Int64.self),
+            let last = last.decimal(Int64.self), first <= last, last < total ?? .max
         else { return nil }
         start = first
     }

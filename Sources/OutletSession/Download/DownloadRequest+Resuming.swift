@@ -46,9 +46,7 @@ extension DownloadRequest {
     /// - Parameter resumeData: What ``resumeData`` was.
     public static func discard(resumeData: Data) {
         guard let known = try? ResumeData(resumeData) else { return }
-        let file = URL(filePath: known.file)
-        guard PartFile.isName(file.lastPathComponent) else { return }
-        PartFile(takingOver: file.path)?.remove()
+        PartFile(takingOver: known.file)?.remove()
     }
 
     /// The attempt did not bring the content: what has come of it is kept if it is of use.

@@ -18,7 +18,7 @@ enum ForgottenParts {
     /// Removes this user's parts that are older than `limit`, but for those under way.
     static func remove(from directory: URL, lastWrittenBefore limit: Date) {
         let names = try? FileManager.default.contentsOfDirectory(atPath: directory.path)
-        for name in names ?? [] where PartFile.isName(name) {
+        for name in names ?? [] {
             let url = directory.appending(path: name)
             // The time before the lock: whoever goes on with a part shall find it free.
             guard let written = lastWrite(to: url), written < limit,

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import OutletFiles
+import OutletHTTP
 
 /// The file that a download is written to before it goes where it is wanted.
 ///
@@ -25,10 +26,12 @@ final class PartFile: Sendable {
 
     /// Takes over a file that an earlier download has left.
     ///
-    /// - Returns: `nil` when it is gone, is no plain file of this user's, or somebody writes to it.
+    /// - Returns: `nil` when its name is none that is given here, it is gone, is no plain file of this
+    ///   user's, or somebody writes to it.
     init?(takingOver path: String) {
         url = URL(filePath: path)
-        descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
+        descriptor =
+            Self.isName(url.lastPathComponent) ? open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC) : -1
         guard descriptor >= 0 else { return nil }
         // The lock first: until then another may take the file away.
         var status = stat()
@@ -49,7 +52,11 @@ final class PartFile: Sendable {
     private static let suffix = ".part"
 
     /// Whether a file of this name was made here.
-    static func isName(_ name: String) -> Bool { name.hasPrefix(prefix) && name.hasSuffix(suffix) }
+    static func isName(_ name: String) -> Bool {
+        guard name.startsWithBytes(of: prefix), name.endsWithBytes(of: suffix) else { return false }
+        let bytes = name.utf8.dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count)
+        return bytes.count == 36 && UUID(uuidString: String(Substring(bytes))) != nil
+    }
 
     var path: String { url.path }
 
@@ -77,9 +84,9 @@ final class PartFile: Sendable {
     /// Asking the system for it would change it for a moment.
     private static var umask: mode_t {
         let status = try? Data(contentOf: URL(filePath: "/proc/self/status"))
-        let lines = String(decoding: status ?? Data(), as: UTF8.self).split(separator: "\n")
-        let line = lines.first { $0.hasPrefix("Umask:") }
-        let digits = line?.dropFirst("Umask:".count).drop { $0 == "\t" || $0 == " " }
+        let lines = String(decoding: status ?? Data(), as: UTF8.self).lines
+        let line = lines.first { $0.startsWithBytes(of: "Umask:") }
+        let digits = line?.droppingBytes("Umask:".utf8.count).trimmingBlanks
         return digits.flatMap { mode_t($0, radix: 8) } ?? 0o022
     }
 }

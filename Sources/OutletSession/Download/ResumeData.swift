@@ -90,11 +90,10 @@ struct ResumedRequest: URLRequestConvertible {
 extension HTTPResponse {
     /// What tells this body from all others at its address, byte by byte.
     fileprivate var rangeValidator: String? {
-        let codings = headers.value(for: "Content-Encoding")?.lowercased()
-        guard codings == nil || codings == "identity",
-            headers.value(for: "Accept-Ranges")?.lowercased() != "none"
+        guard headers.value(for: "Content-Encoding")?.equalsIgnoringCase("identity") != false,
+            headers.value(for: "Accept-Ranges")?.equalsIgnoringCase("none") != true
         else { return nil }
-        if let tag = headers.value(for: "ETag"), !tag.hasPrefix("W/") { return tag }
+        if let tag = headers.value(for: "ETag"), !tag.startsWithBytes(of: "W/") { return tag }
         // Within the second of its making, a body may have changed once more (RFC 9110 §8.8.2.2).
         guard let date = headers.value(for: "Last-Modified"), date != headers.value(for: "Date")
         else { return nil }

@@ -119,8 +119,8 @@ public final class HSTSStorage: Sendable {
             let now = Date()
             if let policy = known[host], policy.expiresDate > now { return true }
             var rest = host[...]
-            while let dot = rest.firstIndex(of: ".") {
-                rest = rest[rest.index(after: dot)...]
+            while let parent = rest.cut(at: ".")?.tail {
+                rest = parent
                 if let policy = known[String(rest)], policy.includesSubdomains,
                     policy.expiresDate > now
                 {
@@ -153,21 +153,20 @@ public final class HSTSStorage: Sendable {
     static func policy(_ field: String, host: String, now: Date) -> Policy? {
         var seen: Set<String> = []
         var seconds: Double?
-        for directive in field.split(separator: ";") {
-            let parts = directive.split(separator: "=", maxSplits: 1).map {
-                String($0.filter { $0 != " " && $0 != "\t" && $0 != "\"" })
-            }
-            guard let name = parts.first?.lowercased(), !name.isEmpty else { continue }
+        var includesSubdomains = false
+        for directive in field.listItems(separatedBy: ";") {
+            var scanner = ByteScanner(directive)
+            let (written, value) = scanner.readParameter()
+            let name = written.lowercasedASCII
             guard seen.insert(name).inserted else { return nil }
+            if name == "includesubdomains" { includesSubdomains = true }
             guard name == "max-age" else { continue }
-            guard parts.count == 2, parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-                let number = Double(parts[1])
-            else { return nil }
-            seconds = min(number, 1e10)
+            guard let number = value?.clampedDecimal(Int64.self) else { return nil }
+            seconds = min(Double(number), 1e10)
         }
         guard let seconds else { return nil }
         return Policy(
-            host: host, includesSubdomains: seen.contains("includesubdomains"),
+            host: host, includesSubdomains: includesSubdomains,
             expiresDate: now + seconds)
     }
 
@@ -176,8 +175,7 @@ public final class HSTSStorage: Sendable {
         writing.async { [self] in
             do throws(PrivateFile.Failure) {
                 try PrivateFile.write(
-                    Data(HSTSFile.encode(policies).utf8), to: file.path,
-                    by: "\(file.path).\(getpid()).tmp")
+                    Data(HSTSFile.encode(policies).utf8), to: file.path)
             } catch {
                 failure.withLock { $0 = CacheStorageError(error) }
             }

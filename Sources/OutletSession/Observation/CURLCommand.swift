@@ -3,7 +3,9 @@ import OutletHTTP
 
 /// A request as a command line for curl that can be pasted into a shell.
 ///
-/// Every word that is not plain is in single quotes, so that the shell expands nothing.
+/// Every word that is not plain is in single quotes, in which nothing is special to a shell. A terminal
+/// does not take the text to the letter, though: control characters act on the line that is typed,
+/// and invisible ones make it look like another. These stand as `"$(printf '\\033')"`.
 struct CURLCommand {
     let request: HTTPRequest
     /// What the request authenticates with.
@@ -16,7 +18,9 @@ struct CURLCommand {
 
     /// The command, one option a line.
     var text: String {
-        guard let url = request.url, url.host()?.isEmpty == false else { return Self.failure }
+        guard let url = request.url, url.host()?.isEmpty == false,
+            (try? request.checkSyntax()) != nil
+        else { return Self.failure }
         let address = redaction.url(url)
         var lines = ["$ curl -v", "-X \(Self.quoted(request.method.rawValue))"]
         // A response to HEAD has no body, which `-X` alone does not tell curl.
@@ -25,66 +29,88 @@ struct CURLCommand {
             let password = redaction == .none ? credential.password : redaction.mark
             lines.append("-u " + Self.quoted("\(credential.user):\(password)"))
         }
-        let cookies = request.headers.values(for: "Cookie")
-        if !cookies.isEmpty {
-            let shown = cookies.map { redaction.value(of: HTTPHeader(name: "Cookie", value: $0)) }
-            lines.append("-b " + Self.quoted(shown.joined(separator: "; ")))
-        }
-        for header in request.headers where header.name.lowercased() != "cookie" {
-            let value = redaction.value(of: header)
-            // `Name:` would remove the field.
-            lines.append(
-                "-H "
-                    + Self.quoted(
-                        value.isEmpty ? "\(header.name);" : "\(header.name): \(value)"))
+        lines += cookies
+        for header in request.headers where !isCookie(header) {
+            lines.append("-H " + Self.quoted(field(header)))
         }
         if request.headers["Accept-Encoding"] != nil { lines.append("--compressed") }
         lines += body
         // Brackets and braces are patterns to curl.
-        if address.contains(where: { "[]{}".contains($0) }) { lines.append("--globoff") }
+        if address.utf8.contains(where: { "[]{}".utf8.contains($0) }) { lines.append("--globoff") }
         lines.append(Self.quoted(address, always: true))
         return lines.joined(separator: " \\\n\t")
     }
 
+    private var cookies: [String] {
+        let fields = request.headers.filter(isCookie)
+        let text = fields.map { redaction.value(of: $0) }.joined(separator: "; ")
+        // After `-b` a text without an equals sign, or with a leading at sign, names a file.
+        if text.containsByte("="), !text.startsWithBytes(of: "@") {
+            return ["-b " + Self.quoted(text)]
+        }
+        return fields.map { "-H " + Self.quoted(field($0)) }
+    }
+
+    private func isCookie(_ header: HTTPHeader) -> Bool {
+        header.name.equalsIgnoringCase("Cookie")
+    }
+
+    private func field(_ header: HTTPHeader) -> String {
+        let value = redaction.value(of: header)
+        // `Name:` would remove the field.
+        return value.isEmpty ? "\(header.name);" : "\(header.name): \(value)"
+    }
+
     private var body: [String] {
         // curl says what the body is unless told.
-        let untold = request.headers["Content-Type"] == nil ? [#"-H "Content-Type:""#] : []
+        let untold =
+            request.headers["Content-Type"] == nil ? ["-H " + Self.quoted("Content-Type:")] : []
         switch request.body {
         case .none: return []
         case .file(let path): return untold + ["--data-binary " + Self.quoted("@\(path)")]
         case .stream: return untold + ["--data-binary @-"]
         case .data(let data):
             let type = request.headers["Content-Type"]
-            guard let text = redaction.body(data, contentType: type) else {
+            // No argument of a program can hold NUL.
+            guard let text = redaction.body(data, contentType: type), !text.utf8.contains(0) else {
                 let encoded = data.base64EncodedString()
                 return untold + ["--data-binary @<(echo \(encoded) | base64 -d)"]
             }
             // After `-d` a leading `@` names a file.
-            return untold + [
-                (text.hasPrefix("@") ? "--data-raw " : "-d ") + Self.quoted(text, always: true)
-            ]
+            let option = text.startsWithBytes(of: "@") ? "--data-raw " : "-d "
+            return untold + [option + Self.quoted(text, always: true)]
         }
     }
 
     /// A word as a POSIX shell takes it, literally.
     static func quoted(_ word: String, always: Bool = false) -> String {
-        let isPlain =
-            !word.isEmpty
-            && word.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
-                    UInt8(ascii: "."), UInt8(ascii: "/"), UInt8(ascii: ":"), UInt8(ascii: "@"):
-                    true
-                default: false
+        let isPlain = word.utf8.allSatisfy { byte in
+            byte.isAlpha || byte.isDigit || "-_./:@".utf8.contains(byte)
+        }
+        guard always || !isPlain || word.isEmpty else { return word }
+        var text = "'"
+        for scalar in word.unicodeScalars {
+            if scalar == "'" {
+                text += #"'\''"#
+            } else if isUnsafeToPaste(scalar) {
+                let octal = UTF8.encode(scalar)?.map { byte in
+                    "\\" + (byte < 0o100 ? "0" : "") + (byte < 0o10 ? "0" : "")
+                        + String(byte, radix: 8)
                 }
+                text += #"'"$(printf '"# + (octal ?? []).joined() + #"')"'"#
+            } else {
+                text.unicodeScalars.append(scalar)
             }
-        guard always || !isPlain else { return word }
-        // An interactive shell would expand `!` within double quotes.
-        if word.contains("!") { return "'" + word.replacing("'", with: #"'\''"#) + "'" }
-        return word.reduce(into: "\"") { quoted, character in
-            if #"\"$`"#.contains(character) { quoted.append("\\") }
-            quoted.append(character)
-        } + "\""
+        }
+        return text + "'"
+    }
+
+    /// Whether a terminal acts on the scalar, or does not show it; a line feed in quotes is harmless.
+    private static func isUnsafeToPaste(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control: scalar != "\n"
+        case .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
     }
 }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import OutletFiles
+import OutletHTTP
 
 /// A socket to the kernel's routing tables (rtnetlink(7)): one owner, closed at its end.
 ///
@@ -101,7 +102,7 @@ extension RouteTable.Link {
     var type: NetworkPath.InterfaceType {
         if isLoopback { return .loopback }
         let facts = try? Data(contentOf: URL(filePath: "/sys/class/net/\(name)/uevent"))
-        for line in String(decoding: facts ?? Data(), as: UTF8.self).split(separator: "\n") {
+        for line in String(decoding: facts ?? Data(), as: UTF8.self).lines {
             if line == "DEVTYPE=wlan" { return .wifi }
             if line == "DEVTYPE=wwan" { return .cellular }
         }

@@ -35,7 +35,7 @@ enum RedirectRules {
         do throws(OriginError) {
             from = try Origin(base)
             // An origin may be of ws and wss as well, where only a WebSocket's handshake may go.
-            guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https"
+            guard let scheme = target.scheme?.lowercasedASCII, scheme == "http" || scheme == "https"
             else { throw .unsupportedScheme(target.scheme ?? "") }
             next.url = target.withoutUserInfo
             next = upgrade(next) ?? next

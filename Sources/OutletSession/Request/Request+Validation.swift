@@ -14,7 +14,7 @@ extension Request {
 extension HTTPRequest {
     /// The content types that `Accept` names; `nil` without the field.
     var acceptedContentTypes: [String]? {
-        headers.value(for: "Accept").map { $0.split(separator: ",").map(String.init) }
+        headers.value(for: "Accept").map { $0.listItems().map(String.init) }
     }
 }
 

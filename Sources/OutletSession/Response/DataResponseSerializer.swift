@@ -199,11 +199,13 @@ public final class StringResponseSerializer: ResponseSerializer {
 extension HTTPResponse {
     /// The charset that `Content-Type` names (RFC 9110 §8.3.2), if it is one known here.
     public var textEncoding: String.Encoding? {
-        let parameters = headers.value(for: "Content-Type")?.split(separator: ";").dropFirst()
+        let parameters = headers.value(for: "Content-Type")?.listItems(separatedBy: ";").dropFirst()
         let charset = parameters?.lazy
-            .map { $0.filter { $0 != " " && $0 != "\t" && $0 != "\"" }.lowercased() }
-            .first { $0.hasPrefix("charset=") }?.dropFirst("charset=".count)
-        switch charset {
+            .map { item in
+                var scanner = ByteScanner(item)
+                return scanner.readParameter()
+            }.first { $0.name.equalsIgnoringCase("charset") }?.value
+        switch charset?.lowercasedASCII {
         case "utf-8", "utf8": return .utf8
         case "iso-8859-1", "latin1": return .isoLatin1
         case "us-ascii", "ascii": return .ascii

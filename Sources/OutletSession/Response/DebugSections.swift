@@ -24,11 +24,12 @@ enum DebugSections {
     /// Texts up to 100 000 bytes, the length of everything else.
     static func body(_ data: Data?, type: String?) -> String {
         guard let data, !data.isEmpty else { return "[Body]: None" }
-        let isText = ["json", "xml", "text"].contains { type?.contains($0) == true }
+        let isText = ["json", "xml", "text"].contains { type?.containsBytes(of: $0) == true }
         guard isText, data.count <= 100_000 else { return "[Body]: \(data.count) bytes" }
-        let text = String(decoding: data, as: UTF8.self).drop(while: \.isWhitespace)
-        let end = text.lastIndex { !$0.isWhitespace } ?? text.startIndex
-        return section("[Body]:", text.isEmpty ? [] : [String(text[...end])])
+        let isSpace: (UInt8) -> Bool = { $0.isBlank || (0x0A...0x0D).contains($0) }
+        let start = data.drop(while: isSpace)
+        guard let end = start.lastIndex(where: { !isSpace($0) }) else { return "[Body]:" }
+        return section("[Body]:", [String(decoding: start[...end], as: UTF8.self)])
     }
 
     static func durations(_ metrics: TransferMetrics?, _ serialization: TimeInterval) -> String {
@@ -42,8 +43,7 @@ enum DebugSections {
     }
 
     private static func section(_ title: String, _ parts: [String]) -> String {
-        let lines = parts.joined(separator: "\n").split(
-            separator: "\n", omittingEmptySubsequences: false)
+        let lines = parts.flatMap { $0.parts(separatedBy: "\n") }
         return ([title] + lines.map { "    \($0)" }).joined(separator: "\n")
     }
 }

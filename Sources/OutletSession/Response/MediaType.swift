@@ -7,12 +7,8 @@ struct MediaType: Equatable {
 
     /// `nil` unless the text has exactly the two parts.
     init?(_ text: String) {
-        let essence = text.prefix { $0 != ";" }
-            .split(separator: "/", omittingEmptySubsequences: false)
-            .map { part in
-                part.drop { $0 == " " || $0 == "\t" }
-                    .prefix { $0 != " " && $0 != "\t" }
-            }
+        let essence = text.prefix(whileByte: { $0 != UInt8(ascii: ";") }).parts(separatedBy: "/")
+            .map(\.trimmingBlanks)
         guard essence.count == 2, !essence[0].isEmpty, !essence[1].isEmpty else { return nil }
         type = essence[0]
         subtype = essence[1]
@@ -21,8 +17,8 @@ struct MediaType: Equatable {
     var isAny: Bool { type == "*" && subtype == "*" }
 
     func matches(_ other: MediaType) -> Bool {
-        (type == "*" || type.lowercased() == other.type.lowercased())
-            && (subtype == "*" || subtype.lowercased() == other.subtype.lowercased())
+        (type == "*" || type.equalsIgnoringCase(other.type))
+            && (subtype == "*" || subtype.equalsIgnoringCase(other.subtype))
     }
 
     /// Whether a response's content type is among those acceptable.

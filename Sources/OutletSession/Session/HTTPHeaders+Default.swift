@@ -23,7 +23,8 @@ extension HTTPHeader {
         let names: [String] = ["LC_ALL", "LC_MESSAGES", "LANG"]
         let locale = names.lazy.compactMap { name in getenv(name).map { String(cString: $0) } }
             .first { !$0.isEmpty }
-        let name = locale?.prefix { $0 != "." && $0 != "@" }.replacing("_", with: "-") ?? ""
+        let name = (locale ?? "").prefix(whileByte: { !".@".utf8.contains($0) })
+            .parts(separatedBy: "_").joined(separator: "-")
         return acceptLanguage(["", "C", "POSIX"].contains(name) ? "en;q=1.0" : "\(name);q=1.0")
     }()
 
@@ -31,7 +32,7 @@ extension HTTPHeader {
     public static let defaultUserAgent: HTTPHeader = {
         let process = ProcessInfo.processInfo
         let program =
-            process.arguments.first.flatMap { $0.split(separator: "/").last }.map(String.init)
+            process.arguments.first.flatMap { $0.parts(separatedBy: "/").last }.map(String.init)
             ?? "Unknown"
         let system = process.operatingSystemVersion
         let version = "\(system.majorVersion).\(system.minorVersion).\(system.patchVersion)"

@@ -47,8 +47,10 @@ final class WirePolicies: Sendable {
         let stored = cookies.cookies(for: url)
         guard !stored.isEmpty else { return request }
         let own = request.headers.value(for: "Cookie")
-        let ownNames = Set((own ?? "").split(separator: ";").map(Self.name))
-        let added = stored.filter { !ownNames.contains($0.name[...]) }.map(\.pair)
+        let ownNames = (own ?? "").parts(separatedBy: ";").map(Self.name)
+        let added = stored.filter { cookie in
+            !ownNames.contains { $0.hasSameBytes(as: cookie.name) }
+        }.map(\.pair)
         guard !added.isEmpty else { return request }
         var request = request
         // One field, whatever it is made of (RFC 6265 §5.4).
@@ -58,7 +60,7 @@ final class WirePolicies: Sendable {
     }
 
     private static func name(_ pair: Substring) -> Substring {
-        pair.prefix { $0 != "=" }.drop { $0 == " " }
+        pair.cut(at: "=").map { $0.head.trimmingBlanks } ?? ""
     }
 
     /// Takes in what a server said, if it was verified.

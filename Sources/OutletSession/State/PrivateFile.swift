@@ -14,13 +14,12 @@ enum PrivateFile {
     ///
     /// - Parameters:
     ///   - data: What the file shall hold.
-    ///   - path: Where; what is there is replaced.
-    ///   - temporary: Where they are written first, on the same file system; nobody else's.
+    ///   - path: Where; what is there is replaced. The bytes are written beside it first, to a file
+    ///     with `.tmp` at the end whose name nobody else has, and a process that was killed has left.
     ///
     /// Thread: any that may wait for a disk.
-    static func write(
-        _ data: Data, to path: String, by temporary: String
-    ) throws(Failure) {
+    static func write(_ data: Data, to path: String) throws(Failure) {
+        let temporary = "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 36)).tmp"
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
         let descriptor = open(temporary, flags, 0o600)
         guard descriptor >= 0 else {

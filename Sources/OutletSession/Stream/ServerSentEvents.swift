@@ -117,9 +117,9 @@ struct ServerSentEventParser: StreamParser {
         case "data":
             data = data.map { $0 + "\n" + value } ?? value
             dataSize += value.utf8.count + 1
-        case "id" where !value.contains("\0"): lastID = value
-        case "retry" where !value.isEmpty && value.utf8.allSatisfy { (0x30...0x39).contains($0) }:
-            if let milliseconds = Int64(value) { retry = .milliseconds(milliseconds) }
+        case "id" where !value.utf8.contains(0): lastID = value
+        case "retry":
+            if let milliseconds = value.decimal(Int64.self) { retry = .milliseconds(milliseconds) }
         default: break
         }
     }

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import OutletHTTP
 
 /// A certificate (RFC 5280), as somebody who can read one has read it.
 ///
@@ -78,8 +79,8 @@ public struct PublicKey: Sendable, Hashable {
     /// - Parameter pin: The SHA-256 in base64, with or without `sha256/` before it.
     public init(pin: String) throws(InvalidPin) {
         var text = pin[...]
-        for prefix in ["sha256//", "sha256/"] where text.hasPrefix(prefix) {
-            text = text.dropFirst(prefix.count)
+        for prefix in ["sha256//", "sha256/"] where text.startsWithBytes(of: prefix) {
+            text = text.droppingBytes(prefix.utf8.count)
             break
         }
         guard let hash = Data(base64Encoded: String(text)), hash.count == 32 else {

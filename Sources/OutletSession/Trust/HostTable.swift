@@ -24,14 +24,14 @@ struct HostTable<Value: Sendable>: Sendable {
     }
 
     private func find(_ host: String, _ suffix: String) -> Value? {
-        let named = host.contains(":") && !suffix.isEmpty ? "[\(host)]" : host
+        let named = host.containsByte(":") && !suffix.isEmpty ? "[\(host)]" : host
         if let value = values[named + suffix] { return value }
-        guard var dot = host.firstIndex(of: "."), !host.contains(":") else { return nil }
-        if let value = values["*" + host[dot...] + suffix] { return value }
+        guard var parent = host.cut(at: ".")?.tail, !host.containsByte(":") else { return nil }
+        if let value = values["*.\(parent)\(suffix)"] { return value }
         while true {
-            if let value = values["**" + host[dot...] + suffix] { return value }
-            guard let next = host[host.index(after: dot)...].firstIndex(of: ".") else { return nil }
-            dot = next
+            if let value = values["**.\(parent)\(suffix)"] { return value }
+            guard let next = parent.cut(at: ".")?.tail else { return nil }
+            parent = next
         }
     }
 

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import OutletHTTP
 
 /// What a server has shown of itself while TLS was agreed on, for evaluators to judge.
 public struct ServerTrust: Sendable {
@@ -35,7 +36,7 @@ public struct ServerTrust: Sendable {
         host: String, port: Int, sentCertificates: [Certificate], ocspResponse: Data? = nil,
         verifier: any TrustVerifier
     ) {
-        self.host = host.lowercased()
+        self.host = host.lowercasedASCII
         self.port = port
         self.sentCertificates = sentCertificates
         self.ocspResponse = ocspResponse

@@ -250,7 +250,7 @@ extension URL {
     /// The address that a WebSocket's handshake goes to (RFC 6455 §3); any other is its own.
     var handshakeAddress: URL {
         let schemes = ["ws": "http", "wss": "https"]
-        guard let scheme = scheme.flatMap({ schemes[$0.lowercased()] }),
+        guard let scheme = scheme.flatMap({ schemes[$0.lowercasedASCII] }),
             var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
         else { return self }
         components.scheme = scheme

@@ -118,7 +118,9 @@ public final class ReplayTransport: Transport {
         var shown: String { "\(method) \(url)" }
 
         func matches(_ request: HAR.Request) -> Bool {
-            guard request.method == method, request.url.prefix(while: { $0 != "#" }) == url else {
+            guard request.method == method,
+                request.url.prefix(whileByte: { $0 != UInt8(ascii: "#") }) == url
+            else {
                 return false
             }
             // Other programs write no key, and mostly the body's text.
@@ -174,7 +176,7 @@ extension HAR.Entry {
 
 extension String {
     /// An address without its query.
-    fileprivate var path: Substring { prefix { $0 != "?" } }
+    fileprivate var path: Substring { prefix(whileByte: { $0 != UInt8(ascii: "?") }) }
 }
 
 extension StubAnswer {

@@ -53,12 +53,13 @@ public struct RequestMatcher: Sendable {
     public func url(_ pattern: String) -> RequestMatcher {
         adding(pattern) { request, _ in
             guard let url = request.url else { return "address is missing" }
-            var text = pattern.hasPrefix("/") ? url.path(percentEncoded: true) : url.absoluteString
-            if pattern.hasPrefix("/"), let query = url.query(percentEncoded: true) {
+            let isPath = pattern.startsWithBytes(of: "/")
+            var text = isPath ? url.path(percentEncoded: true) : url.absoluteString
+            if isPath, let query = url.query(percentEncoded: true) {
                 text += "?\(query)"
             }
-            text = String(text.prefix { $0 != "#" })
-            if !pattern.contains("?") { text = String(text.prefix { $0 != "?" }) }
+            text = String(text.cut(at: "#")?.head ?? text[...])
+            if !pattern.containsByte("?") { text = String(text.cut(at: "?")?.head ?? text[...]) }
             return Glob(pattern).matches(text)
                 ? nil : "address is \(Redaction.standard.address(text))"
         }
@@ -94,7 +95,9 @@ public struct RequestMatcher: Sendable {
             guard let value = request.headers.value(for: name) else {
                 return "header \(name) is missing"
             }
-            guard let pattern, !Glob(pattern.replacing("*", with: "**")).matches(value) else {
+            guard let pattern,
+                !Glob(pattern.parts(separatedBy: "*").joined(separator: "**")).matches(value)
+            else {
                 return nil
             }
             let shown = Redaction.standard.value(of: HTTPHeader(name: name, value: value))

@@ -67,7 +67,13 @@ import Testing
         ("__Host-a=1; Secure; Path=/", "https://x.test/", "https://x.test/", true),
         ("__Host-a=1; Secure", "https://x.test/", "https://x.test/", false),
         ("__Host-a=1; Secure; Path=/; Domain=x.test", "https://x.test/", "https://x.test/", false),
+        ("=__Host-a=1; Secure; Path=/", "https://x.test/", "https://x.test/", false),
+        ("=__secure-a=1; Secure", "https://x.test/", "https://x.test/", false),
+        ("__Secure-a; Secure", "https://x.test/", "https://x.test/", false),
+        ("__HOST-a=1; Secure; Domain=x.test", "https://x.test/", "https://x.test/", false),
         ("a=1; Max-Age=10", "http://x.test/", "http://x.test/", true),
+        ("a=1; Max-Age=99999999999999999999", "http://x.test/", "http://x.test/", true),
+        ("a=1; Max-Age=+0", "http://x.test/", "http://x.test/", true),
         ("a=1; Max-Age=0", "http://x.test/", "http://x.test/", false),
         ("a=1; Max-Age=-5", "http://x.test/", "http://x.test/", false),
         ("a=1; Max-Age=soon", "http://x.test/", "http://x.test/", true),
@@ -106,6 +112,18 @@ import Testing
         #expect(storage.cookies.map(\.value) == ["good"])
         try set("id=better; Domain=x.test", from: "https://www.x.test/")
         #expect(storage.cookies.map(\.value) == ["better"])
+    }
+
+    @Test(arguments: [
+        ("a=1;\u{301}Path=/x", "a=1", "/deep"), ("a=1; Path=/\u{FE0F}x", "a=1", "/\u{FE0F}x"),
+        ("a\u{37E}b=1; Path=/x", "a\u{37E}b=1", "/x"), ("a=\u{301}1; Path=/x", "a=\u{301}1", "/x"),
+        ("a=1; Path\u{3000}=/x", "a=1", "/deep"), ("a=1\u{A0}; Path=/x", "a=1\u{A0}", "/x"),
+        ("a=1; Secure\u{301}; path=/x", "a=1", "/x"),
+    ])
+    func `a field is taken apart at its bytes`(field: String, pair: String, path: String) throws {
+        let address = try url("http://x.test/deep/er")
+        let found = try #require(SetCookie(field)?.cookie(from: address, now: .now))
+        #expect(found.pair.hasSameBytes(as: pair) && found.path.hasSameBytes(as: path))
     }
 
     @Test func `odd pairs are kept as they are, too large ones are not`() throws {

@@ -284,16 +284,36 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: file))
     }
 
-    @Test func `data that tells of another file discards nothing`() async throws {
-        let failed = await broken(Content(text, breaks: [8]))
-        let data = try #require(failed.resumeData)
-        try directory.write("kept", to: "other")
-        let other = String(decoding: data, as: UTF8.self).replacing(
-            try file(data).replacing("/", with: "\\/"),
-            with: directory.url.appending(path: "other").path)
-        for data in [Data(other.utf8), Data()] { DownloadRequest.discard(resumeData: data) }
-        #expect(directory.text("other") == "kept")
+    /// Resume data that names another file.
+    private func naming(_ path: String, in data: Data) throws -> Data {
+        let other = String(decoding: data, as: UTF8.self).replacing(try file(data), with: path)
+        #expect(try file(Data(other.utf8)) == path)
+        return Data(other.utf8)
+    }
+
+    @Test(arguments: [
+        "notes", "Outlet_notes.part", "notes.part", "Outlet_00000000-0000-0000-0000-000000000000",
+    ])
+    func `data that names a file that is no part discards nothing and writes nowhere`(
+        name: String
+    ) async throws {
+        let content = Content(text, breaks: [8])
+        let data = try #require(await broken(content).resumeData)
+        try directory.write("kept", to: name)
+        let other = try naming(directory.url.appending(path: name).path, in: data)
+        DownloadRequest.discard(resumeData: other)
+        #expect(directory.text(name) == "kept")
+        let transport = content.transport
+        let session = Session(transport: transport)
+        _ = try await session.download(resumingWith: other, to: place)
+            .serializingDownloadedFileURL().value
+        #expect(transport.requests.first?.headers["Range"] == nil)
+        #expect(directory.text(name) == "kept" && directory.text("a") == text)
         DownloadRequest.discard(resumeData: data)
+    }
+
+    @Test func `data that is none discards nothing`() {
+        DownloadRequest.discard(resumeData: Data())
     }
 
     @Test func `a cancel before the start hands over nothing`() async throws {

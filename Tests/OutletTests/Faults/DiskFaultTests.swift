@@ -205,10 +205,10 @@ extension AloneTests {
             await #expect(processExitsWith: .success) {
                 let directory = try TemporaryDirectory()
                 setenv("TMPDIR", directory.path, 1)
-                let forgotten = try directory.write("abc", to: "Outlet_1.part")
+                let forgotten = try directory.write("abc", to: "Outlet_\(UUID().uuidString).part")
                 try FileManager.default.setAttributes(
                     [.modificationDate: Date.now - 8 * 86_400], ofItemAtPath: forgotten)
-                let wanted = try directory.write("abc", to: "Outlet_2.part")
+                let wanted = try directory.write("abc", to: "Outlet_\(UUID().uuidString).part")
                 let server = try ScriptedServer.start(.request, .respond(body: "x"))
                 let outcome = try await DiskFaultTests.download(
                     server.baseURL, to: directory.path("file"))

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletFiles
+import OutletHTTP
 
 /// The media type that a file's extension stands for.
 ///
@@ -8,7 +9,7 @@ import OutletFiles
 package enum MediaTypes {
     /// The type, `application/octet-stream` when the extension is not known.
     package static func type(forPathExtension pathExtension: String) -> String {
-        let key = pathExtension.lowercased()
+        let key = pathExtension.lowercasedASCII
         return common[key] ?? system[key] ?? "application/octet-stream"
     }
 
@@ -21,11 +22,12 @@ package enum MediaTypes {
     /// Reads lines of a type and its extensions; the first type of an extension counts.
     static func parse(_ text: String) -> [String: String] {
         var types: [String: String] = [:]
-        for line in text.split(whereSeparator: \.isNewline) {
-            let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
+        for line in text.lines {
+            let text = line.prefix(whileByte: { $0 != UInt8(ascii: "#") })
+            let words = text.utf8.split(whereSeparator: \.isBlank).map { Substring($0) }
             guard let type = words.first else { continue }
             for word in words.dropFirst() {
-                let key = word.lowercased()
+                let key = word.lowercasedASCII
                 types[key] = types[key] ?? String(type)
             }
         }

@@ -9,20 +9,10 @@ enum RetryAfter {
     /// does not matter, and with `now` only where the server sends none.
     static func delay(in response: HTTPResponse, now: Date) -> TimeInterval? {
         guard let field = response.headers.values(for: "Retry-After").first else { return nil }
-        let value = field.trimmed
-        if !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            return TimeInterval(value)
-        }
-        guard let date = HTTPDate.parse(value) else { return nil }
+        let value = field.trimmingBlanks
+        if let seconds = value.clampedDecimal(Int64.self) { return TimeInterval(seconds) }
+        guard let date = HTTPDate.parse(String(value)) else { return nil }
         let sent = response.headers.values(for: "Date").first.flatMap(HTTPDate.parse)
         return max(0, date.timeIntervalSince(sent ?? now))
-    }
-}
-
-extension String {
-    fileprivate var trimmed: String {
-        let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" }
-        let start = drop(while: isBlank)
-        return start.lastIndex { !isBlank($0) }.map { String(start[...$0]) } ?? ""
     }
 }

@@ -32,9 +32,11 @@ extension HAR.Entry {
 
     /// An address and its port, `[::1]:80` and `127.0.0.1:80` alike.
     private static func split(_ text: String) -> (address: String?, port: String?) {
-        guard let colon = text.lastIndex(of: ":") else { return (text.isEmpty ? nil : text, nil) }
-        let address = text[..<colon].filter { $0 != "[" && $0 != "]" }
-        return (address, String(text[text.index(after: colon)...]))
+        guard let (host, port) = text.cutAtLast(":") else {
+            return (text.isEmpty ? nil : text, nil)
+        }
+        let isBracketed = host.startsWithBytes(of: "[") && host.endsWithBytes(of: "]")
+        return (String(isBracketed ? host.dropFirst().dropLast() : host), String(port))
     }
 }
 
@@ -131,29 +133,26 @@ extension HAR {
 
     /// An address without its fragment, secrets left out.
     package static func address(_ url: URL?, _ redaction: Redaction) -> String {
-        String((url.map { redaction.url($0) } ?? "").prefix { $0 != "#" })
+        String((url.map { redaction.url($0) } ?? "").prefix(whileByte: { $0 != UInt8(ascii: "#") }))
     }
 
     static func query(of address: String) -> [Pair] {
-        guard let question = address.firstIndex(of: "?") else { return [] }
-        return address[address.index(after: question)...].split(separator: "&").map { item in
-            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return Pair(name: String(parts[0]), value: parts.count > 1 ? String(parts[1]) : "")
+        let items = address.cut(at: "?")?.tail.parts(separatedBy: "&") ?? []
+        return items.filter { !$0.isEmpty }.map { item in
+            let (name, value) = item.cut(at: "=") ?? (item, "")
+            return Pair(name: String(name), value: String(value))
         }
     }
 
     /// The cookies of fields, attributes left out.
     static func cookies(_ values: [String]) -> [Pair] {
         values.flatMap { value in
-            value.split(separator: ";").compactMap { item -> Pair? in
-                let item = item.drop { $0 == " " }
-                guard let equals = item.firstIndex(of: "=") else { return nil }
-                let name = String(item[..<equals])
+            value.parts(separatedBy: ";").compactMap { item -> Pair? in
+                guard let (name, value) = item.trimmingBlanks.cut(at: "=") else { return nil }
                 let isAttribute = [
                     "path", "domain", "expires", "max-age", "samesite", "priority",
-                ].contains(name.lowercased())
-                guard !isAttribute else { return nil }
-                return Pair(name: name, value: String(item[item.index(after: equals)...]))
+                ].contains { name.equalsIgnoringCase($0) }
+                return isAttribute ? nil : Pair(name: String(name), value: String(value))
             }
         }
     }
@@ -189,14 +188,14 @@ extension HAR {
     }
 
     private static func boundary(_ contentType: String?) -> String? {
-        guard let contentType, contentType.lowercased().hasPrefix("multipart/"),
-            let name = contentType.lowercased().firstRange(of: "boundary=")
-        else { return nil }
-        // Lower case may have another length only where it is not ASCII.
-        let offset = contentType.lowercased().distance(
-            from: contentType.lowercased().startIndex, to: name.upperBound)
-        let value = contentType.dropFirst(offset).prefix { $0 != ";" }
-            .filter { $0 != "\"" && $0 != " " }
-        return value.isEmpty ? nil : value
+        guard let contentType, contentType.startsIgnoringCase(with: "multipart/") else {
+            return nil
+        }
+        let boundary = contentType.listItems(separatedBy: ";").lazy
+            .map { item in
+                var scanner = ByteScanner(item)
+                return scanner.readParameter()
+            }.first { $0.name.equalsIgnoringCase("boundary") }?.value
+        return boundary?.isEmpty == false ? boundary : nil
     }
 }

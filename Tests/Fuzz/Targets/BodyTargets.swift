@@ -1,0 +1,92 @@
+import FoundationEssentials
+
+@testable import OutletCompression
+@testable import OutletCurl
+@testable import OutletHTTP
+@testable import OutletSession
+
+/// What comes behind a head.
+let bodyTargets: [FuzzTarget] =
+    [
+        FuzzTarget("server-sent-events") { data in
+            func events(_ size: Int) -> [ServerSentEvent] {
+                var parser = ServerSentEventParser(limit: 1 << 16)
+                var rest = data
+                var events: [ServerSentEvent] = []
+                while !rest.isEmpty {
+                    events += parser.feed(Data(rest.prefix(size))).compactMap { try? $0.get() }
+                    rest = rest.dropFirst(size)
+                }
+                return events
+            }
+            let whole = events(max(1, data.count))
+            try expect(events(1) == whole && events(3) == whole, "pieces bring other events")
+            for event in whole {
+                try expect(!event.id.utf8.contains(0) && !event.event.isEmpty, "\(event)")
+            }
+        },
+        FuzzTarget("json") { data in
+            guard let value = try? JSONValue(parsing: data, maximumDepth: 64) else { return }
+            for format in [JSONFormat.compact, .pretty] {
+                let text = value.text(format)
+                try expect(try JSONValue(parsing: text) == value, "it reads otherwise: \(text)")
+                try expect(
+                    !text.utf8.contains { $0 < 0x20 && $0 != 0x0A }, "a control character: \(text)")
+            }
+        },
+        FuzzTarget("text-parser") { data in
+            var parser = TextParser()
+            var rest = data
+            var text = ""
+            while !rest.isEmpty {
+                text += parser.feed(Data(rest.prefix(2))).map { $0.get() }.joined()
+                rest = rest.dropFirst(2)
+            }
+            text += parser.finish().map { $0.get() }.joined()
+            guard let whole = String(validating: data, as: UTF8.self) else { return }
+            try expect(text.hasSameBytes(as: whole), "pieces bring another text")
+        },
+        FuzzTarget("websocket-frames") { data in
+            func events(_ size: Int) -> (events: [WebSocketFrames.Event], fault: Bool) {
+                guard let frames = WebSocketFrames(maximumMessageSize: 1 << 16) else {
+                    return ([], false)
+                }
+                var events: [WebSocketFrames.Event] = []
+                for start in stride(from: 0, to: data.count, by: size) {
+                    let piece = Array(data.dropFirst(start).prefix(size))
+                    events += piece.withUnsafeBytes { frames.receive($0) }
+                }
+                while !frames.makeBytes().isEmpty {}
+                return (events, frames.fault != nil)
+            }
+            let whole = events(max(1, data.count))
+            let parted = events(3)
+            try expect(
+                whole.events == parted.events && whole.fault == parted.fault,
+                "pieces bring other messages")
+        },
+    ]
+    + ["gzip", "deflate", "br", "zstd"].map { coding in
+        FuzzTarget("decoder-\(coding)") { data in
+            func decoded(_ size: Int) throws -> [UInt8]? {
+                guard let decoder = try ContentDecoder.make([coding]) else { return nil }
+                var all: [UInt8] = []
+                for start in stride(from: 0, to: data.count, by: size) {
+                    let piece = Array(data.dropFirst(start).prefix(size))
+                    try piece.withUnsafeBytes { bytes in
+                        var input = bytes
+                        while all.count < 1 << 20 {
+                            let output = try decoder.decode(&input)
+                            if output.isEmpty { return }
+                            all += output
+                        }
+                    }
+                }
+                return decoder.isAtEnd ? all : nil
+            }
+            let whole = try? decoded(max(1, data.count))
+            let parted = try? decoded(5)
+            guard let whole, whole.count < 1 << 20 else { return }
+            try expect(parted == whole, "pieces bring other bytes")
+        }
+    }

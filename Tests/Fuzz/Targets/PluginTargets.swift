@@ -1,0 +1,35 @@
+import FoundationEssentials
+import Glibc
+
+@testable import OutletHTTP
+@testable import OutletPluginHost
+
+/// What a plugin's file says before any of its code runs.
+let pluginTargets: [FuzzTarget] = [
+    FuzzTarget("elf") { data in
+        // A file without a name, as `tmpfile` makes one.
+        guard let stream = tmpfile() else { return }
+        defer { fclose(stream) }
+        let descriptor = fileno(stream)
+        let count = data.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+        guard count == data.count else { return }
+        let file = FileBytes(descriptor: descriptor, size: UInt64(count))
+        do {
+            let library = try ELFLibrary(file)
+            try expect(library.otherSymbols.count <= 8, "\(library.otherSymbols.count) examples")
+            if let manifest = library.manifest { _ = try? PluginManifest(bytes: manifest) }
+        } catch is ELFLibrary.Problem {
+        }
+    },
+    FuzzTarget("manifest") { data in
+        guard let manifest = try? PluginManifest(bytes: Array(data)) else { return }
+        let again = try PluginManifest(bytes: Array(data) + [0, 0])
+        try expect(again == manifest, "padding makes another manifest")
+    },
+    FuzzTarget("signature") { data in
+        guard let signature = try? Signature(data.text) else { return }
+        try expect(signature.description.hasSameBytes(as: data.text), "\(signature)")
+        try expect(try Signature(signature.description) == signature, "\(signature)")
+        try expect(signature.arguments.count <= Signature.maximumArguments, "\(signature)")
+    },
+]

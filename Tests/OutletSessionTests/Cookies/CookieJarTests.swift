@@ -1,0 +1,82 @@
+import FoundationEssentials
+import Testing
+
+@testable import OutletSession
+
+/// Which cookie goes first, and which goes.
+@Suite struct CookieJarTests {
+    private let now = Date(timeIntervalSince1970: 1_000_000)
+
+    private func cookie(
+        _ name: String, age: Double, domain: String = "x.test", expiresIn seconds: Double? = nil
+    ) -> Cookie {
+        Cookie(
+            name: name, value: "\(age)", domain: domain, expiresDate: seconds.map { now + $0 },
+            creationDate: now - age)
+    }
+
+    private func names(_ jar: CookieJar, _ host: String = "x.test") -> [String] {
+        jar.cookies(host: host, path: "/", isSecure: true, now: now).map(\.name)
+    }
+
+    @Test func `a cookie that takes another's place takes its age, too`() {
+        var jar = CookieJar()
+        jar.set(cookie("young", age: 10), isSecure: true, now: now)
+        jar.set(cookie("old", age: 20), isSecure: true, now: now)
+        jar.set(cookie("old", age: 1), isSecure: true, now: now)
+        #expect(names(jar) == ["old", "young"])
+        let kept = jar.cookies(now: now).first { $0.name == "old" }
+        #expect(kept?.value == "1.0" && kept?.creationDate == now - 20)
+    }
+
+    @Test func `the oldest cookies of a domain go, in whatever order they came`() {
+        var jar = CookieJar()
+        for index in 0...180 {
+            // The oldest come last but one, the youngest first.
+            let age = index == 180 ? 0.5 : Double(index + 1)
+            jar.set(cookie("n\(index)", age: age), isSecure: true, now: now)
+        }
+        let kept = Set(names(jar))
+        #expect(kept.count == 162 && kept == Set((0...160).map { "n\($0)" } + ["n180"]))
+    }
+
+    @Test func `renewing a cookie does not keep it`() {
+        var jar = CookieJar()
+        for index in 0..<180 {
+            jar.set(cookie("n\(index)", age: 1000 - Double(index)), isSecure: true, now: now)
+        }
+        jar.set(cookie("n0", age: 0), isSecure: true, now: now)
+        jar.set(cookie("last", age: 1), isSecure: true, now: now)
+        #expect(!names(jar).contains("n0") && names(jar).contains("last"))
+    }
+
+    @Test func `cookies that have ended go before old ones`() {
+        var jar = CookieJar()
+        for index in 0..<90 {
+            jar.set(cookie("old\(index)", age: 1000), isSecure: true, now: now - 100)
+            jar.set(
+                cookie("ended\(index)", age: 1, expiresIn: -50), isSecure: true, now: now - 100)
+        }
+        jar.set(cookie("last", age: 0), isSecure: true, now: now)
+        #expect(names(jar).count == 91 && jar.count == 91)
+    }
+
+    @Test func `the oldest of all domains go once there are too many in all`() {
+        var jar = CookieJar()
+        for index in 0...3300 {
+            jar.set(
+                cookie("n", age: Double(index), domain: "x\(index).test"), isSecure: true, now: now)
+        }
+        #expect(jar.count == 2970)
+        #expect(names(jar, "x0.test") == ["n"] && names(jar, "x2969.test") == ["n"])
+        #expect(names(jar, "x2970.test").isEmpty && names(jar, "x3300.test").isEmpty)
+    }
+
+    @Test func `names and paths are told apart by their bytes`() {
+        var jar = CookieJar()
+        for name in ["\u{E9}", "e\u{301}"] {
+            jar.set(cookie(name, age: 1), isSecure: true, now: now)
+        }
+        #expect(jar.count == 2)
+    }
+}
