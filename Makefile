@@ -73,6 +73,7 @@ fuzz: setup ## Give each parser of foreign bytes FUZZ_SECONDS (60) of made-up in
 lint: setup ## Check format, imports and warnings
 	@$(STEP) "format" swift format lint --strict --recursive $(FORMATTED)
 	@$(STEP) "imports" .ci/check-imports
+	@$(STEP) "exclusivity" .ci/check-exclusivity
 	@$(STEP) "no warnings" swift build --build-tests $(LINT_FLAGS)
 
 format: ## Format the Swift sources in place

@@ -16,7 +16,10 @@ final class EventLoop: @unchecked Sendable {
     let isBulk: Bool
     let turn = TransportTurn()
     /// µs of the monotonic clock, read once a turn and after each wait.
-    @exclusivity(unchecked) private(set) var now: Int64
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private(set) var now: Int64
 
     let mailbox = Mailbox()
     /// How many transfers were given to the loop and are not over.
@@ -27,30 +30,69 @@ final class EventLoop: @unchecked Sendable {
     let multi: UnsafeMutableRawPointer
     let shared: SharedState
 
-    @exclusivity(unchecked) var messages: [LoopMessage] = []
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var messages: [LoopMessage] = []
     /// Whether the last turn had several messages of other threads: then more of them are likely.
-    @exclusivity(unchecked) private var isBusy = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var isBusy = false
     /// The handles, and with them the transfers in the multi handle.
-    @exclusivity(unchecked) var pool: HandlePool
-    @exclusivity(unchecked) var addresses = AddressCache()
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var pool: HandlePool
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var addresses = AddressCache()
     /// What metrics say about the connections.
-    @exclusivity(unchecked) var connections = ConnectionTexts()
-    @exclusivity(unchecked) var admission: AdmissionQueue<CurlTransfer>
-    @exclusivity(unchecked) var deadlines = DeadlineHeap<CurlTransfer>()
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var connections = ConnectionTexts()
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var admission: AdmissionQueue<CurlTransfer>
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var deadlines = DeadlineHeap<CurlTransfer>()
     /// Transfers that were suspended before they had a place, by identifier.
-    @exclusivity(unchecked) var held: [UInt64: CurlTransfer] = [:]
-    @exclusivity(unchecked) var isDraining = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var held: [UInt64: CurlTransfer] = [:]
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var isDraining = false
     /// Whether a transfer that is started by the loop's own thread may begin at once: libcurl is not
     /// in the middle of anything.
-    @exclusivity(unchecked) var isReceptive = false
-    /// Whether the thread is that of whoever brought the transfer under way: others are begun, and
-    /// ended, on the loop's own.
-    @exclusivity(unchecked) private(set) var isLent = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var canStartInline = false
+    /// Whether the submitting thread drives the loop: what its transfer's end starts is left to the
+    /// loop's own thread.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private(set) var isOnCaller = false
     /// Whether somebody waits for a transfer to be started, and must not be told of any end meanwhile.
-    @exclusivity(unchecked) var isStarting = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var isStarting = false
     private var isCleanedUp = false
     /// No more transfers start.
-    @exclusivity(unchecked) var isShutDown = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var isShutDown = false
 
     /// Makes a loop.
     ///
@@ -101,6 +143,14 @@ final class EventLoop: @unchecked Sendable {
 
     // MARK: The driver's thread
 
+    /// Stops a debug build when the calling thread does not drive the loop; free in a release build.
+    ///
+    /// First in every method that touches what belongs to the driver.
+    @inline(__always)
+    func assertOnLoop(_ method: StaticString = #function) {
+        assert(executor.isCurrent, "\(method): not on the thread that drives the loop")
+    }
+
     /// Runs the loop until it is over, or until `isEnough` and somebody else can go on.
     func drive(until isEnough: () -> Bool) {
         let before = executor.enter()
@@ -121,20 +171,23 @@ final class EventLoop: @unchecked Sendable {
     }
 
     private var isOver: Bool {
-        (isDraining || isShutDown) && pool.lent == 0 && held.isEmpty && !executor.hasJobs
+        assertOnLoop()
+        return (isDraining || isShutDown) && pool.lent == 0 && held.isEmpty && !executor.hasJobs
             && mailbox.close()
     }
 
-    /// Starts a transfer on the thread that brings it: it is on its way, and may be over, before
+    /// Starts a transfer on the submitting thread: the request is sent, and may be over, before
     /// another thread could have been woken.
-    func work(on transfer: CurlTransfer) {
+    ///
+    /// - Returns: Whether the loop has nothing to do afterwards.
+    func runOnCaller(_ transfer: CurlTransfer) -> Bool {
         let before = executor.enter()
-        isLent = true
+        isOnCaller = true
         defer {
-            isLent = false
+            isOnCaller = false
             executor.leave(for: before)
         }
-        // Nobody has looked at the kept connections since the loop began to doze.
+        // Nobody has looked at the kept connections since the loop was parked.
         let ready = ccurl_poller_wait(poller, 0)
         now = ccurl_now_us()
         if ready > 0 { ccurl_poller_dispatch(poller) }
@@ -142,9 +195,11 @@ final class EventLoop: @unchecked Sendable {
         for _ in 0..<Self.movesInTurn where !move() { break }
         expire()
         turn.end()
+        return hasNothingToDo
     }
 
     private func wait() {
+        assertOnLoop()
         let timer = ccurl_poller_timer(poller)
         let maySleep = (timer < 0 || timer > now) && !executor.hasJobs
         // A look without sleeping spares a busy sender the wake, which costs it a system call.
@@ -152,11 +207,11 @@ final class EventLoop: @unchecked Sendable {
         // With messages there the sockets have to wait: the turn after these looks at them.
         if maySleep, ready == 0 {
             if hasNothingToDo {
-                if mailbox.doze() {
-                    ccurl_poller_doze(poller)
+                if mailbox.park() {
+                    ccurl_poller_park(poller)
                     ready = ccurl_poller_wait(poller, 0)
                 }
-            } else if mailbox.fallAsleep() {
+            } else if mailbox.poll() {
                 ready = ccurl_poller_wait(poller, sleepTime(until: timer))
             }
         }
@@ -172,6 +227,7 @@ final class EventLoop: @unchecked Sendable {
 
     /// All that can be done without waiting.
     private func step() {
+        assertOnLoop()
         isBusy = false
         for _ in 0..<Self.movesInTurn {
             // Messages before completions: who is suspended or cancelled must not get the place
@@ -190,14 +246,16 @@ final class EventLoop: @unchecked Sendable {
     ///
     /// - Returns: Whether there was anything to do, so that there may be more.
     private func move() -> Bool {
+        assertOnLoop()
         let isTimer = ccurl_poller_fire_timer(poller, now)
         let isNews = collect()
         return isTimer || isNews
     }
 
     /// Whether no transfer is under way and no time is to be kept; kept connections need no care.
-    var hasNothingToDo: Bool {
-        pool.lent == 0 && held.isEmpty && deadlines.firstDeadline == nil && !executor.hasJobs
+    private var hasNothingToDo: Bool {
+        assertOnLoop()
+        return pool.lent == 0 && held.isEmpty && deadlines.firstDeadline == nil && !executor.hasJobs
             && ccurl_poller_timer(poller) < 0
     }
 
@@ -211,6 +269,7 @@ final class EventLoop: @unchecked Sendable {
     }
 
     private func handleMessages() {
+        assertOnLoop()
         guard !messages.isEmpty else { return }
         // Taken from the end, which moves nothing.
         if messages.count > 1 { messages.reverse() }
@@ -219,6 +278,7 @@ final class EventLoop: @unchecked Sendable {
     }
 
     private func handle(_ message: LoopMessage) {
+        assertOnLoop()
         switch message {
         case .start(let transfer): arrive(transfer)
         case .cancel(let transfer): end(transfer, .cancelled)
@@ -227,9 +287,9 @@ final class EventLoop: @unchecked Sendable {
         case .reportProgress(let transfer): reportProgress(of: transfer)
         case .order(let order): take(order)
         case .run(let job):
-            isReceptive = true
+            canStartInline = true
             executor.run(job)
-            isReceptive = false
+            canStartInline = false
         case .drain: isDraining = true
         case .shutDown: shutDown()
         }
@@ -237,16 +297,18 @@ final class EventLoop: @unchecked Sendable {
 
     /// Runs the tasks that were resumed on this thread.
     private func runJobs() {
+        assertOnLoop()
         guard executor.hasJobs else { return }
-        isReceptive = true
+        canStartInline = true
         executor.runJobs()
-        isReceptive = false
+        canStartInline = false
     }
 
     /// Hands over all transfers that libcurl has finished.
     ///
     /// - Returns: Whether there were any.
     private func collect() -> Bool {
+        assertOnLoop()
         var code = CURLE_OK
         var isNews = false
         while let client = ccurl_multi_next_done(multi, &code) {

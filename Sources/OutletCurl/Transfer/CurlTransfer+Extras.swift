@@ -7,20 +7,20 @@ import OutletTLS
 ///
 /// Thread: the loop's.
 final class TransferExtras {
-    @exclusivity(unchecked) fileprivate var failure: TransferError?
-    @exclusivity(unchecked) fileprivate var heldHead: HTTPResponse?
-    @exclusivity(unchecked) fileprivate var interimHeads = 0
-    @exclusivity(unchecked) fileprivate var refusedAddress:
+    fileprivate var failure: TransferError?
+    fileprivate var heldHead: HTTPResponse?
+    fileprivate var interimHeads = 0
+    fileprivate var refusedAddress:
         (address: InternetAddress, policy: AddressPolicy)?
-    @exclusivity(unchecked) fileprivate var hasAllowedAddress = false
-    @exclusivity(unchecked) fileprivate var file: FileSink?
-    @exclusivity(unchecked) fileprivate var decoder: BodyDecoder?
-    @exclusivity(unchecked) fileprivate var verification: Verification?
-    @exclusivity(unchecked) fileprivate(set) var tls = ""
-    @exclusivity(unchecked) fileprivate(set) var proxy = ""
-    @exclusivity(unchecked) fileprivate var negotiationFault: String?
+    fileprivate var hasAllowedAddress = false
+    fileprivate var file: FileSink?
+    fileprivate var decoder: BodyDecoder?
+    fileprivate var verification: Verification?
+    fileprivate(set) var tls = ""
+    fileprivate(set) var proxy = ""
+    fileprivate var negotiationFault: String?
     /// Who judges the servers, where the session has a manager.
-    @exclusivity(unchecked) var trust: TransferTrust?
+    var trust: TransferTrust?
     /// What a WebSocket has besides.
     let link: WebSocketLink?
     /// What the job answers challenges with.

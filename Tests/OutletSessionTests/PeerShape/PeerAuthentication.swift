@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -166,20 +167,31 @@ private final class PathAdapter: RequestAdapter {
         #expect(authenticator.calls == [1, 2, 1, 1])
     }
 
-    @Test func `a credential that goes or changes meanwhile`() async {
+    @Test func `a credential that goes or changes meanwhile`() async throws {
         let gone = OAuthAuthenticator()
         let interceptor = AuthenticationInterceptor(
             authenticator: gone, credential: OAuthCredential())
-        let gate = DispatchSemaphore(value: 0)
+        // One for each of the two requests.
+        let gates = (try Gate(), try Gate())
+        let asked = Lock(0)
         let credentials = Lock<[OAuthCredential?]>([nil, OAuthCredential(accessToken: "a1")])
         monitor.requestDidCreateTask = { request, _ in
             guard request.retryCount == 0 else { return }
-            interceptor.credential = credentials.withLock { $0.removeFirst() }
-            gate.signal()
+            let (credential, isFirst) = credentials.withLock { credentials in
+                (credentials.removeFirst(), !credentials.isEmpty)
+            }
+            interceptor.credential = credential
+            (isFirst ? gates.0 : gates.1).open()
         }
         let session = Session(
             transport: StubTransport { job in
-                if job.request.url?.lastPathComponent == "401" { gate.wait() }
+                if job.request.url?.lastPathComponent == "401" {
+                    let number = asked.withLock { asked in
+                        asked += 1
+                        return asked
+                    }
+                    #expect((number == 1 ? gates.0 : gates.1).isOpen(within: .seconds(60)))
+                }
                 return .status(Int(job.request.url?.lastPathComponent ?? "") ?? 200)
             }, eventMonitors: [monitor])
         let (_, missing) = await get(session, "/status/401", interceptor)
