@@ -1,3 +1,4 @@
+import CCurl
 import OutletHTTP
 import OutletSession
 import OutletTLS
@@ -16,6 +17,7 @@ final class TransferExtras {
     @exclusivity(unchecked) fileprivate(set) var tls = ""
     @exclusivity(unchecked) fileprivate(set) var proxy = ""
     @exclusivity(unchecked) fileprivate var negotiationFault: String?
+    @exclusivity(unchecked) fileprivate var wireLog = WireLog()
     /// What a WebSocket has besides.
     let link: WebSocketLink?
     /// What the job answers challenges with.
@@ -91,6 +93,11 @@ extension CurlTransfer {
     var negotiationFault: String? {
         get { extras?.negotiationFault }
         set { made.negotiationFault = newValue }
+    }
+
+    /// Writes one piece of what is on the wire to stderr.
+    func logWire(_ kind: curl_infotype, _ bytes: UnsafeRawBufferPointer) {
+        made.wireLog.write(kind, bytes, of: identifier)
     }
 
     /// Closes what was open for the body of the answer.
