@@ -30,7 +30,7 @@ extension Request {
         {
         case .success(let request): next = request
         case .failure(let error):
-            end(hop, with: .sessionTaskFailed(error: error))
+            end(hop, with: .sessionTaskFailed(error: error.naming(sent)))
             return true
         }
         guard hops < core.configuration.maximumRedirects else {
@@ -38,7 +38,7 @@ extension Request {
                 code: .httpTooManyRedirects, stage: .receiving, host: next.url?.host(),
                 reason: "gave up after \(hops) redirects, the last to \(next.url?.host() ?? "?")",
                 advice: "the server may redirect for ever; see maximumRedirects")
-            end(hop, with: .sessionTaskFailed(error: error))
+            end(hop, with: .sessionTaskFailed(error: error.naming(sent)))
             return true
         }
         guard let handler, !isPlainFollow(handler) else {
