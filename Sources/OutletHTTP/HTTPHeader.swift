@@ -22,7 +22,7 @@ extension HTTPHeader {
 }
 
 extension HTTPHeader: CustomStringConvertible {
-    /// `Name: value`.
+    /// `Name: value`, as it goes on the wire; ``Redaction/value(of:)`` is for logs.
     public var description: String { "\(name): \(value)" }
 }
 

@@ -25,7 +25,7 @@ struct URLSugar: Sendable, Equatable {
                 !address.containsByte("?") ? "?" : address.endsWithBytes(of: "?") ? "" : "&"
             address += joint + pairs.joined(separator: "&")
         }
-        let shown = Redaction.url(address)
+        let shown = Redaction.standard.address(address)
         if let url = URL(string: address), url.isFileURL {
             guard allowsFiles else {
                 throw .usage(

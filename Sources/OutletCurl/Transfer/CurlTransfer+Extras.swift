@@ -1,3 +1,4 @@
+import CCurl
 import OutletHTTP
 import OutletSession
 import OutletTLS
@@ -19,6 +20,7 @@ final class TransferExtras {
     fileprivate(set) var tls = ""
     fileprivate(set) var proxy = ""
     fileprivate var negotiationFault: String?
+    fileprivate var wireLog = WireLog()
     /// Who judges the servers, where the session has a manager.
     var trust: TransferTrust?
     /// What a WebSocket has besides.
@@ -108,6 +110,11 @@ extension CurlTransfer {
     var negotiationFault: String? {
         get { extras?.negotiationFault }
         set { made.negotiationFault = newValue }
+    }
+
+    /// Writes one piece of what is on the wire to stderr.
+    func logWire(_ kind: curl_infotype, _ bytes: UnsafeRawBufferPointer) {
+        made.wireLog.write(kind, bytes, of: identifier)
     }
 
     /// Closes what was open for the body of the answer.
