@@ -148,7 +148,7 @@ import Testing
         let name = ListedName("127.0.0.1 127.0.0.2")
         let policy = try AddressPolicy(.publicOnly, allowing: ["127.0.0.2"])
         let error = try await transport(policy).get(
-            "http://\(name.hostName):\(try freePort())/"
+            "http://\(name.hostName):\(try refusingPort())/"
         ).error
         #expect(error?.code == .cannotConnectToHost)
     }

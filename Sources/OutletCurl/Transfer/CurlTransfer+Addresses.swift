@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import OutletHTTP
 import OutletSession
 
 /// The address policies of a transfer: that of the transport's configuration, and its session's own.
@@ -35,7 +36,7 @@ extension CurlTransfer {
     /// Refuses a target that a proxy would connect to: an address by the policies, a name unless the
     /// proxy keeps to them.
     func checkTarget(_ target: Address, _ settings: TransportSettings) throws(TransferError) {
-        if let address = InternetAddress(target.hostName) {
+        if let address = InternetAddress(target.origin.addressWithoutZone) {
             guard let policy = refusal(of: address, settings) else { return }
             throw .addressNotAllowed(address, policy, host: target.host)
         }
@@ -43,7 +44,7 @@ extension CurlTransfer {
         guard let policy = policies.first(where: { !$0.isEnforcedByProxy }) else { return }
         throw TransferError(
             code: .addressNotAllowed, host: target.host,
-            reason: "the proxy would look up \(target.hostName), so the address policy "
+            reason: "the proxy would look up \(target.origin.host), so the address policy "
                 + "(\(policy)) cannot judge its address",
             advice: "set isEnforcedByProxy in addressPolicy if the proxy keeps to it, or use none")
     }

@@ -11,8 +11,7 @@ final class TransferExtras {
     fileprivate var failure: TransferError?
     fileprivate var heldHead: HTTPResponse?
     fileprivate var interimHeads = 0
-    fileprivate var refusedAddress:
-        (address: InternetAddress, policy: AddressPolicy)?
+    fileprivate var refusedAddress: (address: InternetAddress, policy: AddressPolicy)?
     fileprivate var hasAllowedAddress = false
     fileprivate var file: FileSink?
     fileprivate var decoder: BodyDecoder?

@@ -19,7 +19,7 @@ struct CoalescingKey: Hashable, Sendable {
     ]
 
     /// The key of a transfer; `nil` for those that are never shared.
-    init?(_ job: TransferJob, interceptor: (any RequestInterceptor)?) {
+    init?(_ job: TransferJob, interceptor: (any RequestInterceptor)? = nil) {
         let request = job.request
         guard request.method == .get || request.method == .head, request.body.isNone,
             job.delivery == .collect, let url = request.url,
