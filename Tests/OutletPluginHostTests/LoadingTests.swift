@@ -235,9 +235,12 @@ import Testing
         #expect(try PluginHost.load(directories: [], files: [file]).plugins.map(\.path) == [file])
         chmod(inner, 0o777)
         let failures = try PluginHost.load(directories: [], files: [file]).failures
-        guard case .unsafe(file, _)? = failures.first, failures.count == 1 else {
-            Issue.record("\(failures)")
-            return
-        }
+        #expect(
+            failures == [
+                .unsafe(
+                    path: file,
+                    reason: "lies in a directory that is writable by all users (mode 777); chmod "
+                        + "go-w")
+            ])
     }
 }

@@ -64,12 +64,12 @@ extension AuthenticationChallenge {
             }
             guard !challenges.isEmpty, scanner.skip("=") else { continue }
             scanner.skipBlanks()
-            let value = scanner.readQuotedString() ?? String(scanner.rest)
+            let quoted = scanner.readQuotedString()
             // Nothing but padding: a single opaque token, as of NTLM, not a name.
-            guard value.isEmpty || value.utf8.contains(where: { $0 != UInt8(ascii: "=") }) else {
-                continue
-            }
-            challenges[challenges.count - 1].parameters[name.lowercasedASCII] = value
+            guard quoted != nil || scanner.rest.utf8.contains(where: { $0 != UInt8(ascii: "=") })
+            else { continue }
+            challenges[challenges.count - 1].parameters[name.lowercasedASCII] =
+                quoted ?? String(scanner.rest)
         }
         return challenges
     }
