@@ -273,6 +273,8 @@ final class Pieces: BodyStream, @unchecked Sendable {
     let length: Int64?
     private let pieces: [[UInt8]]
     private var next = 0
+    /// How many bytes of the next piece were given.
+    private var given = 0
     private(set) var rewinds = 0
 
     init(_ pieces: [String], length: Int64?) {
@@ -282,13 +284,19 @@ final class Pieces: BodyStream, @unchecked Sendable {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard next < pieces.count else { return 0 }
-        buffer.copyBytes(from: pieces[next])
-        next += 1
-        return pieces[next - 1].count
+        let piece = pieces[next].dropFirst(given).prefix(buffer.count)
+        buffer.copyBytes(from: piece)
+        given += piece.count
+        if given == pieces[next].count {
+            next += 1
+            given = 0
+        }
+        return piece.count
     }
 
     func rewind() {
         rewinds += 1
         next = 0
+        given = 0
     }
 }

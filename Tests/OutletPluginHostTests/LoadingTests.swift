@@ -234,13 +234,11 @@ import Testing
         chmod(file, 0o755)
         #expect(try PluginHost.load(directories: [], files: [file]).plugins.map(\.path) == [file])
         chmod(inner, 0o777)
-        let failures = try PluginHost.load(directories: [], files: [file]).failures
-        #expect(
-            failures == [
-                .unsafe(
-                    path: file,
-                    reason: "lies in a directory that is writable by all users (mode 777); chmod "
-                        + "go-w")
-            ])
+        let unsafe = PluginLoadError.unsafe(
+            path: file,
+            reason: "lies in a directory that is writable by all users (mode 777); chmod go-w")
+        #expect(throws: PluginDirectoryError.incomplete([unsafe])) {
+            try PluginHost.load(directories: [], files: [file])
+        }
     }
 }

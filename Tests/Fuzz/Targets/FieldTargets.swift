@@ -108,16 +108,30 @@ let fieldTargets: [FuzzTarget] = [
         let quoted = CURLCommand.quoted(text, always: true)
         try expect(
             !quoted.utf8.contains { $0.isControl && $0 != 0x0A }, "a control character")
-        // What is left between words in quotes is what stands for one.
-        let rest = quoted.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
-            .enumerated().filter { $0.offset % 2 == 0 }.map { Substring($0.element) }
-        for outside in rest where !outside.isEmpty {
-            try expect(
-                outside == "\\" || outside.startsWithBytes(of: "\"$(printf "),
-                "outside of quotes: \(outside)")
-        }
+        try expect(isOneWord(quoted.utf8[...]), "not one word of a shell: \(quoted)")
     },
 ]
+
+/// Whether a shell takes a text as one word without anything of it acting: quotes with bytes between
+/// them, escaped quotes, and `printf` of octal numbers.
+private func isOneWord(_ text: Substring.UTF8View) -> Bool {
+    var rest = text
+    while let byte = rest.first {
+        if byte == UInt8(ascii: "'") {
+            guard let end = rest.dropFirst().firstIndex(of: byte) else { return false }
+            rest = rest[rest.index(after: end)...]
+        } else if rest.starts(with: "\\'".utf8) {
+            rest = rest.dropFirst(2)
+        } else if rest.starts(with: "\"$(printf '".utf8) {
+            rest = rest.dropFirst(11).drop { $0 == UInt8(ascii: "\\") || $0.isDigit }
+            guard rest.starts(with: "')\"".utf8) else { return false }
+            rest = rest.dropFirst(3)
+        } else {
+            return false
+        }
+    }
+    return true
+}
 
 private func checkFields(_ headers: HTTPHeaders) throws {
     for header in headers {

@@ -35,7 +35,8 @@ import Testing
         #expect(schemes("Basic realm=\"a\\\", Digest realm=b\"") == ["basic"])
         let opaque = AuthenticationChallenge.parse("Negotiate abc=, NTLM TlRM==")
         #expect(opaque.map(\.scheme) == ["negotiate", "ntlm"])
-        #expect(opaque.allSatisfy(\.parameters.isEmpty))
+        let areBare = opaque.allSatisfy { $0.parameters.isEmpty }
+        #expect(areBare)
         let parsed = AuthenticationChallenge.parse(
             "Digest  REALM = \"a\\\"\u{301}b\" , qop=auth\u{A0}")
         #expect(parsed.first?.parameters["realm"]?.hasSameBytes(as: "a\"\u{301}b") == true)
