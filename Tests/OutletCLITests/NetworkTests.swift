@@ -29,6 +29,19 @@ import Testing
         #expect(none.output == "direct")
     }
 
+    @Test func `a proxy that cannot be used is named without its password`() async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
+        let result = try await outlet(
+            "-v", server.baseURL,
+            environment: [
+                "http_proxy": "gopher://me:geh@eim@127.0.0.1:1", "OUTLET_DEBUG": "1",
+            ])
+        #expect(result.exitCode != 0)
+        let text = result.output + result.errorOutput
+        #expect(!text.contains("geh") && !text.contains("eim"), "\(text)")
+        #expect(text.contains("gopher"), "\(text)")
+    }
+
     @Test func `a Unix socket takes the place of the network`() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path("socket")

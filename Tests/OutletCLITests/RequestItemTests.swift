@@ -38,6 +38,11 @@ private func item(_ text: String) throws -> RequestItem {
     @Test(arguments: [
         ("novalue", "item 'novalue': has no separator"),
         ("a;b", "item 'a;b': text behind ';'"),
+        ("Cookie;b", "item 'Cookie;•••': text behind ';'"),
+        (
+            "https://u:p@a/?pwd=b",
+            "item 'https://•••@a/?pwd=•••': a second URL, one request has one"
+        ),
         (":x", "item ':x': a header without a name"),
         ("http://a/", "item 'http://a/': a second URL, one request has one"),
         (

@@ -41,11 +41,12 @@ extension RequestItem {
             return
         }
         guard !text.hasPrefix("http://"), !text.hasPrefix("https://") else {
-            throw .usage("item '\(text)': a second URL, one request has one")
+            let shown = Redaction.standard.address(text)
+            throw .usage("item '\(shown)': a second URL, one request has one")
         }
         guard let (name, separator, value) = RequestItem.split(text) else {
             throw .usage(
-                "item '\(text)': has no separator",
+                "item '\(Redaction.standard.text(text))': has no separator",
                 advice: "Name:value, name==value, name=text or name:=json")
         }
         self = try RequestItem(text, name, separator, value, readFile: readFile)
@@ -63,8 +64,10 @@ extension RequestItem {
             self = .header(name: name, value: RequestItem.withoutLineEnd(content))
         case .emptyHeader:
             guard value.isEmpty else {
+                let isSecret = Redaction.standard.hidesHeader(named: name)
+                let shown = isSecret ? "\(name);\(Redaction.standard.mark)" : text
                 throw .usage(
-                    "item '\(text)': text behind ';'", advice: "an empty header is 'Name;'")
+                    "item '\(shown)': text behind ';'", advice: "an empty header is 'Name;'")
             }
             self = .emptyHeader(name: name)
         case .query: self = .query(name: name, value: value)

@@ -123,7 +123,8 @@ enum SessionOptions {
         }
         let address = text.contains("://") ? text : "http://\(text)"
         guard let url = URL(string: address), let host = url.host(), !host.isEmpty else {
-            throw .usage("--proxy: \(Redaction.url(address)): not the address of a proxy")
+            throw .usage(
+                "--proxy: \(Redaction.standard.address(address)): not the address of a proxy")
         }
         configuration.proxy = .url(address, except: [])
     }

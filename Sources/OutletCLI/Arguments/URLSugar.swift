@@ -24,7 +24,7 @@ struct URLSugar: Sendable, Equatable {
             let joint = !address.contains("?") ? "?" : address.hasSuffix("?") ? "" : "&"
             address += joint + pairs.joined(separator: "&")
         }
-        let shown = Redaction.url(address)
+        let shown = Redaction.standard.address(address)
         if let url = URL(string: address), url.isFileURL {
             guard allowsFiles else {
                 throw .usage(

@@ -8,7 +8,7 @@ extension Exchange.Failure {
     ///   - error: The session's error.
     ///   - request: The request; its address names the error's line.
     init(_ error: SessionError, request: HTTPRequest) {
-        let place = Redaction.url(request.url?.absoluteString ?? "the request")
+        let place = Redaction.standard.address(request.url?.absoluteString ?? "the request")
         if error.isExplicitlyCancelledError {
             self.init(
                 error: CommandError(.interrupted, "\(place): interrupted"), code: "cancelled",
@@ -34,7 +34,7 @@ extension Exchange.Failure {
 
     /// What a plugin's own error means to the shell.
     init(pluginError error: any Error, request: HTTPRequest) {
-        let place = Redaction.url(request.url?.absoluteString ?? "the request")
+        let place = Redaction.standard.address(request.url?.absoluteString ?? "the request")
         let words = TerminalText.visibleLine("\(error)")
         self.init(
             error: CommandError(.plugin, "\(place): a plugin failed the request: \(words)"),
@@ -43,7 +43,7 @@ extension Exchange.Failure {
 
     /// What it means that there was no answer in time.
     init(timedOutAfter seconds: Double, request: HTTPRequest) {
-        let place = Redaction.url(request.url?.absoluteString ?? "the request")
+        let place = Redaction.standard.address(request.url?.absoluteString ?? "the request")
         self.init(
             error: CommandError(
                 .timeout, "\(place): no answer within \(seconds) s, redirects and retries included",

@@ -145,7 +145,8 @@ final class ExchangePrinter: ResponseReceiver {
     /// - Returns: That line.
     private func judgeJSON(_ fault: JSONSyntaxError?, _ exchange: inout Exchange) -> String? {
         guard let fault, exchange.failure == nil else { return nil }
-        let place = Redaction.url(exchange.request.url?.absoluteString ?? "the response")
+        let place = Redaction.standard.address(
+            exchange.request.url?.absoluteString ?? "the response")
         let type = exchange.response?.mimeType ?? "application/json"
         let error = CommandError(.failure, "\(place): the body claims to be \(type): \(fault)")
         guard options.readsJSON else { return error.description }
@@ -203,10 +204,15 @@ final class ExchangePrinter: ResponseReceiver {
         case .stream(let stream):
             try console.output.write(stream is StandardInputBody ? "(stdin)\n\n" : "(a stream)\n\n")
         case .data(let data):
+            let rules: Redaction = options.showsSecrets ? .none : .standard
+            guard let shown = rules.requestBody(data, of: request.headers) else {
+                try console.output.write("(\(Quantity.bytes(Int64(data.count))) with a coding)\n\n")
+                return
+            }
             let type = request.headers["Content-Type"]?.prefix(whileByte: { $0 != 0x3B })
             let claimsJSON = type.map { BodyText.claimsJSON(String($0.trimmingBlanks)) } ?? false
             var body = BodyPresenter.showing(claimsJSON: claimsJSON, options, console)
-            try body.append(data)
+            try body.append(shown)
             try body.finish(isComplete: true, endsLine: true)
             try console.output.write("\n")
         }

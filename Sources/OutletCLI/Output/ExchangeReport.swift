@@ -50,7 +50,7 @@ struct ExchangeReport {
             }
         return [
             "method": .string(request.method.rawValue),
-            "url": .string(showsSecrets ? address : Redaction.url(address)),
+            "url": .string(showsSecrets ? address : Redaction.standard.address(address)),
             "headers": headers(request.headers),
             "body_bytes": size,
         ]
@@ -63,7 +63,7 @@ struct ExchangeReport {
         return [
             "status": .int(Int64(response.statusCode)),
             "http_version": .string(response.httpVersion),
-            "url": .string(showsSecrets ? address : Redaction.url(address)),
+            "url": .string(showsSecrets ? address : Redaction.standard.address(address)),
             "headers": headers(response.headers),
         ]
     }
@@ -104,7 +104,7 @@ struct ExchangeReport {
     private func headers(_ headers: HTTPHeaders) -> JSONValue {
         .array(
             headers.map { header in
-                let value = showsSecrets ? header.value : Redaction.value(of: header)
+                let value = showsSecrets ? header.value : Redaction.standard.value(of: header)
                 return ["name": .string(header.name), "value": .string(value)]
             })
     }
@@ -132,7 +132,7 @@ struct ExchangeReport {
             "local_address": ExchangeReport.text(metrics.localAddress),
             "tls": ExchangeReport.text(metrics.tls),
             "certificate_authority": ExchangeReport.text(exchange.certificateAuthority),
-            "proxy": ExchangeReport.text(Redaction.url(metrics.proxy)),
+            "proxy": ExchangeReport.text(Redaction.standard.address(metrics.proxy)),
         ]
     }
 

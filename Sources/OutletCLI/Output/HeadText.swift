@@ -9,7 +9,7 @@ struct HeadText {
     /// The head of a request, as HTTP/1.1 writes it; ended by an empty line.
     func request(_ request: HTTPRequest) -> String {
         let target = request.url.map(HeadText.target) ?? "/"
-        let shown = showsSecrets ? target : Redaction.url(target)
+        let shown = showsSecrets ? target : Redaction.standard.address(target)
         var text = "\(style.bold(request.method.rawValue)) \(style.cyan(shown)) HTTP/1.1\n"
         if request.headers["Host"] == nil, let url = request.url {
             text += field(HTTPHeader(name: "Host", value: HeadText.authority(of: url)))
@@ -44,7 +44,7 @@ struct HeadText {
     }
 
     private func field(_ header: HTTPHeader) -> String {
-        let value = showsSecrets ? header.value : Redaction.value(of: header)
+        let value = showsSecrets ? header.value : Redaction.standard.value(of: header)
         return "\(style.blue(header.name)): \(singleLine(value))\n"
     }
 }

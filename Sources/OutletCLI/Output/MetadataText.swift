@@ -35,7 +35,8 @@ struct MetadataText {
         if !exchange.certificateAuthority.isEmpty {
             text += row("CA", exchange.certificateAuthority)
         }
-        text += row("proxy", metrics.proxy.isEmpty ? "none" : Redaction.url(metrics.proxy))
+        text += row(
+            "proxy", metrics.proxy.isEmpty ? "none" : Redaction.standard.address(metrics.proxy))
         if metrics.redirectCount > 0 {
             let duration = Quantity.duration(metrics.redirectDuration)
             text += row(

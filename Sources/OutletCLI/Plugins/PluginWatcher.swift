@@ -25,7 +25,8 @@ final class PluginWatcher: PluginObserver {
         guard ![.create, .quiesce, .call].contains(activity.hook) else { return }
         let action = PluginAction(
             plugin: activity.plugin, hook: activity.hook.rawValue, effects: activity.effects,
-            failure: activity.failure, microseconds: Int64(activity.duration / 1000))
+            failure: activity.failure.map { Redaction.standard.text($0) },
+            microseconds: Int64(activity.duration / 1000))
         actions.withLock { $0.append(action) }
     }
 

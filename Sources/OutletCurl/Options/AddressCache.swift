@@ -1,4 +1,5 @@
 import CCurl
+import OutletHTTP
 import OutletSession
 
 /// A parsed address, shared by all transfers to it.
@@ -82,6 +83,8 @@ final class Address {
     }
 
     private static func error(_ code: CURLUcode, _ text: String) -> TransferError {
+        // Without a scheme a name and a password may come first.
+        let text = Redaction.standard.address(text)
         let scheme = text.prefix { $0 != ":" && $0 != "/" && $0 != "?" && $0 != "#" }
         let hasScheme = text[scheme.endIndex...].first == ":"
         let isUnsupported = !hasScheme || code == CURLUE_UNSUPPORTED_SCHEME

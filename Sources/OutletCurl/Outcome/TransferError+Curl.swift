@@ -15,7 +15,8 @@ extension TransferError {
     init(_ code: CURLcode, _ transfer: CurlTransfer, _ easy: EasyHandle, socketError: Int32) {
         let host = transfer.address?.host
         let stage = Stage(transfer)
-        let text = String(cString: easy.errorText)
+        // libcurl repeats a proxy's address in its own words.
+        let text = Redaction.standard.text(String(cString: easy.errorText))
         let meaning = Meaning(code, stage, transfer, easy, text, socketError)
         self.init(
             code: meaning.code, stage: stage, host: host, reason: meaning.reason,

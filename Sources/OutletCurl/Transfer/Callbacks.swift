@@ -83,7 +83,7 @@ func logWire(
     let bytes = UnsafeRawBufferPointer(start: bytes, count: count)
     EasyHandle.call(client) { _, transfer, loop in
         if kind == CURLINFO_TEXT { transfer.noteText(bytes) }
-        if loop.settings.logsWire { WireLog.write(kind, bytes, of: transfer.identifier) }
+        if loop.settings.logsWire { transfer.logWire(kind, bytes) }
     }
     return 0
 }

@@ -1,3 +1,4 @@
+import CCurl
 import OutletHTTP
 import OutletSession
 import OutletTLS
@@ -21,6 +22,7 @@ final class TransferExtras {
     @exclusivity(unchecked) fileprivate var negotiationFault: String?
     /// Who judges the servers, where the session has a manager.
     @exclusivity(unchecked) var trust: TransferTrust?
+    @exclusivity(unchecked) fileprivate var wireLog = WireLog()
     /// What a WebSocket has besides.
     let link: WebSocketLink?
     /// What the job answers challenges with.
@@ -108,6 +110,11 @@ extension CurlTransfer {
     var negotiationFault: String? {
         get { extras?.negotiationFault }
         set { made.negotiationFault = newValue }
+    }
+
+    /// Writes one piece of what is on the wire to stderr.
+    func logWire(_ kind: curl_infotype, _ bytes: UnsafeRawBufferPointer) {
+        made.wireLog.write(kind, bytes, of: identifier)
     }
 
     /// Closes what was open for the body of the answer.

@@ -19,7 +19,7 @@ extension EventLoop {
         link.put(handshake.head)
         if settings.logsWire {
             handshake.head.withUnsafeBytes {
-                WireLog.write(CURLINFO_HEADER_OUT, $0, of: transfer.identifier)
+                transfer.logWire(CURLINFO_HEADER_OUT, $0)
             }
         }
         transfer.lastProgress = now
@@ -47,7 +47,7 @@ extension EventLoop {
             link.headBytesReceived += Int64(link.line.count)
             if settings.logsWire {
                 link.line.withUnsafeBytes {
-                    WireLog.write(CURLINFO_HEADER_IN, $0, of: transfer.identifier)
+                    transfer.logWire(CURLINFO_HEADER_IN, $0)
                 }
             }
             let isTaken = link.line.withUnsafeMutableBytes { line in

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// What a hook did, in a few words for people.
+/// What a hook did, in a few words for people, secrets left out.
 enum Effects {
     static func of(
         _ before: HTTPRequest, _ after: HTTPRequest, answer: RequestHandle.Answer?
@@ -10,7 +10,9 @@ enum Effects {
         if before.method != after.method {
             effects.append("method \(before.method) -> \(after.method)")
         }
-        if before.url != after.url { effects.append("URL -> \(address(after))") }
+        if before.url != after.url {
+            effects.append("URL -> \(after.url.map { Redaction.standard.url($0) } ?? "none")")
+        }
         effects += headers(before.headers, after.headers)
         if before.body != after.body {
             effects.append("body: \(after.httpBody?.count ?? 0) bytes")
@@ -41,26 +43,15 @@ enum Effects {
             let old = before.values(for: header.name)
             let new = after.values(for: header.name)
             guard old != new else { continue }
-            let value = new.joined(separator: ", ")
-            let shown = isSecret(header.name) ? "•••" : value
-            effects.append("\(old.isEmpty ? "+" : "~") \(header.name): \(shown)")
+            let shown = new.map {
+                Redaction.standard.value(of: HTTPHeader(name: header.name, value: $0))
+            }
+            effects.append(
+                "\(old.isEmpty ? "+" : "~") \(header.name): \(shown.joined(separator: ", "))")
         }
         for header in before where seen.insert(header.name.lowercased()).inserted {
             effects.append("- \(header.name)")
         }
         return effects
-    }
-
-    /// The address without user, password and query, which may hold secrets.
-    private static func address(_ request: HTTPRequest) -> String {
-        guard let url = request.url, let scheme = url.scheme, let host = url.host else { return "" }
-        let port = url.port.map { ":\($0)" } ?? ""
-        return "\(scheme)://\(host)\(port)\(url.path)"
-    }
-
-    private static func isSecret(_ name: String) -> Bool {
-        let name = name.lowercased()
-        return ["auth", "cookie", "token", "key", "secret", "signature", "password"]
-            .contains { name.contains($0) }
     }
 }

@@ -1,3 +1,5 @@
+import OutletHTTP
+
 /// A plugin made a request or a call fail.
 public struct PluginError: Error, Sendable, Equatable {
     /// How.
@@ -43,6 +45,6 @@ extension PluginError: CustomStringConvertible {
             case .closed: "is not available"
             case .reentered: "was called from inside itself"
             }
-        return "plugin \(plugin): \(hook.rawValue) \(what): \(message)"
+        return "plugin \(plugin): \(hook.rawValue) \(what): \(Redaction.standard.text(message))"
     }
 }

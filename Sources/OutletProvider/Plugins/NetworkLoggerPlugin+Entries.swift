@@ -22,7 +22,10 @@ extension NetworkLoggerPlugin.Configuration {
         if logOptions.contains(.requestBody) {
             switch request.body {
             case .none: break
-            case .data(let data): entries.append(("Request Body", formatter.requestData(data)))
+            case .data(let data):
+                let shown = redaction.requestBody(data, of: request.headers)
+                let text = shown.map { formatter.requestData($0) }
+                entries.append(("Request Body", text ?? "\(data.count) bytes with a coding"))
             case .file(let path): entries.append(("Request Body Stream", "the file \(path)"))
             case .stream(let stream):
                 let length = stream.length.map { "\($0) bytes" } ?? "of unknown length"
@@ -50,7 +53,9 @@ extension NetworkLoggerPlugin.Configuration {
                 ("Response", "Received empty network response for \(Self.name(of: target))."))
         }
         if logOptions.contains(isError ? .errorResponseBody : .successResponseBody) {
-            entries.append(("Response Body", formatter.responseData(received.data)))
+            let type = received.response?.headers["Content-Type"]
+            let shown = Data(redaction.bodyBytes(received.data, contentType: type))
+            entries.append(("Response Body", formatter.responseData(shown)))
         }
         return entries
     }

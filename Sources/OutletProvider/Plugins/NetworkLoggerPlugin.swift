@@ -1,11 +1,10 @@
 public import FoundationEssentials
-import OutletHTTP
-public import OutletSession
+public import OutletHTTP
+import OutletSession
 
 /// Writes down what is sent and received.
 ///
-/// Secrets in addresses and fields are left out unless the configuration says otherwise; bodies are
-/// written as they are, if at all.
+/// Secrets in addresses, fields and bodies are left out unless the configuration says otherwise.
 public final class NetworkLoggerPlugin: PluginType {
     private let settings: Lock<Configuration>
 
@@ -48,7 +47,8 @@ public final class NetworkLoggerPlugin: PluginType {
             configuration.write(configuration.entries(of: response, target, isError: false), target)
         case .failure(let error):
             guard let response = error.response else {
-                let text = "Error calling \(Configuration.name(of: target)) : \(error)"
+                let reason = configuration.redaction.text("\(error)")
+                let text = "Error calling \(Configuration.name(of: target)) : \(reason)"
                 return configuration.write([("Error", text)], target)
             }
             configuration.write(configuration.entries(of: response, target, isError: true), target)
@@ -69,7 +69,7 @@ extension NetworkLoggerPlugin {
         public var output: OutputType
         /// What is written down.
         public var logOptions: LogOptions
-        /// What is left out of addresses and fields.
+        /// What is left out of addresses, fields and bodies.
         public var redaction: Redaction
 
         /// Makes a configuration.
@@ -78,7 +78,7 @@ extension NetworkLoggerPlugin {
         ///   - formatter: Makes the texts.
         ///   - output: Takes the lines.
         ///   - logOptions: What is written down.
-        ///   - redaction: What is left out of addresses and fields.
+        ///   - redaction: What is left out of addresses, fields and bodies.
         public init(
             formatter: Formatter = Formatter(),
             output: @escaping OutputType = Configuration.defaultOutput,

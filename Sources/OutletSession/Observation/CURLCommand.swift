@@ -22,7 +22,7 @@ struct CURLCommand {
         // A response to HEAD has no body, which `-X` alone does not tell curl.
         if request.method == .head { lines.append("--head") }
         for credential in credentials {
-            let password = redaction == .none ? credential.password : redaction.mark
+            let password = redaction.showsEverything ? credential.password : redaction.mark
             lines.append("-u " + Self.quoted("\(credential.user):\(password)"))
         }
         let cookies = request.headers.values(for: "Cookie")
@@ -54,9 +54,11 @@ struct CURLCommand {
         case .file(let path): return untold + ["--data-binary " + Self.quoted("@\(path)")]
         case .stream: return untold + ["--data-binary @-"]
         case .data(let data):
-            let type = request.headers["Content-Type"]
-            guard let text = redaction.body(data, contentType: type) else {
-                let encoded = data.base64EncodedString()
+            // A body with a content coding may hold secrets that nobody finds.
+            let shown =
+                redaction.requestBody(data, of: request.headers) ?? Data(redaction.mark.utf8)
+            guard !shown.contains(0), let text = String(validating: shown, as: UTF8.self) else {
+                let encoded = shown.base64EncodedString()
                 return untold + ["--data-binary @<(echo \(encoded) | base64 -d)"]
             }
             // After `-d` a leading `@` names a file.

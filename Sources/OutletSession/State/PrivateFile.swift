@@ -21,11 +21,8 @@ enum PrivateFile {
     static func write(
         _ data: Data, to path: String, by temporary: String
     ) throws(Failure) {
-        let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
-        let descriptor = open(temporary, flags, 0o600)
-        guard descriptor >= 0 else {
-            throw Failure(path: temporary, what: "cannot be made", number: errno)
-        }
+        try checkKind(of: path)
+        let descriptor = try create(temporary)
         let failure = data.withUnsafeBytes { write($0, to: descriptor) }
         close(descriptor)
         guard failure == 0 else {
@@ -37,6 +34,45 @@ enum PrivateFile {
             unlink(temporary)
             throw Failure(path: path, what: "cannot be put into its place", number: number)
         }
+    }
+
+    /// Puts an empty file in a file's place, to be written bit by bit.
+    ///
+    /// Not by emptying what is there: that may be readable for others, or belong to somebody else by
+    /// a link. A symbolic link is replaced, and what it leads to is kept.
+    ///
+    /// - Parameter path: Where; anything but a plain file or a link there is refused.
+    /// - Returns: A descriptor for writing, which is the caller's to close.
+    static func make(at path: String) throws(Failure) -> Int32 {
+        try checkKind(of: path)
+        let temporary = "\(path).\(UUID().uuidString)"
+        let descriptor = try create(temporary)
+        guard rename(temporary, path) == 0 else {
+            let number = errno
+            close(descriptor)
+            unlink(temporary)
+            throw Failure(path: path, what: "cannot be put into its place", number: number)
+        }
+        return descriptor
+    }
+
+    /// Refuses to put a file in the place of a device, a pipe or a directory.
+    private static func checkKind(of path: String) throws(Failure) {
+        var facts = stat()
+        guard lstat(path, &facts) == 0 else { return }
+        let kind = facts.st_mode & S_IFMT
+        guard kind == S_IFREG || kind == S_IFLNK else {
+            throw Failure(path: path, what: "is no plain file", number: EEXIST)
+        }
+    }
+
+    private static func create(_ temporary: String) throws(Failure) -> Int32 {
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW
+        let descriptor = open(temporary, flags, 0o600)
+        guard descriptor >= 0 else {
+            throw Failure(path: temporary, what: "cannot be made", number: errno)
+        }
+        return descriptor
     }
 
     private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {

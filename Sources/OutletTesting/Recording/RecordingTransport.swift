@@ -1,7 +1,7 @@
 import Dispatch
 public import FoundationEssentials
 import OutletFiles
-import OutletHTTP
+public import OutletHTTP
 public import OutletSession
 
 /// Writes what goes over another transport into an HTTP archive (HAR 1.2), to be replayed later.
@@ -9,7 +9,7 @@ public import OutletSession
 /// The file is a whole archive after each entry. Bodies are written whole, those of files and
 /// streams too, as text where they are text, else in base64. Secrets are left out unless told
 /// otherwise: a mark takes their place, also in JSON, so values that a replay must decode need a
-/// ``OutletSession/Redaction`` that keeps them.
+/// ``OutletHTTP/Redaction`` that keeps them.
 ///
 /// ```swift
 /// let recording = try RecordingTransport(wrapping: CurlTransport(), to: file)

@@ -1,5 +1,5 @@
 public import FoundationEssentials
-import OutletHTTP
+public import OutletHTTP
 public import OutletSession
 
 /// Answers from an HTTP archive, without a network.
@@ -115,7 +115,7 @@ public final class ReplayTransport: Transport {
         let url: String
         let bodyKey: String
 
-        var shown: String { "\(method) \(url)" }
+        var shown: String { "\(method) \(Redaction.standard.address(url))" }
 
         func matches(_ request: HAR.Request) -> Bool {
             guard request.method == method, request.url.prefix(while: { $0 != "#" }) == url else {
@@ -169,7 +169,9 @@ extension ReplayTransport.Mismatch: CustomStringConvertible {
 }
 
 extension HAR.Entry {
-    fileprivate var shown: String { "\(request.method) \(request.url)" }
+    fileprivate var shown: String {
+        "\(request.method) \(Redaction.standard.address(request.url))"
+    }
 }
 
 extension String {

@@ -51,7 +51,7 @@ public struct RequestMatcher: Sendable {
     /// `*` stands for any text without `/`, `**` for any text. A pattern that begins with `/` is
     /// one of the path; one without `?` says nothing of the query.
     public func url(_ pattern: String) -> RequestMatcher {
-        adding(pattern) { request, _ in
+        adding(Redaction.standard.address(pattern)) { request, _ in
             guard let url = request.url else { return "address is missing" }
             var text = pattern.hasPrefix("/") ? url.path(percentEncoded: true) : url.absoluteString
             if pattern.hasPrefix("/"), let query = url.query(percentEncoded: true) {
@@ -66,7 +66,8 @@ public struct RequestMatcher: Sendable {
 
     /// Requests with a query parameter only, of that value if one is given.
     public func query(_ name: String, _ value: String? = nil) -> RequestMatcher {
-        adding("query \(name)\(value.map { "=\($0)" } ?? "")") { request, _ in
+        let wanted = value.map { Redaction.standard.parameters("\(name)=\($0)") } ?? name
+        return adding("query \(wanted)") { request, _ in
             let items =
                 request.url.flatMap {
                     URLComponents(url: $0, resolvingAgainstBaseURL: false)?.queryItems

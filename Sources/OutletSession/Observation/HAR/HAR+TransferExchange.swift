@@ -1,5 +1,5 @@
 package import FoundationEssentials
-import OutletHTTP
+public import OutletHTTP
 
 extension HAR.Entry {
     /// Makes an entry of a transfer that is over, secrets left out.
@@ -26,7 +26,7 @@ extension HAR.Entry {
         error = exchange.error.map { error in
             HAR.Failure(
                 code: error.code.rawValue, stage: error.stage.rawValue,
-                reason: redaction.address(error.reason))
+                reason: redaction.text(error.reason))
         }
     }
 
@@ -82,6 +82,11 @@ extension HAR.Request {
         }
         bodyKey = HAR.bodyKey(of: body, contentType: type, redaction)
         bodySize = max(bodySize, Int64(body.count))
+        guard redaction.requestBody(Data(), of: request.headers) != nil else {
+            postData = HAR.PostData(mimeType: type ?? "", text: "")
+            postData?.comment = "the body has a content coding, and may hold secrets"
+            return
+        }
         let (text, encoding, comment) = HAR.text(of: body, type, redaction, bodyLimit)
         postData = HAR.PostData(mimeType: type ?? "", text: text ?? "", encoding: encoding)
         postData?.comment = comment
@@ -167,8 +172,11 @@ extension HAR {
                 nil, nil, "the body of \(body.count) bytes is larger than the limit of \(limit)"
             )
         }
-        if let text = redaction.body(body, contentType: contentType) { return (text, nil, nil) }
-        return (body.base64EncodedString(), "base64", nil)
+        let shown = redaction.bodyBytes(body, contentType: contentType)
+        if !shown.contains(0), let text = String(validating: shown, as: UTF8.self) {
+            return (text, nil, nil)
+        }
+        return (Data(shown).base64EncodedString(), "base64", nil)
     }
 
     /// What a body is told apart by: its length and its sum (FNV-1a), secrets left out.
@@ -177,7 +185,7 @@ extension HAR {
     package static func bodyKey(
         of body: Data, contentType: String?, _ redaction: Redaction
     ) -> String {
-        var bytes = redaction.body(body, contentType: contentType).map { Data($0.utf8) } ?? body
+        var bytes = Data(redaction.bodyBytes(body, contentType: contentType))
         if let boundary = boundary(contentType) {
             let pieces = bytes.split(separator: Data(boundary.utf8))
             bytes = Data(pieces.joined(separator: Data("boundary".utf8)))

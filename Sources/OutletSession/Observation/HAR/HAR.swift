@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Glibc
 import OutletFiles
 
 /// An HTTP archive (HAR 1.2): what went over the network, readable by browsers and other tools.
@@ -83,6 +84,13 @@ public enum HARError: Error, Equatable, Sendable {
     case unwritable(path: String, reason: String)
 }
 
+extension HARError {
+    init(_ failure: PrivateFile.Failure, path: String) {
+        let reason = String(cString: strerror(failure.number))
+        self = .unwritable(path: path, reason: "\(failure.what): \(reason)")
+    }
+}
+
 extension HARError: CustomStringConvertible {
     /// The file, what is wrong, and the fact.
     public var description: String {
@@ -113,14 +121,23 @@ extension HAR {
         }
     }
 
-    /// The archive as JSON, members sorted by name, a line each.
+    /// Writes the archive as JSON, members sorted by name, a line each.
+    ///
+    /// The file is there whole or not at all, and only its owner may read it, whatever was there.
     ///
     /// - Throws: ``HARError``.
     public func write(to url: URL) throws(HARError) {
+        let path = url.path(percentEncoded: false)
+        let data: Data
         do {
-            try Self.encoded(self).write(to: url, options: .atomic)
+            data = try Self.encoded(self)
         } catch {
-            throw .unwritable(path: url.path(percentEncoded: false), reason: "\(error)")
+            throw .unwritable(path: path, reason: "\(error)")
+        }
+        do throws(PrivateFile.Failure) {
+            try PrivateFile.write(data, to: path, by: "\(path).\(UUID().uuidString)")
+        } catch {
+            throw HARError(error, path: path)
         }
     }
 

@@ -18,12 +18,14 @@ package final class HARFile: Sendable {
     private let tail: Data
     private let queue = DispatchQueue(label: "outlet.har.file")
 
-    /// Makes the file, or empties it; only its owner may read it.
+    /// Makes the file, in place of one that is there; only its owner may read it.
     package init(creatingAt url: URL) throws(HARError) {
         let path = url.path(percentEncoded: false)
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw .unwritable(path: path, reason: String(cString: strerror(errno)))
+        let descriptor: Int32
+        do throws(PrivateFile.Failure) {
+            descriptor = try PrivateFile.make(at: path)
+        } catch {
+            throw HARError(error, path: path)
         }
         self.path = path
         let creator = HAR.Creator.outlet

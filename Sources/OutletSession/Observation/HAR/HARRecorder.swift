@@ -1,6 +1,6 @@
 public import Dispatch
 public import FoundationEssentials
-import OutletHTTP
+public import OutletHTTP
 
 /// Keeps what a session's requests do as an HTTP archive: one entry for each attempt and redirect.
 ///

@@ -1,0 +1,257 @@
+public import FoundationEssentials
+
+extension Redaction {
+    /// The text of a body with secrets replaced, as far as its kind is known.
+    ///
+    /// Members of JSON, parameters of forms and parts of multipart forms are looked at by name;
+    /// other text is kept.
+    ///
+    /// - Parameters:
+    ///   - data: The body, without a content coding.
+    ///   - contentType: The `Content-Type` field's value, if there is one.
+    /// - Returns: `nil` when the bytes are not text in UTF-8.
+    public func body(_ data: Data, contentType: String?) -> String? {
+        let shown = bodyBytes(data, contentType: contentType)
+        guard !shown.contains(0) else { return nil }
+        return String(validating: shown, as: UTF8.self)
+    }
+
+    /// As ``body(_:contentType:)``, for bytes of which some may be no text.
+    package func bodyBytes(_ data: Data, contentType: String?) -> [UInt8] {
+        guard !showsEverything else { return Array(data) }
+        return body(Array(data)[...], type: Array((contentType ?? "").utf8)[...], 0)
+    }
+
+    /// The bytes of a request's body with secrets replaced.
+    ///
+    /// - Returns: `nil` when the body has a content coding, so that nothing can be looked for.
+    package func requestBody(_ data: Data, of headers: HTTPHeaders) -> Data? {
+        let coding = headers["Content-Encoding"] ?? "identity"
+        guard showsEverything || coding.equalsIgnoringCase("identity") else { return nil }
+        return Data(bodyBytes(data, contentType: headers["Content-Type"]))
+    }
+
+    /// A JSON value, members with secret names replaced at every depth.
+    public func json(_ value: JSONValue) -> JSONValue {
+        switch value {
+        case .array(let elements): .array(elements.map { json($0) })
+        case .object(let object):
+            .object(
+                JSONObject(
+                    object.map { member in
+                        let isSecret = hidesParameter(named: member.name) && !member.value.isNull
+                        return (member.name, isSecret ? .string(mark) : json(member.value))
+                    }))
+        case .string(let text):
+            .string(String(decoding: jsonString(Array(text.utf8)), as: UTF8.self))
+        case .null, .bool, .number: value
+        }
+    }
+
+    private func body(
+        _ bytes: ArraySlice<UInt8>, type: ArraySlice<UInt8>, _ depth: Int
+    ) -> [UInt8] {
+        let name = String(
+            decoding: trimmed(type.prefix { $0 != UInt8(ascii: ";") }).map(\.lowercased),
+            as: UTF8.self)
+        if name.utf8.starts(with: "multipart/".utf8), depth < 4 {
+            return multipart(bytes, type, depth)
+        }
+        if name == "application/x-www-form-urlencoded" { return parameters(bytes, 0) }
+        let start = bytes.first { !$0.isBlank && $0 != 0x0A && $0 != 0x0D }
+        // What a server calls plain text, or does not name, is often JSON.
+        let isJSON =
+            name.utf8.firstRange(of: "json".utf8) != nil || name == "text/event-stream"
+            || start == UInt8(ascii: "{") || start == UInt8(ascii: "[")
+        if isJSON { return json(bytes) }
+        guard name.isEmpty, bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            return Array(bytes)
+        }
+        return parameters(bytes, 0)
+    }
+
+    // MARK: JSON
+
+    /// JSON text, as it is but for the secrets: it may be cut off, or be several values.
+    private func json(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var shown: [UInt8] = []
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            guard bytes[index] == UInt8(ascii: "\"") else {
+                shown.append(bytes[index])
+                index += 1
+                continue
+            }
+            let end = quotedEnd(bytes[index...])
+            let text = unescaped(bytes[index..<end])
+            let colon = bytes[end...].drop(while: isJSONSpace)
+            guard colon.first == UInt8(ascii: ":") else {
+                let string = jsonString(text)
+                shown += string == text ? Array(bytes[index..<end]) : quoted(string)
+                index = end
+                continue
+            }
+            let value = colon.dropFirst().drop(while: isJSONSpace)
+            shown += bytes[index..<value.startIndex]
+            index = value.startIndex
+            if hidesParameter(text[...]), !value.starts(with: Array("null".utf8)), !value.isEmpty {
+                shown += quoted(Array(mark.utf8))
+                index = jsonValueEnd(value)
+            }
+        }
+        return shown
+    }
+
+    private func isJSONSpace(_ byte: UInt8) -> Bool {
+        byte.isBlank || byte == 0x0A || byte == 0x0D
+    }
+
+    /// The index behind the value that a text begins with; the text's end when it is cut off.
+    private func jsonValueEnd(_ text: ArraySlice<UInt8>) -> Int {
+        var index = text.startIndex
+        var level = 0
+        while index < text.endIndex {
+            let byte = text[index]
+            switch byte {
+            case UInt8(ascii: "\""): index = quotedEnd(text[index...])
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                level += 1
+                index += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                guard level > 0 else { return index }
+                level -= 1
+                index += 1
+            case _ where level == 0 && (byte == UInt8(ascii: ",") || isJSONSpace(byte)):
+                return index
+            default: index += 1
+            }
+            // A scalar goes on to a delimiter; anything else has just ended.
+            let wasScalar = ![UInt8(ascii: "\""), UInt8(ascii: "}"), UInt8(ascii: "]")].contains(
+                byte)
+            if level == 0, !wasScalar { return index }
+        }
+        return index
+    }
+
+    /// A string of JSON: an address in it is shown without its secrets.
+    private func jsonString(_ text: [UInt8]) -> [UInt8] {
+        let isAddress =
+            text.first == UInt8(ascii: "/") || text.first == UInt8(ascii: "?")
+            || text[...].firstRange(of: Array("://".utf8)) != nil
+        guard isAddress else { return text }
+        return self.text(text[...])
+    }
+
+    /// The text of a string with quotes around it, escapes undone.
+    private func unescaped(_ string: ArraySlice<UInt8>) -> [UInt8] {
+        let content = string.dropFirst()
+        guard content.contains(UInt8(ascii: "\\")) else {
+            return Array(content.last == UInt8(ascii: "\"") ? content.dropLast() : content)
+        }
+        guard case .string(let text)? = try? JSONValue(parsing: Data(string)) else {
+            return Array(content)
+        }
+        return Array(text.utf8)
+    }
+
+    private func quoted(_ text: [UInt8]) -> [UInt8] {
+        Array(JSONValue.string(String(decoding: text, as: UTF8.self)).serialized())
+    }
+
+    // MARK: Multipart forms
+
+    /// A multipart body: parts with secret names are hidden, the others looked into by their types.
+    private func multipart(
+        _ bytes: ArraySlice<UInt8>, _ type: ArraySlice<UInt8>, _ depth: Int
+    ) -> [UInt8] {
+        let dashes = Array("--".utf8)
+        // Without a parameter the body itself says what delimits it.
+        guard
+            let boundary = fieldParameter("boundary", of: type)
+                ?? (bytes.starts(with: dashes)
+                    ? Array(bytes.dropFirst(2).prefix { $0 > 0x20 }) : nil),
+            !boundary.isEmpty
+        else { return Array(bytes) }
+        let delimiter = dashes + boundary
+        var shown: [UInt8] = []
+        var rest = bytes
+        while let next = rest.firstRange(of: delimiter) {
+            shown += part(rest[..<next.lowerBound], depth) + delimiter
+            rest = rest[next.upperBound...]
+        }
+        return shown + part(rest, depth)
+    }
+
+    /// What stands between two delimiters: the end of a line, a head, an empty line, a body.
+    private func part(_ bytes: ArraySlice<UInt8>, _ depth: Int) -> [UInt8] {
+        let empty = ["\r\n\r\n", "\n\n"].compactMap { bytes.firstRange(of: Array($0.utf8)) }
+            .min { $0.lowerBound < $1.lowerBound }
+        guard let empty else { return Array(bytes) }
+        let head = bytes[..<empty.lowerBound]
+        var body = bytes[empty.upperBound...]
+        // The line break before the delimiter belongs to it.
+        var end: [UInt8] = []
+        for byte: UInt8 in [0x0A, 0x0D] where body.last == byte {
+            end.insert(byte, at: 0)
+            body.removeLast()
+        }
+        var type: ArraySlice<UInt8> = Array("text/plain".utf8)[...]
+        var isSecret = false
+        for field in fields(head) {
+            guard let colon = field.firstIndex(of: UInt8(ascii: ":")) else { continue }
+            let name = String(
+                decoding: trimmed(field[..<colon]).map(\.lowercased), as: UTF8.self)
+            let value = field[(colon + 1)...].filter { $0 != 0x0D && $0 != 0x0A }[...]
+            if name == "content-type" { type = trimmed(value) }
+            if name == "content-disposition" {
+                let names = ["name", "name*"].compactMap { fieldParameter($0, of: value) }
+                isSecret = isSecret || names.contains { hidesParameter($0[...]) }
+            }
+        }
+        return bytes[..<empty.upperBound]
+            + (isSecret ? Array(mark.utf8) : self.body(body, type: type, depth + 1)) + end
+    }
+
+    /// The fields of a part's head; a line that begins with a blank goes on with the one before.
+    private func fields(_ head: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+        var fields: [ArraySlice<UInt8>] = []
+        for line in head.split(separator: 0x0A) {
+            if let last = fields.last, let first = line.first, first.isBlank {
+                fields[fields.count - 1] = head[last.startIndex..<line.endIndex]
+            } else {
+                fields.append(line)
+            }
+        }
+        return fields
+    }
+
+    /// A parameter behind a field's value: `value; name=token; name="quoted"`.
+    private func fieldParameter(_ wanted: String, of value: ArraySlice<UInt8>) -> [UInt8]? {
+        var rest = value
+        while !rest.isEmpty {
+            var end = rest.startIndex
+            while end < rest.endIndex, rest[end] != UInt8(ascii: ";") {
+                end = rest[end] == UInt8(ascii: "\"") ? quotedEnd(rest[end...]) : end + 1
+            }
+            let piece = rest[..<end]
+            rest = rest[end...].dropFirst()
+            guard let equals = piece.firstIndex(of: UInt8(ascii: "=")),
+                trimmed(piece[..<equals]).map(\.lowercased).elementsEqual(wanted.utf8)
+            else { continue }
+            let text = trimmed(piece[(equals + 1)...])
+            guard text.first == UInt8(ascii: "\"") else { return Array(text) }
+            return unquoted(text)
+        }
+        return nil
+    }
+
+    private func unquoted(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        var content = text.dropFirst()
+        if content.last == UInt8(ascii: "\"") { content.removeLast() }
+        var plain: [UInt8] = []
+        while let byte = content.popFirst() {
+            plain.append(byte == UInt8(ascii: "\\") ? content.popFirst() ?? byte : byte)
+        }
+        return plain
+    }
+}

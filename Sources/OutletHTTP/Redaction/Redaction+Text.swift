@@ -1,0 +1,121 @@
+extension Redaction {
+    /// A text for people, such as the reason of an error: of the addresses and parameters in it all
+    /// but their secrets.
+    public func text(_ text: String) -> String {
+        guard !showsEverything else { return text }
+        return String(decoding: self.text(Array(text.utf8)[...]), as: UTF8.self)
+    }
+
+    func text(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        guard text.contains(where: { Array("=@?#%".utf8).contains($0) }) else { return Array(text) }
+        var shown: [UInt8] = []
+        var rest = text
+        while let next = rest.first {
+            let word = rest.prefix { !endsWord($0) }
+            guard !word.isEmpty else {
+                shown.append(next)
+                rest.removeFirst()
+                continue
+            }
+            rest = rest[word.endIndex...]
+            if let name = secretBeforeQuotes(word, &rest) {
+                shown += name + Array(mark.utf8)
+                continue
+            }
+            let closing = word.reversed().prefix { Array("'\")]},.;:!".utf8).contains($0) }
+            let end = word.endIndex - closing.count
+            shown += address(word[..<end], 0) + word[end...]
+        }
+        return shown
+    }
+
+    private func endsWord(_ byte: UInt8) -> Bool {
+        byte <= 0x20 || byte == 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "<")
+            || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "`")
+    }
+
+    /// The name in `name="a secret"` or `name='a secret'`, which blanks do not end.
+    ///
+    /// - Parameter rest: What lies behind the word; behind the secret afterwards.
+    private func secretBeforeQuotes(
+        _ word: ArraySlice<UInt8>, _ rest: inout ArraySlice<UInt8>
+    ) -> ArraySlice<UInt8>? {
+        guard let equals = word.firstIndex(of: UInt8(ascii: "=")), hidesParameter(word[..<equals])
+        else { return nil }
+        let value = word[(equals + 1)...]
+        if value.isEmpty, rest.first == UInt8(ascii: "\"") {
+            rest = rest[quotedEnd(rest)...]
+            return word
+        }
+        guard value.first == UInt8(ascii: "'"),
+            !value.dropFirst().contains(UInt8(ascii: "'"))
+        else { return nil }
+        rest = rest.drop { $0 != UInt8(ascii: "'") }.dropFirst()
+        return word[...equals]
+    }
+
+    // MARK: Lines of the wire log
+
+    /// A line of a head: a request line, a status line or a field, without secrets.
+    ///
+    /// A line that begins with a blank continues a value that nobody knows any more, and is hidden.
+    package func headLine(_ line: ArraySlice<UInt8>) -> String {
+        guard !showsEverything else { return String(decoding: line, as: UTF8.self) }
+        if let first = line.first, first.isBlank { return mark }
+        if line.starts(with: "HTTP/".utf8) { return String(decoding: text(line), as: UTF8.self) }
+        let shown =
+            field(line, isStrict: true) ?? requestLine(line) ?? field(line, isStrict: false)
+        return String(decoding: shown ?? text(line), as: UTF8.self)
+    }
+
+    /// A remark of libcurl's, without secrets: it names users and repeats fields of HTTP/2.
+    package func remark(_ line: ArraySlice<UInt8>) -> String {
+        guard !showsEverything else { return String(decoding: line, as: UTF8.self) }
+        return String(decoding: bracketed(line) ?? user(line) ?? text(line), as: UTF8.self)
+    }
+
+    /// `GET target HTTP/1.1`; `nil` for a line of another kind.
+    private func requestLine(_ line: ArraySlice<UInt8>) -> [UInt8]? {
+        guard let first = line.firstIndex(of: 0x20), let last = line.lastIndex(of: 0x20),
+            first < last, line[(last + 1)...].starts(with: "HTTP/".utf8)
+        else { return nil }
+        return line[...first] + address(line[(first + 1)..<last], 0) + line[last...]
+    }
+
+    /// `name: value`; `nil` for a line of another kind.
+    ///
+    /// - Parameter isStrict: Whether the name has to be a token, or that of a field of HTTP/2 that
+    ///   begins with a colon.
+    private func field(_ line: ArraySlice<UInt8>, isStrict: Bool) -> [UInt8]? {
+        guard let colon = line.dropFirst().firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        let name = trimmed(line[..<colon])
+        let isPseudo = name.first == UInt8(ascii: ":")
+        let token = name.dropFirst(isPseudo ? 1 : 0)
+        guard !token.isEmpty, !isStrict || token.allSatisfy(\.isToken) else { return nil }
+        let value = line[(colon + 1)...]
+        let start = value.prefix(while: \.isBlank).endIndex
+        let shown =
+            isPseudo ? address(value[start...], 0) : self.value(value[start...], named: name)
+        return line[..<start] + shown
+    }
+
+    /// `h2h3 [name: value]`, and `[HTTP/2] [1] [name: value]` of later versions.
+    private func bracketed(_ line: ArraySlice<UInt8>) -> [UInt8]? {
+        // A long remark is cut off, and has no closing bracket then.
+        let isWhole = line.last == UInt8(ascii: "]")
+        let content = isWhole ? line.dropLast() : line
+        for open in content.indices where content[open] == UInt8(ascii: "[") {
+            if let field = field(content[(open + 1)...], isStrict: true) {
+                return line[...open] + field + line[content.endIndex...]
+            }
+        }
+        return nil
+    }
+
+    /// `Server auth using Basic with user 'name'`.
+    private func user(_ line: ArraySlice<UInt8>) -> [UInt8]? {
+        let phrase = Array(" with user '".utf8)
+        guard let start = line.firstRange(of: phrase) else { return nil }
+        return text(line[..<start.upperBound]) + Array(mark.utf8) + [UInt8(ascii: "'")]
+    }
+}

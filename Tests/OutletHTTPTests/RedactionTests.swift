@@ -1,0 +1,187 @@
+import FoundationEssentials
+import OutletHTTP
+import Testing
+
+@Suite struct RedactionTests {
+    let rules = Redaction.standard
+
+    @Test(arguments: [
+        ("Authorization", "Bearer abc", "Bearer •••"), ("authorization", "abc", "•••"),
+        ("Cookie", "a=1; b=2", "a=•••; b=•••"), ("Cookie", "odd", "•••"),
+        ("Set-Cookie", "sid=abc; Path=/; HttpOnly", "sid=•••; Path=/; HttpOnly"),
+        ("X-API-Key", "abc", "•••"), ("X-My-Token", "abc", "•••"),
+        ("Location", "https://u:p@h/?code=1&x=2", "https://•••@h/?code=•••&x=2"),
+        ("Content-Type", "text/plain", "text/plain"), ("Idempotency-Key", "7", "7"),
+        ("X-Goog-Api-Key", "abc", "•••"), ("X-Vault-Token", "abc", "•••"),
+        ("X-Functions-Key", "abc", "•••"), ("Cookie2", "abc", "•••"),
+        ("X-Session-Id", "abc", "•••"), ("X-Session", "abc", "abc"), ("X-Error-Code", "7", "7"),
+        ("SEC-WEBSOCKET-KEY", "abc", "abc"), ("Access-Control-Allow-Credentials", "true", "true"),
+        ("Authorization", "abc ", "•••"), ("Authorization", "Basic\tabc", "Basic •••"),
+        ("Authorization", "a=b,Basic abc", "•••"),
+        ("Set-Cookie", "a=1; Path=/, b=2; c=3; Secure", "a=•••;•••;•••; Secure"),
+        ("Cookie", "a=\"1;2\"; b=3", "a=•••;•••; b=•••"),
+        ("Referer", "/cb#access_token=abc", "/cb#access_token=•••"),
+        ("Location", "?password=a b&c=d", "?password=•••&c=d"),
+        ("Link", "<https://h/?token=abc>; rel=\"next\"", "<https://h/?token=•••>; rel=\"next\""),
+        ("Refresh", "0; url=https://u:p@h/?token=abc", "0; url=https://•••@h/?token=•••"),
+        ("WWW-Authenticate", "Negotiate YII=", "Negotiate •••"),
+        ("WWW-Authenticate", "Negotiate, Basic realm=\"a, b\"", "Negotiate, Basic realm=\"a, b\""),
+        (
+            "WWW-Authenticate", "Digest realm=\"a\", nonce=\"b\", qop=\"auth\", Bearer",
+            "Digest realm=\"a\", nonce=•••, qop=\"auth\", Bearer"
+        ),
+        ("Authentication-Info", "rspauth=\"a\", nc=00000001", "rspauth=•••, nc=00000001"),
+    ])
+    func `of a field only what is no secret is shown`(
+        name: String, value: String, shown: String
+    ) {
+        #expect(rules.value(of: HTTPHeader(name: name, value: value)) == shown)
+    }
+
+    @Test(arguments: [
+        ("https://me:pw@host:8443/p?q=1", "https://•••@host:8443/p?q=1"),
+        ("https://host/?access_token=abc&page=2#f", "https://host/?access_token=•••&page=2#f"),
+        (
+            "https://host/?apiKey=a&accessKey=b&keyword=c",
+            "https://host/?apiKey=•••&accessKey=•••&keyword=c"
+        ),
+        ("https://host/?pass%77ord=a", "https://host/?pass%77ord=•••"),
+        ("https://host/@me?flag&X-Amz-Signature=a", "https://host/@me?flag&X-Amz-Signature=•••"),
+        (
+            "https://h/?pwd=a&%70assword=b&%2570wd=c",
+            "https://h/?pwd=•••&%70assword=•••&%2570wd=•••"
+        ),
+        (
+            "https://h/?my+password=a&API%20key=b&x=c+d",
+            "https://h/?my+password=•••&API%20key=•••&x=c+d"
+        ),
+        ("https://h/?a=1;token=b;c=d&e=f", "https://h/?a=1;token=•••&e=f"),
+        ("https://h/?password=a;b=c&e=f", "https://h/?password=•••&e=f"),
+        ("https://h/a;jsessionid=b/c;d=e?f=g", "https://h/a;jsessionid=•••/c;d=e?f=g"),
+        ("https://h/token=a/b", "https://h/token=•••/b"),
+        ("https://h/#access_token=a&state=b", "https://h/#access_token=•••&state=b"),
+        ("https://h/#/cb?id_token=a", "https://h/#/cb?id_token=•••"),
+        ("https://u:p@w@h/", "https://•••@h/"), ("https://ghp_abc@h/", "https://•••@h/"),
+        ("https://u:p/w@h/", "https://•••@h/"), ("https://u:p?w@h/", "https://•••@h/"),
+        ("https://u:p#w@h/", "https://•••@h/"), ("u:p@h:80", "•••@h:80"),
+        ("//u:p@h/x", "//•••@h/x"), ("https:/u:p@h/", "•••@h/"),
+        ("https://[::1]:80/a@b", "https://[::1]:80/a@b"), ("http://h:80/a@b", "http://h:80/a@b"),
+        ("https://u:\u{301}@h/", "https://•••@h/"),
+        (
+            "https://u:p@\u{FE0F}h/?token=a&\u{301}b=c",
+            "https://•••@\u{FE0F}h/?token=•••&\u{301}b=c"
+        ),
+        ("https://h/?next=https://u:p@i/?token=a", "https://h/?next=https://•••@i/?token=•••"),
+        ("https://h/?next=https%3A%2F%2Fu%3Ap%40i%2F", "https://h/?next=•••"),
+        ("https://h/?next=%2Fcb%3Fcode%3Da&x=y%20z", "https://h/?next=•••&x=y%20z"),
+        ("https://h/?n=%252Fcb%253Fcode%253Da", "https://h/?n=•••"),
+        ("https://h/p/https://u:p@i/?sig=a", "https://h/p/https://•••@i/?sig=•••"),
+        ("https://h/p/https%3A%2F%2Fu%3Ap%40i", "https://h/p/•••"),
+        ("https://h/?token=https://i/a&b=c", "https://h/?token=•••&b=c"),
+        ("https://h/?password%3Da", "https://h/?•••"),
+        (
+            "https://h/?sig=a&X-Goog-Signature=b&AWSAccessKeyId=c&sv=d",
+            "https://h/?sig=•••&X-Goog-Signature=•••&AWSAccessKeyId=•••&sv=d"
+        ),
+        ("https://h/?user[password]=a&key1=b", "https://h/?user[password]=•••&key1=•••"),
+        ("https://h/?me@x.org&time=12:30", "https://h/?me@x.org&time=12:30"),
+        ("https://h/100%?a=5%&b=%zz", "https://h/100%?a=5%&b=%zz"),
+    ])
+    func `of an address only what is no secret is shown`(address: String, shown: String) {
+        #expect(rules.address(address) == shown)
+    }
+
+    @Test func `members of JSON are hidden at every depth, null and the rest are kept`() {
+        let body = Data(
+            #"{"user":"me","password":"x","in":[{"apiToken":{"a":1}},{"pin":null}]}"#.utf8)
+        #expect(
+            rules.body(body, contentType: "application/json; charset=utf-8")
+                == #"{"user":"me","password":"•••","in":[{"apiToken":"•••"},{"pin":null}]}"#)
+    }
+
+    @Test func `an address that lies too deep within others is hidden, and costs no stack`() {
+        let address = String(repeating: "http://h/?a=", count: 1000) + "http://h/?token=secret"
+        #expect(!rules.address(address).contains("secret"))
+        #expect(rules.address(address).hasPrefix("http://h/?a=http://h/?a="))
+    }
+
+    @Test(arguments: [
+        ("h.test: refused: http://u:p@h/?token=a.", "h.test: refused: http://•••@h/?token=•••."),
+        ("proxy u:p@h:80 (password='a b', sid=\"c d\")", "proxy •••@h:80 (password=•••, sid=•••)"),
+        ("12:30 me@x.org, 50% of a=b", "12:30 me@x.org, 50% of a=b"),
+    ])
+    func `of a text only what is no secret is shown`(text: String, shown: String) {
+        #expect(rules.text(text) == shown)
+    }
+
+    @Test(arguments: [
+        (#"{"pass\u0077ord" : "x", "a" : 1}"#, #"{"pass\u0077ord" : "•••", "a" : 1}"#),
+        (#"{"a":1,"token":{"b":["}",1]}}"#, #"{"a":1,"token":"•••"}"#),
+        (#"{"pin":1234,"a":2}"#, #"{"pin":"•••","a":2}"#),
+        (#"{"a":1,"password":"cut o"#, #"{"a":1,"password":"•••""#),
+        ("{\"token\":1}\n{\"token\":2}\n", "{\"token\":\"•••\"}\n{\"token\":\"•••\"}\n"),
+        (#"{"next":"https:\/\/u:p@h\/?code=1"}"#, #"{"next":"https://•••@h/?code=•••"}"#),
+        (#"["say \"token\": 1", "a"]"#, #"["say \"token\": 1", "a"]"#),
+    ])
+    func `members of JSON text are hidden, well formed or not`(text: String, shown: String) {
+        for type in ["application/json", "Application/Vnd.API+JSON; a=b", "text/plain", nil] {
+            #expect(rules.body(Data(text.utf8), contentType: type) == shown)
+        }
+    }
+
+    @Test func `parts of a multipart form are hidden by name, and looked into by type`() {
+        let parts = [
+            "Content-Disposition: form-data; name=\"user\"\r\n\r\nme",
+            "content-disposition: form-data;\r\n name=\"pass\\word\"\r\n\r\nsecret\r\nsecret",
+            "Content-Disposition: form-data; name=token; filename=\"a;b\"\r\n\r\nsecret",
+            "Content-Disposition: form-data; name=\"json\"\r\nContent-Type: application/json\r\n\r\n"
+                + "{\"token\":\"secret\"}",
+        ]
+        let body = parts.map { "--x\r\n\($0)\r\n" }.joined() + "--x--\r\n"
+        var data = Data(body.utf8)
+        for type in [
+            "multipart/form-data; boundary=\"x\"", "Multipart/Form-Data; Boundary=x",
+            "multipart/mixed",
+        ] {
+            let shown = rules.body(data, contentType: type) ?? ""
+            #expect(!shown.contains("secret"))
+            #expect(shown.contains("\r\n\r\nme\r\n--x\r\n") && shown.hasSuffix("\r\n--x--\r\n"))
+            #expect(shown.contains("\r\n\r\n•••\r\n--x\r\n"))
+            #expect(shown.contains("{\"token\":\"•••\"}"))
+        }
+        // Bytes that are no text do not keep the others from being looked at.
+        data.insert(0xFF, at: 0)
+        let bytes = rules.bodyBytes(data, contentType: "multipart/form-data; boundary=x")
+        #expect(Data(bytes).firstRange(of: Data("secret".utf8)) == nil)
+    }
+
+    @Test func `a request's body with a content coding is not shown`() {
+        let data = Data("a".utf8)
+        #expect(rules.requestBody(data, of: ["Content-Encoding": "deflate"]) == nil)
+        #expect(rules.requestBody(data, of: ["Content-Encoding": "Identity"]) == data)
+        #expect(Redaction.none.requestBody(data, of: ["Content-Encoding": "deflate"]) == data)
+    }
+
+    @Test func `parameters of a form are hidden by name`() {
+        let body = Data("user=me&password=x".utf8)
+        #expect(
+            rules.body(body, contentType: "application/x-www-form-urlencoded")
+                == "user=me&password=•••")
+    }
+
+    @Test func `a body without secrets keeps its spelling, one that is no text has none`() {
+        let body = Data(#"{ "a" : 1.0 }"#.utf8)
+        #expect(rules.body(body, contentType: "application/json") == #"{ "a" : 1.0 }"#)
+        #expect(rules.body(Data([0xFF, 0xFE]), contentType: "text/plain") == nil)
+        #expect(rules.body(Data([0x41, 0]), contentType: "text/plain") == nil)
+    }
+
+    @Test func `without rules everything is shown`() {
+        let header = HTTPHeader(name: "Authorization", value: "Bearer abc")
+        #expect(Redaction.none.value(of: header) == "Bearer abc")
+        #expect(Redaction.none.address("https://u:p@h/?token=a") == "https://u:p@h/?token=a")
+        #expect(
+            Redaction.none.body(Data(#"{"token":1}"#.utf8), contentType: "application/json")
+                == #"{"token":1}"#)
+    }
+}
