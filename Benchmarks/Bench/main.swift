@@ -12,7 +12,7 @@ import OutletSession
 //   OutletBench session-callback-inline|session-callback-queue|session-defaults URL CONCURRENCY COUNT
 //   OutletBench session-async|session-executor URL CONCURRENCY COUNT
 //   OutletBench provider-plugins URL CONCURRENCY COUNT PLUGIN
-//   OutletBench tls-fresh URL COUNT CA_DIRECTORY
+//   OutletBench tls-fresh URL COUNT CA_DIRECTORY   (URL: one where the server closes the connection)
 //   OutletBench inflight URL COUNT
 //   OutletBench download-file URL PATH
 //   OutletBench download-memory URL
@@ -96,7 +96,6 @@ case "provider-plugins":
     _ = host.shutDownAndWait()
 case "tls-fresh":
     configuration.certificateAuthorities = .directory(path: arguments[4])
-    job.request.headers.add(name: "Connection", value: "close")
     measureTransport(
         CurlTransport(configuration: configuration), what, n: 1, count: number(3))
 case "inflight":

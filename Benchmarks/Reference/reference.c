@@ -44,7 +44,6 @@ static int dirty[1 << 16], dirty_count;
 static int64_t timer = -1;
 static long to_start, started, finished, failed;
 static long buffer_size;
-static int is_fresh;
 static int64_t *latencies;
 
 static void grow(char **bytes, size_t *capacity, size_t needed) {
@@ -121,7 +120,6 @@ static void start(struct transfer *transfer) {
     transfer->fields = NULL;
     for (int index = 0; index < 5; index++)
         transfer->fields = curl_slist_append(transfer->fields, request_fields[index]);
-    if (is_fresh) transfer->fields = curl_slist_append(transfer->fields, "Connection: close");
     curl_easy_setopt(easy, CURLOPT_URL, address);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
@@ -247,7 +245,6 @@ int main(int argc, char **argv) {
         long count = atol(argv[3]);
         struct transfer transfer = {0};
         ca_directory = argv[4];
-        is_fresh = 1;
         setup(1, &transfer);
         requests(&transfer, 1, 5);
         latencies = calloc((size_t)count, sizeof *latencies);

@@ -52,7 +52,8 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     /// Whether it is anything but a `GET` without a body.
     @inlinable package var mayHaveBody: Bool { hasBody || parts.value.method.rawValue != "GET" }
 
-    /// Whether it is a `GET` without a body whose fields are known to be well formed.
+    /// Whether it is a `GET` without a body whose fields are known to be well formed, and say
+    /// nothing of framing.
     package var isPlainlyValid: Bool {
         !mayHaveBody && parts.value.headers.isWellFormed
     }
@@ -125,10 +126,23 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     }
 }
 
-extension HTTPRequest: CustomStringConvertible {
-    /// Method and address.
+extension HTTPRequest: CustomStringConvertible, CustomDebugStringConvertible {
+    /// Method and address, secrets left out by ``Redaction/standard``.
     public var description: String {
-        "\(method.rawValue) \(url?.absoluteString ?? "without an address")"
+        "\(method.rawValue) \(url.map { Redaction.standard.url($0) } ?? "without an address")"
+    }
+
+    /// Method and address, a line for each field, and the size of the body; secrets left out.
+    public var debugDescription: String {
+        let body: [String] =
+            switch body {
+            case .none: []
+            case .data(let data): ["(\(data.count) bytes of body)"]
+            case .file(let path): ["(a body from \(path))"]
+            case .stream: ["(a body from a stream)"]
+            }
+        let fields = headers.isEmpty ? [] : [headers.description]
+        return ([description] + fields + body).joined(separator: "\n")
     }
 }
 
@@ -140,6 +154,17 @@ public enum HTTPRequestError: Error, Equatable, Sendable {
     case invalidHeaderName(String)
     /// The field's value holds CR, LF or NUL; the value itself is left out, it may be a secret.
     case invalidHeaderValue(name: String)
+    /// The field says how a message is framed or what becomes of its connection, which only the
+    /// transport does.
+    case reservedHeader(name: String)
+    /// The field may be there only once.
+    case repeatedHeader(name: String)
+    /// The field `Host` is not a host, or a host and a port.
+    case invalidHost(String)
+    /// The field `Content-Length` is not a number, in digits alone.
+    case invalidContentLength(String)
+    /// The field `Content-Length` says another length than the body has, in bytes.
+    case contentLengthMismatch(declared: Int64, body: Int64)
 }
 
 extension HTTPRequestError: CustomStringConvertible {
@@ -152,19 +177,62 @@ extension HTTPRequestError: CustomStringConvertible {
             "header name \(String(reflecting: name)): not a token (letters, digits and !#$%&'*+-.^_`|~)"
         case .invalidHeaderValue(let name):
             "header \(name): its value holds a line break or NUL, which would split the request"
+        case .reservedHeader(let name):
+            "header \(name): \(Self.reason(toReserve: name)): leave it out"
+        case .repeatedHeader(let name): "header \(name): is there more than once"
+        case .invalidHost(let value):
+            "header Host: \(String(reflecting: String(value.prefix(80)))): not a host, or a host and a port"
+        case .invalidContentLength(let value):
+            "header Content-Length: not a length: \(value.prefix(40))"
+        case .contentLengthMismatch(let declared, let body):
+            "header Content-Length: says \(declared), but the body has \(body) bytes"
+        }
+    }
+
+    private static func reason(toReserve name: String) -> String {
+        switch name.lowercasedASCII {
+        case "transfer-encoding":
+            "the transport frames the body, and sends a stream without a length in chunks"
+        case "te", "trailer": "the transport does not speak of trailers"
+        case "upgrade": "the connection stays HTTP; a WebSocket is a request of its own kind"
+        default: "the connection is the transport's, and serves other requests as well"
         }
     }
 }
 
 extension HTTPRequest {
-    /// Refuses what HTTP/1 cannot carry: odd methods and names, values that break the line.
+    /// Refuses what HTTP cannot carry, and what would leave client and server at odds about where
+    /// the request ends.
+    ///
+    /// These are methods and names that are no tokens, values that break the line, fields that are
+    /// the transport's (`Transfer-Encoding`, `TE`, `Trailer`, `Connection`, `Keep-Alive`,
+    /// `Proxy-Connection`, `Upgrade`), a `Host` that is none, and a `Content-Length` that is no
+    /// length or not that of a body in memory. A file's length is compared when it is opened.
     ///
     /// - Throws: ``HTTPRequestError``.
     public func checkSyntax() throws(HTTPRequestError) {
+        try checkFields()
+        guard !headers.isWellFormed, let declared = headers["Content-Length"]?.decimal(Int64.self)
+        else { return }
+        let length: Int64
+        switch body {
+        case .none: length = 0
+        case .data(let data): length = Int64(data.count)
+        case .file, .stream: return
+        }
+        guard declared == length else {
+            throw .contentLengthMismatch(declared: declared, body: length)
+        }
+    }
+
+    /// As ``checkSyntax()``, but for the body's length: the body may still change.
+    package func checkFields() throws(HTTPRequestError) {
         guard method == .get || isToken(method.rawValue) else {
             throw .invalidMethod(method.rawValue)
         }
+        guard !headers.isWellFormed else { return }
         try headers.checkSyntax()
+        try headers.checkFraming()
     }
 }
 
@@ -182,8 +250,9 @@ extension HTTPHeaders {
 }
 
 extension HTTPHeader {
-    /// Whether the name is a token, and the value does not break the line.
-    var isWellFormed: Bool { isToken(name) && isLine(value) }
+    /// Whether the name is a token, the value does not break the line, and the field does not say
+    /// how a message is framed.
+    var isWellFormed: Bool { isToken(name) && isLine(value) && !isFraming }
 }
 
 /// Whether a text has no CR, LF or NUL, which would end the line it is sent in.

@@ -61,8 +61,7 @@ import Testing
 
     @Test func `a second connection resumes the session of the first`() async throws {
         let (transport, nginx) = try await transport { $0.httpVersion = .http1 }
-        _ = try await transport.get(
-            "\(nginx.baseURL(.tls))/info", headers: ["Connection": "close"])
+        _ = try await transport.get("\(nginx.baseURL(.tls))/closing")
         let second = try await transport.get("\(nginx.baseURL(.tls))/info")
         #expect(!second.metrics.isReusedConnection)
         #expect(second.text.contains(#""session_reused":"r""#))

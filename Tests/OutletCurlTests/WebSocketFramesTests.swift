@@ -177,8 +177,8 @@ import Testing
         let head = String(
             decoding: try handshake(
                 [
-                    "Host": "other.org", "Connection": "close", "Sec-WebSocket-Version": "8",
-                    "Content-Length": "5", "X-Own": "yes", "Authorization": "Bearer t",
+                    "Host": "other.org", "Sec-WebSocket-Version": "8", "Content-Length": "0",
+                    "X-Own": "yes", "Authorization": "Bearer t",
                 ], credential: Credential(user: "u", password: "p", scheme: .basic)
             ).head, as: UTF8.self)
         #expect(
@@ -213,6 +213,9 @@ import Testing
     @Test func `what cannot be sent is a named error`() {
         #expect(throws: TransferError.self) { try handshake(["X": "a\r\nY: b"]) }
         #expect(throws: TransferError.self) { try handshake(method: .post) }
+        for name in ["Connection", "Upgrade", "Transfer-Encoding"] {
+            #expect(throws: TransferError.self) { try handshake([name: "close"]) }
+        }
     }
 
     @Test func `the right answer is taken, in any case and list`() throws {

@@ -159,9 +159,8 @@ import Testing
         let session = try await session(counter) { $0.httpVersion = .http1 }
         var texts: [String] = []
         for _ in 0..<2 {
-            let text = try await session.request(
-                server.url(.chain), headers: ["Connection": "close"]
-            ).serializingString().value
+            let text = try await session.request(server.closingURL(.chain)).serializingString()
+                .value
             texts.append(text)
         }
         #expect(texts[1].contains(#""resumed":"r""#))

@@ -34,7 +34,7 @@ import OutletSession
             .upgrade(["Sec-WebSocket-Protocol: chat"]), .send(.close(1000)), .frame)
         let request = session().webSocketRequest(
             to: server.webSocketURL + "/path?x=1", configuration: .protocol("chat"),
-            headers: ["Authorization": "Bearer abc", "Cookie": "a=b", "Upgrade": "h2c"])
+            headers: ["Authorization": "Bearer abc", "Cookie": "a=b"])
         let events = try await request.names()
         #expect(events == ["connected chat", "disconnected 1000", "completed"])
         let head = try await server.requests.values(1)[0].head
@@ -46,13 +46,24 @@ import OutletSession
         ] {
             #expect(head.contains("\r\n\(line)\r\n"))
         }
-        #expect(!head.contains("h2c"))
         #expect(request.response?.statusCode == 101)
         let metrics = try #require(request.metrics)
         #expect(metrics.httpVersion == "HTTP/1.1")
         #expect(metrics.requestHeaderBytes == Int64(head.utf8.count))
         #expect(metrics.responseHeaderBytes > 0)
         #expect(metrics.remoteAddress == "127.0.0.1:\(server.port)")
+    }
+
+    @Test(arguments: ["Upgrade", "Connection"])
+    func `fields that are the handshake's own are refused, with a reason`(name: String) async throws
+    {
+        let server = try ScriptedServer.start(.upgrade(), .frame)
+        let events = try await session().webSocketRequest(
+            to: server.webSocketURL, headers: [name: "h2c"]
+        ).names()
+        #expect(events.count == 1)
+        #expect(events.first?.hasPrefix("completed Invalid request: header \(name): ") == true)
+        #expect(server.connections.count == 0)
     }
 
     @Test(arguments: [0, 1, 125, 126, 65_535, 65_536, 1_000_000])

@@ -79,7 +79,7 @@ struct RequestArguments: Sendable {
             }
         }
         do {
-            try HTTPRequest(url: url, method: method ?? .get, headers: headers).checkSyntax()
+            try HTTPRequest(url: url, method: method ?? .get, headers: headers).checkFields()
         } catch {
             throw .usage("\(error)")
         }

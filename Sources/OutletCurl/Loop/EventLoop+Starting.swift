@@ -137,15 +137,13 @@ extension EventLoop {
                 easy.apply(credential, atOnce: answers.sendsAtOnce)
             }
         }
+        if !transfer.request.isPlainlyValid { try check(transfer.request, address) }
         guard easy.applyHeaders(transfer.request.headers, hasBody: transfer.mayHaveBody) else {
-            throw malformed(transfer.request, address)
+            throw TransferError(code: .unknown, host: address.host, reason: "no memory left")
         }
         if transfer.mayHaveBody {
             try applyBody(of: transfer.request, easy, address)
         } else {
-            if let written = easy.headers.facts.contentLength {
-                try check(written, is: 0, address)
-            }
             easy.applyPlainMethod()
         }
         easy.applyBuffers(isBulk: isBulk, isLone: pool.lent == 1 && transfer.isCollected)
@@ -186,7 +184,6 @@ extension EventLoop {
         of request: HTTPRequest, _ easy: EasyHandle, _ address: Address
     ) throws(TransferError) {
         var body = try RequestBody(request.body)
-        try check(request, address)
         if let written = easy.headers.facts.contentLength {
             var isStream = false
             if case .stream = request.body { isStream = true }
@@ -216,21 +213,14 @@ extension EventLoop {
             underlyingCode: Int32(bitPattern: refusal.code.rawValue))
     }
 
-    private func malformed(_ request: HTTPRequest, _ address: Address) -> TransferError {
+    /// Refuses what cannot go on the wire, and bodies where none can be.
+    ///
+    /// Every hop, attempt and round passes here, with all that adapters and plugins have added.
+    private func check(_ request: HTTPRequest, _ address: Address) throws(TransferError) {
         do throws(HTTPRequestError) {
             try request.checkSyntax()
-            return TransferError(code: .unknown, host: address.host, reason: "no memory left")
         } catch {
-            return TransferError(code: .badRequest, host: address.host, reason: error.description)
-        }
-    }
-
-    /// Refuses methods that are none, and bodies where none can be.
-    private func check(
-        _ request: HTTPRequest, _ address: Address
-    ) throws(TransferError) {
-        guard isToken(request.method.rawValue) else {
-            throw malformed(request, address)
+            throw TransferError(code: .badRequest, host: address.host, reason: error.description)
         }
         if request.hasBody, request.method == .head || request.method == .connect {
             throw TransferError(
@@ -239,29 +229,21 @@ extension EventLoop {
         }
     }
 
-    /// Refuses what would leave client and server at odds about where the request ends.
+    /// Refuses a length that a file or stream denies; those of other bodies are known before.
     ///
     /// - Parameters:
     ///   - written: The field `Content-Length`.
     ///   - length: The body's; `nil` when unknown.
     ///   - mayBeLess: Whether a part of the body may be asked for.
     private func check(
-        _ written: String, is length: Int64?, mayBeLess: Bool = false, _ address: Address
+        _ written: String, is length: Int64?, mayBeLess: Bool, _ address: Address
     ) throws(TransferError) {
-        guard let length else {
-            guard let declared = Int64(written), declared >= 0 else {
-                throw TransferError(
-                    code: .badRequest, host: address.host,
-                    reason: "header Content-Length: not a length: \(written)")
-            }
-            return
-        }
-        if mayBeLess, let declared = Int64(written), 0..<length ~= declared { return }
-        guard Int64(written) == length else {
-            throw TransferError(
-                code: .badRequest, host: address.host,
-                reason: "header Content-Length: says \(written), but the body has \(length) bytes",
-                advice: "leave it out: it is added by itself")
-        }
+        guard let length, let declared = Int64(written), declared != length,
+            !mayBeLess || declared > length
+        else { return }
+        let mismatch = HTTPRequestError.contentLengthMismatch(declared: declared, body: length)
+        throw TransferError(
+            code: .badRequest, host: address.host, reason: mismatch.description,
+            advice: "leave it out: it is added by itself")
     }
 }

@@ -202,7 +202,7 @@ extension EasyHandle {
 
     /// The fields, and whether the codings of the answer are undone because a field asks for them.
     ///
-    /// - Returns: False when the fields cannot go on the wire.
+    /// - Returns: False when memory is short.
     @inline(__always)
     func applyHeaders(_ fields: HTTPHeaders, hasBody: Bool) -> Bool {
         guard let list = headers.build(fields, hasBody: hasBody) else { return false }

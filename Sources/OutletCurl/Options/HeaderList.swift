@@ -43,9 +43,10 @@ struct HeaderList: ~Copyable {
 
     /// Lays out the fields in their order.
     ///
-    /// - Parameter hasBody: Whether libcurl might invent fields about a body.
-    /// - Returns: The list's head, valid until the next call; `nil` when a name or a value cannot go
-    ///   on the wire, or memory is short.
+    /// - Parameters:
+    ///   - headers: Fields that ``HTTPRequest/checkSyntax()`` lets pass.
+    ///   - hasBody: Whether libcurl might invent fields about a body.
+    /// - Returns: The list's head, valid until the next call; `nil` when memory is short.
     mutating func build(
         _ headers: HTTPHeaders, hasBody: Bool
     ) -> UnsafeMutablePointer<curl_slist>? {
@@ -56,8 +57,6 @@ struct HeaderList: ~Copyable {
         used = 0
         count = 0
         guard reserveNodes(headers.count + 3) else { return nil }
-        // Fields that came from a peer were not looked at when they were set.
-        guard headers.isWellFormed || (try? headers.checkSyntax()) != nil else { return nil }
         var isFine = true
         headers.forEachField { name, value in
             isFine = add(name, value)

@@ -13,8 +13,8 @@ struct WebSocketHandshake {
 
     /// Fields that are the handshake's own, whatever the request says.
     private static let ownFields: Set<String> = [
-        "connection", "upgrade", "sec-websocket-key", "sec-websocket-version",
-        "sec-websocket-extensions", "content-length", "transfer-encoding", "expect",
+        "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions", "content-length",
+        "expect",
     ]
 
     /// - Parameters:

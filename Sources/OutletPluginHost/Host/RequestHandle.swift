@@ -87,7 +87,7 @@ final class RequestHandle: Sendable {
     func set(method: String) -> outlet_status {
         change { request in
             request.method = HTTPMethod(rawValue: method)
-            return (try? request.checkSyntax()) != nil
+            return (try? request.checkFields()) != nil
         }
     }
 
@@ -104,14 +104,14 @@ final class RequestHandle: Sendable {
     func set(header name: String, value: String) -> outlet_status {
         change { request in
             request.headers.update(name: name, value: value)
-            return (try? request.checkSyntax()) != nil
+            return (try? request.checkFields()) != nil
         }
     }
 
     func add(header name: String, value: String) -> outlet_status {
         change { request in
             request.headers.append(name: name, value: value)
-            return (try? request.checkSyntax()) != nil
+            return (try? request.checkFields()) != nil
         }
     }
 
@@ -175,7 +175,7 @@ extension RequestHandle.Answer {
             }
             headers.append(name: name, value: value)
         }
-        guard (try? HTTPRequest(url: nil, headers: headers).checkSyntax()) != nil else {
+        guard (try? headers.checkSyntax()) != nil else {
             return nil
         }
         self.init(status: Int(status), headers: headers, body: Array(bytes))

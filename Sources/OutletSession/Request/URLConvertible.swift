@@ -72,7 +72,7 @@ extension HTTPRequest {
             throw SessionError.urlRequestValidationFailed(reason: .bodyDataInGETRequest(data))
         }
         do {
-            try checkSyntax()
+            try checkFields()
         } catch {
             throw SessionError.urlRequestValidationFailed(reason: .invalidSyntax(error))
         }

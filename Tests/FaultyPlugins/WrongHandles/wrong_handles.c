@@ -23,6 +23,10 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
            OUTLET_E_ARGUMENT);
     expect(host->request_set_header(request, outlet_text("A"), outlet_text("a\r\nB: c")),
            OUTLET_E_ARGUMENT);
+    expect(host->request_set_header(request, outlet_text("transfer-encoding"), outlet_text("chunked")),
+           OUTLET_E_ARGUMENT);
+    expect(host->request_add_header(request, outlet_text("Content-Length"), outlet_text("+5")),
+           OUTLET_E_ARGUMENT);
     expect(host->request_set_method(request, outlet_text("GE T")), OUTLET_E_ARGUMENT);
     expect(host->request_set_url(request, outlet_text("file:///etc/passwd")), OUTLET_E_ARGUMENT);
     expect(host->request_set_attr(request, outlet_text("target.name"), outlet_text("x")),

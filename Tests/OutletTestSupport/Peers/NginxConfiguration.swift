@@ -62,6 +62,8 @@ struct NginxConfiguration {
         let lines = [
             "root \(directory)/files;",
             "location = /info { default_type application/json; return 200 '\(info)\\n'; }",
+            "location = /closing { default_type application/json; keepalive_timeout 0;",
+            "    return 200 '\(info)\\n'; }",
             "location = /hsts { add_header Strict-Transport-Security 'max-age=3600'; return 204; }",
             "location = /kept { add_header Strict-Transport-Security 'max-age=3600';",
             "    add_header Set-Cookie 'kept=yes'; add_header Cache-Control 'max-age=3600';",
@@ -88,7 +90,7 @@ struct NginxConfiguration {
             ("session_reused", "$ssl_session_reused"), ("server_name", "$ssl_server_name"),
             ("client", "$ssl_client_s_dn"), ("connection", "$connection"),
             ("requests", "$connection_requests"), ("length", "$content_length"),
-            ("user_agent", "$http_user_agent"),
+            ("user_agent", "$http_user_agent"), ("host", "$host"),
         ]
         return "{" + members.map { #""\#($0)":"\#($1)""# }.joined(separator: ",") + "}"
     }

@@ -3,7 +3,7 @@ internal import Glibc
 /// An nginx whose certificates tell of chains and of revocation; HTTP/2 and HTTP/1.1.
 ///
 /// Paths on every port: `/info` (JSON with the connection's number and whether its TLS session was
-/// resumed).
+/// resumed), `/closing` (the same on a connection that is then closed).
 public final class TrustServer: Sendable {
     /// What ``TrustServer`` listens on; TLS but for the first.
     public enum Listener: Int, Sendable, CaseIterable {
@@ -74,8 +74,13 @@ public final class TrustServer: Sendable {
     public func port(_ listener: Listener) -> UInt16 { peer.ports[listener.rawValue] }
 
     /// The address of a listener's `/info`, by the name localhost.
-    public func url(_ listener: Listener) -> String {
-        "\(listener == .plain ? "http" : "https")://localhost:\(port(listener))/info"
+    public func url(_ listener: Listener) -> String { "\(baseURL(listener))/info" }
+
+    /// The same, on a connection that the server then closes.
+    public func closingURL(_ listener: Listener) -> String { "\(baseURL(listener))/closing" }
+
+    private func baseURL(_ listener: Listener) -> String {
+        "\(listener == .plain ? "http" : "https")://localhost:\(port(listener))"
     }
 
     private static func configuration(_ servers: String) -> String {
@@ -130,8 +135,11 @@ public final class TrustServer: Sendable {
         }
         if let staple { lines.append("ssl_stapling on; ssl_stapling_file \(staple);") }
         let info = #"{"connection":"$connection","resumed":"$ssl_session_reused"}"#
-        lines.append(
-            "location = /info { default_type application/json; return 200 '\(info)\\n'; }")
+        for (path, more) in [("/info", ""), ("/closing", "keepalive_timeout 0; ")] {
+            lines.append(
+                "location = \(path) { default_type application/json; \(more)return 200 '\(info)\\n'; }"
+            )
+        }
         return "server {\n\(lines.joined(separator: "\n"))\n}"
     }
 }

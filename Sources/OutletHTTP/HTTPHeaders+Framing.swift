@@ -1,0 +1,75 @@
+extension HTTPHeader {
+    /// Whether the field says where the message ends, whom it is for, or what becomes of its
+    /// connection.
+    var isFraming: Bool {
+        switch name.utf8.count {
+        case 2: isNamed("TE")
+        case 4: isNamed("Host")
+        case 7: isNamed("Trailer") || isNamed("Upgrade")
+        case 10: isNamed("Connection") || isNamed("Keep-Alive")
+        case 14: isNamed("Content-Length")
+        case 16: isNamed("Proxy-Connection")
+        case 17: isNamed("Transfer-Encoding")
+        default: false
+        }
+    }
+}
+
+extension HTTPHeaders {
+    /// Refuses, in a request, fields that are the transport's to set, a `Host` that is none, and a
+    /// `Content-Length` that is no length.
+    func checkFraming() throws(HTTPRequestError) {
+        var seen: [String] = []
+        for header in self where header.isFraming {
+            let name = header.name.lowercasedASCII
+            guard name == "host" || name == "content-length" else {
+                throw .reservedHeader(name: header.name)
+            }
+            // Even of the same value: a server may take the first one, and a proxy the last.
+            guard !seen.contains(name) else { throw .repeatedHeader(name: header.name) }
+            seen.append(name)
+            if name == "host" {
+                guard isHost(header.value) else { throw .invalidHost(header.value) }
+            } else {
+                guard header.value.decimal(Int64.self) != nil else {
+                    throw .invalidContentLength(header.value)
+                }
+            }
+        }
+    }
+}
+
+/// Whether a text is a host (a name or an address), or a host and a port (RFC 9110 §7.2).
+private func isHost(_ text: String) -> Bool {
+    let bytes = Array(text.utf8)[...]
+    let end: Int
+    if bytes.first == UInt8(ascii: "[") {
+        guard let close = bytes.firstIndex(of: UInt8(ascii: "]")), close > 1,
+            bytes[1..<close].allSatisfy({
+                $0.hexValue != nil || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
+            })
+        else { return false }
+        end = close + 1
+    } else {
+        end = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex
+        guard end > 0, isRegisteredName(bytes[..<end]) else { return false }
+    }
+    guard end < bytes.endIndex else { return true }
+    let port = Substring(decoding: bytes[(end + 1)...], as: UTF8.self)
+    return bytes[end] == UInt8(ascii: ":") && port.decimal(UInt16.self) != nil
+}
+
+/// Whether a text is a name as in an address (RFC 3986 §3.2.2).
+private func isRegisteredName(_ text: ArraySlice<UInt8>) -> Bool {
+    var rest = text
+    while let byte = rest.popFirst() {
+        if byte == UInt8(ascii: "%") {
+            guard rest.popFirst()?.hexValue != nil, rest.popFirst()?.hexValue != nil else {
+                return false
+            }
+        } else if !byte.isAlpha, !byte.isDigit, !"-._~!$&'()*+,;=".utf8.contains(byte) {
+            return false
+        }
+    }
+    return true
+}

@@ -1,0 +1,116 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// Fields that come to a request after the user made it are looked at as well.
+@Suite struct RequestFramingTests {
+    private func server() throws -> ScriptedServer {
+        try ScriptedServer.start(.request, .respond(body: "ok"), .again)
+    }
+
+    private func configuration(_ defaults: [(String, String)]) -> SessionConfiguration {
+        var configuration = SessionConfiguration.default
+        configuration.proxy = .none
+        for (name, value) in defaults { configuration.headers.append(name: name, value: value) }
+        return configuration
+    }
+
+    @Test(arguments: [
+        ("X-Evil", "a\r\nX-Injected: b"), ("X-Evil", "a\nX-Injected: b"), ("X-Evil", "a\rb"),
+        ("Transfer-Encoding", "chunked"), ("Content-Length", "5"), ("Connection", "close"),
+        ("Host", "a/b"),
+    ])
+    func `default fields that would split or reframe requests send nothing`(
+        name: String, value: String
+    ) async throws {
+        let server = try server()
+        let session = Session(configuration: configuration([(name, value)]))
+        let response = await session.request(server.baseURL).serializingString().response
+        #expect(response.error?.transferError?.code == .badRequest)
+        #expect(response.error?.transferError?.reason.contains("header") == true)
+        #expect(server.connections.count == 0)
+    }
+
+    @Test(arguments: ["Transfer-Encoding", "Connection", "Content-Length"])
+    func `an adapter's fields are looked at, at every attempt`(name: String) async throws {
+        let server = try server()
+        let session = Session(configuration: configuration([]))
+        let adapter = Adapter { request, _, completion in
+            var request = request
+            request.headers.append(name: name, value: "4")
+            completion(.success(request))
+        }
+        let response = await session.request(
+            server.baseURL, interceptor: Interceptor(adapters: [adapter])
+        )
+        .serializingString().response
+        #expect("\(String(describing: response.error))".contains(name))
+        #expect(server.connections.count == 0)
+    }
+
+    @Test func `a redirect handler's fields are looked at`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .respond("302 Found", headers: ["Location: /next"]), .again)
+        let session = Session(configuration: configuration([]))
+        let redirector = Redirector(
+            behavior: .modify { _, request, _ in
+                var request = request
+                request.headers["Content-Length"] = "10"
+                return request
+            })
+        let response = await session.request(server.baseURL).redirect(using: redirector)
+            .serializingString().response
+        #expect("\(String(describing: response.error))".contains("says 10, but the body has 0"))
+        #expect(server.requests.values.count == 1)
+    }
+
+    @Test func `a body that is compressed goes out under its own length`() async throws {
+        let server = try server()
+        let session = Session(configuration: configuration([]))
+        let text = String(repeating: "hello ", count: 100)
+        var request = HTTPRequest(
+            url: URL(string: server.baseURL), method: .post, headers: ["Content-Length": "600"],
+            body: .data(Data(text.utf8)))
+        request.headers["Content-Type"] = "text/plain"
+        let response = await session.request(request, interceptor: .deflateCompressor)
+            .serializingString().response
+        #expect(response.value == "ok")
+        let sent = try await server.requests.values(1)[0]
+        #expect(sent.body.count < 100)
+        #expect(sent.head.contains("\r\nContent-Length: \(sent.body.count)\r\n"))
+    }
+
+    @Test func `a multipart body has the length that its request says, or is not sent`()
+        async throws
+    {
+        let server = try server()
+        let session = Session(configuration: configuration([]))
+        let response = await session.upload(
+            multipartFormData: { $0.append(Data("x".utf8), withName: "a") }, to: server.baseURL,
+            headers: ["Content-Length": "3"]
+        ).serializingString().response
+        #expect("\(String(describing: response.error))".contains("says 3, but the body has"))
+        #expect(server.connections.count == 0)
+    }
+
+    @Test func `a Host of the user's decides neither cookies nor where a redirect leads`()
+        async throws
+    {
+        let server = try ScriptedServer.start(
+            .request,
+            .respond("302 Found", headers: ["Location: /next", "Set-Cookie: a=1; Path=/"]),
+            .request, .respond(body: "ok"), .again)
+        let jar = CookieStorage()
+        var configuration = configuration([])
+        configuration.httpCookieStorage = jar
+        let session = Session(configuration: configuration)
+        let response = await session.request(server.baseURL, headers: ["Host": "other.example"])
+            .serializingString().response
+        #expect(response.value == "ok")
+        let heads = try await server.requests.values(2).map(\.head)
+        #expect(heads[1].hasPrefix("GET /next HTTP/1.1\r\nHost: other.example\r\n"))
+        #expect(heads[1].contains("\r\nCookie: a=1\r\n"))
+        #expect(jar.cookies.map(\.domain) == ["127.0.0.1"])
+    }
+}
