@@ -246,7 +246,9 @@ let package = Package(
             swiftSettings: swift),
         .testTarget(
             name: "OutletCLITests",
-            dependencies: umbrella + ["OutletCLI", "OutletTestServer", "OutletTestSupport"],
+            dependencies: umbrella + [
+                "OutletCLI", "OutletTesting", "OutletTestServer", "OutletTestSupport",
+            ],
             swiftSettings: swift),
         .testTarget(
             name: "OutletTests",

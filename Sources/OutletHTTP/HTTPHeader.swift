@@ -15,7 +15,7 @@ public struct HTTPHeader: Equatable, Hashable, Sendable {
 }
 
 extension HTTPHeader: CustomStringConvertible {
-    /// `Name: value`.
+    /// `Name: value`, as it goes on the wire; ``Redaction/value(of:)`` is for logs.
     public var description: String { "\(name): \(value)" }
 }
 

@@ -13,7 +13,8 @@ public struct HTTPHeaders: Sendable {
     /// The fields as they came from a peer, until one is changed.
     private var received: HeaderBlock?
 
-    /// Whether every name is known to be a token, and no value to break its line.
+    /// Whether every name is known to be a token, no value to break its line, and no field to say
+    /// how a message is framed.
     ///
     /// Found out when a field is set, because a request is sent more often than its fields change.
     package private(set) var isWellFormed = true
@@ -272,6 +273,8 @@ extension HTTPHeaders: Equatable, Hashable {
 }
 
 extension HTTPHeaders: CustomStringConvertible {
-    /// One `Name: value` a line.
-    public var description: String { map(\.description).joined(separator: "\n") }
+    /// One `Name: value` a line, secrets left out by ``Redaction/standard``.
+    public var description: String {
+        Redaction.standard.headers(self).map(\.description).joined(separator: "\n")
+    }
 }

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import OutletHTTP
 import OutletSession
 
 /// Why a provider's request failed.
@@ -45,8 +46,15 @@ extension ProviderError {
 }
 
 extension ProviderError: CustomStringConvertible, LocalizedError {
-    /// One line: what failed, and the fact.
+    /// One line: method and address without secrets, what failed, and the fact.
     public var description: String {
+        // A transfer's error names its request itself.
+        let isNamed = (underlyingError as? SessionError)?.transferError != nil
+        guard !isNamed, let request = response?.request else { return finding }
+        return "\(request): \(finding)"
+    }
+
+    private var finding: String {
         switch self {
         case .jsonMapping(let response): "Failed to map data to JSON. (\(response))"
         case .stringMapping(let response): "Failed to map data to a String. (\(response))"
@@ -58,7 +66,8 @@ extension ProviderError: CustomStringConvertible, LocalizedError {
             "Status code didn't fall within the given range: \(response.statusCode)."
         case .underlying(let error, _): "\(error)"
         case .requestMapping(let url):
-            "Failed to map Endpoint to a request: \(String(reflecting: url)) is not an absolute URL."
+            "Failed to map Endpoint to a request: "
+                + "\(String(reflecting: Redaction.standard.address(url))) is not an absolute URL."
         case .parameterEncoding(let error): "Failed to encode parameters for the request. \(error)"
         }
     }

@@ -14,7 +14,7 @@ extension SessionError: CustomStringConvertible, LocalizedError {
         case .explicitlyCancelled:
             "Request explicitly cancelled."
         case .invalidURL(let url):
-            "URL is not valid: \(url)"
+            "URL is not valid: \(Redaction.standard.address("\(url)"))"
         case .multipartEncodingFailed(let reason):
             "Multipart encoding failed: \(reason)"
         case .parameterEncodingFailed(let reason):

@@ -117,3 +117,64 @@ extension Event {
         }
     }
 }
+
+extension Event: CustomStringConvertible {
+    /// The event's name, and what it carries in a few words, secrets left out.
+    public var description: String { detail.map { "\(name): \($0)" } ?? name }
+
+    private var detail: String? {
+        switch self {
+        case .didCreateInitialURLRequest(let request), .didCreateURLRequest(let request):
+            "\(request)"
+        case .didAdaptInitialRequest(let initial, let adapted): "\(initial) to \(adapted)"
+        case .didFailToCreateURLRequest(let error), .didFailToCreateUploadable(let error):
+            "\(error)"
+        case .didFailToAdaptURLRequest(let request, let error): "\(request): \(error)"
+        case .didGatherMetrics(let metrics): "\(Double(metrics.total) / 1_000_000) s"
+        case .didFailTask(let task, let error): Self.text(task, "\(error)")
+        case .didCompleteTask(let task, let error): Self.text(task, error.map { "\($0)" })
+        case .taskDidComplete(let task, let error):
+            Self.text(task, error.map { Redaction.standard.text("\($0)") })
+        case .willRedirect(let request, let response): "\(response) to \(request)"
+        case .didValidate(let response, let result):
+            switch result {
+            case .success: "\(response)"
+            case .failure(let error): "\(response): \(Redaction.standard.text("\(error)"))"
+            }
+        case .didParseResponse(let result), .didParseStream(let result): Self.text(result)
+        case .didFinishDownloading(let result): Self.text(result)
+        case .didCreateDestinationURL(let url): url.path
+        case .sessionDidBecomeInvalid(let error):
+            error.map { Redaction.standard.text("\($0)") }
+        case .taskDidReceiveChallenge(let task, let challenge):
+            Self.text(task, "\(challenge.protectionSpace.realm ?? challenge.protectionSpace.host)")
+        case .taskDidSendBodyData(let task, let sent, let expected):
+            Self.text(task, "\(sent) of \(expected) bytes")
+        case .taskDidReceiveResponse(let task, let response): Self.text(task, "\(response)")
+        case .taskDidReceiveData(let task, let data): Self.text(task, "\(data.count) bytes")
+        case .taskDidWriteData(let task, let written, let expected):
+            Self.text(task, "\(written) of \(expected) bytes")
+        case .didCreateTask(let task), .didResumeTask(let task), .didSuspendTask(let task),
+            .didCancelTask(let task), .taskNeedsNewBodyStream(let task),
+            .taskWillCacheResponse(let task, _):
+            Self.text(task, nil)
+        case .isRetrying, .didFinish, .didResume, .didSuspend, .didCancel, .didCreateUploadable,
+            .didProvideInputStream:
+            nil
+        }
+    }
+
+    private static func text(_ task: any TransferTask, _ more: String?) -> String? {
+        let request = task.currentRequest.map { "\($0)" }
+        guard let more else { return request }
+        return request.map { "\($0): \(more)" } ?? more
+    }
+
+    /// Values are the user's, and may hold anything: only their kind is told.
+    private static func text<Value>(_ result: Result<Value, SessionError>) -> String {
+        switch result {
+        case .success(let value): (value as? URL)?.path ?? "\(type(of: value))"
+        case .failure(let error): "\(error)"
+        }
+    }
+}

@@ -76,7 +76,7 @@ public final class RequestLogger: EventMonitor {
         self.level = level
         self.format = format
         var redaction = Redaction.standard
-        let names = names.map { $0.lowercased() }
+        let names = names.map(\.lowercasedASCII)
         redaction.headerNames.formUnion(names)
         redaction.nameParts += names
         self.redaction = redaction
@@ -94,7 +94,7 @@ public final class RequestLogger: EventMonitor {
                 line.add(metrics)
                 line.add("redirects", metrics.redirectCount)
             }
-            line.add("error", error.map { redaction.address("\($0)") })
+            line.add("error", error.map { text(of: $0) })
         }
     }
 
@@ -113,7 +113,7 @@ public final class RequestLogger: EventMonitor {
             line.add(exchange.metrics)
             let location = exchange.response?.headers["Location"]
             line.add("location", location.map { redaction.address($0) })
-            line.add("error", exchange.error.map { redaction.address("\($0)") })
+            line.add("error", exchange.error.map { text(of: $0) })
         }
     }
 
@@ -135,6 +135,13 @@ public final class RequestLogger: EventMonitor {
     /// Writes a line.
     public func requestDidResume(_ request: Request) {
         write("resume", .debug, of: request) { _ in }
+    }
+
+    /// An error without the request, which has fields of its own.
+    private func text(of error: any Error) -> String {
+        if case .sessionTaskFailed(let error)? = error as? SessionError { return text(of: error) }
+        guard let transfer = error as? TransferError else { return redaction.text("\(error)") }
+        return redaction.text((transfer.host.map { "\($0): " } ?? "") + transfer.finding)
     }
 
     private func write(

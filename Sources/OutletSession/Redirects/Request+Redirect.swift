@@ -30,7 +30,7 @@ extension Request {
         {
         case .success(let request): next = request
         case .failure(let error):
-            end(hop, with: .sessionTaskFailed(error: error))
+            end(hop, with: .sessionTaskFailed(error: error.naming(sent)))
             return true
         }
         guard hops < core.configuration.maximumRedirects else {
@@ -39,7 +39,7 @@ extension Request {
                 reason: "gave up after \(hops) redirects, the last to \(next.url?.host() ?? "?")",
                 advice: "the server may redirect for ever; if not, "
                     + TransferError.raise("maximumRedirects", "--max-redirects"))
-            end(hop, with: .sessionTaskFailed(error: error))
+            end(hop, with: .sessionTaskFailed(error: error.naming(sent)))
             return true
         }
         guard let handler, !isPlainFollow(handler) else {

@@ -10,13 +10,13 @@ extension Request: Equatable, Hashable {
 }
 
 extension Request: CustomStringConvertible {
-    /// Method and address, as last sent, and, once known, status.
+    /// Method and address, as last sent, secrets left out, and, once known, status.
     public var description: String {
         let (request, response) = mutable.withLock {
             ($0.performedRequests.last ?? $0.requests.last, $0.response)
         }
-        guard let request, let url = request.url else { return "No request created yet." }
+        guard let request, request.url != nil else { return "No request created yet." }
         let status = response.map { " (\($0.statusCode))" } ?? ""
-        return "\(request.method) \(url.absoluteString)\(status)"
+        return "\(request)\(status)"
     }
 }

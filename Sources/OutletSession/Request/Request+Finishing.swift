@@ -8,13 +8,16 @@ extension Request: TransferHandler {
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
         var result = result
-        if result.error?.code == .unsupportedURL {
-            announce(task)
-            switch fileReading() {
-            case .read: return transfer(isHop: true, readsFile: true)
-            case .refused: result.error = .fileURLRefused
-            case .noFile: break
+        if let error = result.error {
+            if error.code == .unsupportedURL {
+                announce(task)
+                switch fileReading() {
+                case .read: return transfer(isHop: true, readsFile: true)
+                case .refused: result.error = .fileURLRefused
+                case .noFile: break
+                }
             }
+            result.error = result.error?.naming(task.currentRequest)
         }
         if !isPlain, let next = nextHop(after: result), let response = result.response {
             let attempt = mutable.withLock { $0.machine.attempt }

@@ -84,10 +84,13 @@ extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
     /// The result.
     public var description: String { "\(result)" }
 
-    /// Request, response, durations and result, a section each; header values are left as sent.
+    /// Request, response, durations and result, a section each; secrets are left out but for those
+    /// in the result's value.
     public var debugDescription: String {
         guard let request else { return "[Request]: None\n[Result]: \(result)" }
-        let body = DebugSections.body(data, type: response?.mimeType)
+        let type = response?.mimeType
+        let shown = data.map { Data(Redaction.standard.bodyBytes($0, contentType: type)) }
+        let body = DebugSections.body(shown, type: type)
         return [
             DebugSections.request(request), DebugSections.response(response, body: body),
             DebugSections.durations(metrics, serializationDuration), "[Result]: \(result)",

@@ -5,12 +5,15 @@ import OutletHTTP
 /// spaces further in.
 enum DebugSections {
     static func request(_ request: HTTPRequest) -> String {
-        let address = request.url?.absoluteString ?? "None"
+        let rules = Redaction.standard
+        let address = request.url.map { rules.url($0) } ?? "None"
+        let data = request.httpBody
+        let shown = data.flatMap { rules.requestBody($0, of: request.headers) }
         return section(
             "[Request]: \(request.method) \(address)",
             [
                 headers(request.headers),
-                body(request.httpBody, type: request.headers["Content-Type"]),
+                body(shown ?? data, type: shown == nil ? nil : request.headers["Content-Type"]),
             ])
     }
 
@@ -38,7 +41,7 @@ enum DebugSections {
 
     private static func headers(_ headers: HTTPHeaders) -> String {
         headers.isEmpty
-            ? "[Headers]: None" : section("[Headers]:", headers.sorted().map { "\($0)" })
+            ? "[Headers]: None" : section("[Headers]:", ["\(headers.sorted())"])
     }
 
     private static func section(_ title: String, _ parts: [String]) -> String {

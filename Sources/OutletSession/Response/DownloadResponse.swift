@@ -85,7 +85,7 @@ extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertibl
     /// The result.
     public var description: String { "\(result)" }
 
-    /// Request, response, file, durations and result, a section each; header values are left as sent.
+    /// Request, response, file, durations and result, a section each; secrets are left out.
     public var debugDescription: String {
         guard let request else { return "[Request]: None\n[Result]: \(result)" }
         return [

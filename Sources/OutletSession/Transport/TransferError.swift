@@ -1,7 +1,9 @@
 public import FoundationEssentials
-import OutletHTTP
+public import OutletHTTP
 
 /// Why a transfer failed: a stable code, the stage, the host, and what a person can do about it.
+///
+/// Two are equal when they tell of the same failure, whichever request it was.
 public struct TransferError: Error, Sendable, Equatable {
     /// Where in the transfer's life it failed.
     public enum Stage: String, Sendable, CaseIterable {
@@ -32,6 +34,8 @@ public struct TransferError: Error, Sendable, Equatable {
         var underlyingCode: Int32?
         var statusCode: Int?
         var downloadResumeData: Data?
+        var method: HTTPMethod?
+        var url: URL?
     }
 
     /// Boxed, so that the many results without an error do not carry room for one.
@@ -85,6 +89,18 @@ public struct TransferError: Error, Sendable, Equatable {
         set { facts.value.downloadResumeData = newValue }
     }
 
+    /// The method of the request that failed; set by the session.
+    public var method: HTTPMethod? {
+        get { facts.value.method }
+        set { facts.value.method = newValue }
+    }
+
+    /// The address of the request that failed, as it was sent; set by the session.
+    public var url: URL? {
+        get { facts.value.url }
+        set { facts.value.url = newValue }
+    }
+
     /// Makes an error.
     public init(
         code: Code, stage: Stage = .preparing, host: String? = nil, reason: String,
@@ -107,14 +123,34 @@ extension TransferError {
     package static func raise(_ setting: String, _ option: String) -> String {
         "raise \(setting), in the program \(option)"
     }
+
+    /// Whether both tell of the same failure.
+    public static func == (a: TransferError, b: TransferError) -> Bool {
+        var other = b
+        other.method = a.method
+        other.url = a.url
+        return a.facts == other.facts
+    }
+
+    /// The same error, with the request that failed.
+    func naming(_ request: HTTPRequest?) -> TransferError {
+        guard url == nil, let request else { return self }
+        var named = self
+        named.method = request.method
+        named.url = request.url
+        return named
+    }
+
+    /// What happened, the fact, what to try, without the request.
+    var finding: String { advice.isEmpty ? reason : "\(reason) (\(advice))" }
 }
 
 extension TransferError: CustomStringConvertible {
-    /// One line: the host, what happened, the fact, what to try.
+    /// One line: method and address without secrets, or the host where they are not known, what
+    /// happened, the fact, what to try.
     public var description: String {
-        var text = host.map { "\($0): " } ?? ""
-        text += reason
-        if !advice.isEmpty { text += " (\(advice))" }
-        return text
+        guard let url else { return host.map { "\($0): \(finding)" } ?? finding }
+        let name = method.map { "\($0) " } ?? ""
+        return "\(name)\(Redaction.standard.url(url)): \(finding)"
     }
 }

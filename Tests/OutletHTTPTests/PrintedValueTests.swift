@@ -1,0 +1,41 @@
+import FoundationEssentials
+import OutletHTTP
+import Testing
+
+/// What requests and responses look like where they are printed.
+@Suite struct PrintedValueTests {
+    private let url = URL(string: "https://u:p@h.test/a?token=x&q=1")
+
+    @Test func `a response prints protocol, status and address, and its fields for debugging`() {
+        let head = HTTPResponse(
+            url: url, statusCode: 404, httpVersion: "HTTP/2",
+            headers: ["Server": "x", "Set-Cookie": "a=b; Path=/"])
+        let line = "HTTP/2 404 from https://•••@h.test/a?token=•••&q=1"
+        #expect("\(head)" == line)
+        #expect(
+            String(reflecting: head) == "\(line)\nServer: x\nSet-Cookie: a=•••; Path=/")
+        #expect("\(HTTPResponse(url: nil, statusCode: 204))" == "HTTP/1.1 204")
+        #expect(String(reflecting: HTTPResponse(url: nil, statusCode: 204)) == "HTTP/1.1 204")
+    }
+
+    @Test func `a request prints method and address, and fields and body for debugging`() {
+        var request = HTTPRequest(
+            url: url, method: .post, headers: ["Authorization": "Bearer x", "A": "b"],
+            body: .data(Data("password=x".utf8)))
+        let line = "POST https://•••@h.test/a?token=•••&q=1"
+        #expect("\(request)" == line)
+        #expect(
+            String(reflecting: request)
+                == "\(line)\nAuthorization: Bearer •••\nA: b\n(10 bytes of body)")
+        request.body = .file(path: "/a/b")
+        #expect(String(reflecting: request).hasSuffix("\n(a body from /a/b)"))
+        #expect(String(reflecting: HTTPRequest(url: nil)) == "GET without an address")
+    }
+
+    @Test func `fields print a line each, secrets left out`() {
+        let headers: HTTPHeaders = ["Cookie": "a=b", "Location": "/x?code=1", "C": "d"]
+        #expect("\(headers)" == "Cookie: a=•••\nLocation: /x?code=•••\nC: d")
+        // A single field is what goes on the wire.
+        #expect("\(HTTPHeader(name: "Cookie", value: "a=b"))" == "Cookie: a=b")
+    }
+}

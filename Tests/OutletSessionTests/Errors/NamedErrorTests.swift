@@ -1,0 +1,67 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTesting
+import Testing
+
+/// Errors say which request failed.
+@Suite struct NamedErrorTests {
+    private let address = "http://u:pw@h.test/a?token=x&q=1"
+    private let shown = "http://•••@h.test/a?token=•••&q=1"
+    private let lost = TransferError(
+        code: .networkConnectionLost, host: "h.test", reason: "lost", advice: "try again")
+
+    @Test func `a transfer's error names method and address, secrets left out`() async throws {
+        let session = Session(transport: StubTransport(answers: [.failure(lost)]))
+        let response = await session.request(address, method: .put).serializingData().response
+        let error = try #require(response.error)
+        #expect("\(error)" == "PUT \(shown): lost (try again)")
+        let transfer = try #require(error.transferError)
+        #expect(transfer.method == .put && transfer.url?.absoluteString == address)
+        #expect(transfer.host == "h.test" && transfer.reason == "lost")
+        // It is the same failure all the same.
+        #expect(transfer == lost)
+        #expect(response.debugDescription.contains("[Result]: failure(PUT \(shown): lost"))
+    }
+
+    @Test func `after a redirect it names the hop that failed`() async throws {
+        let hops = StubTransport(answers: [.redirect(to: "/b?sig=1"), .failure(lost)])
+        let response = await Session(transport: hops).request(address).serializingData().response
+        #expect(
+            "\(String(describing: response.error?.transferError?.description))"
+                .contains("GET http://•••@h.test/b?sig=•••: lost")
+                || "\(String(describing: response.error?.transferError?.description))"
+                    .contains("GET http://h.test/b?sig=•••: lost")
+        )
+    }
+
+    @Test func `a redirect that cannot be followed names the request that was answered`()
+        async throws
+    {
+        for location in ["ftp://h.test/", "http://"] {
+            let stub = StubTransport(answers: [.redirect(to: location)])
+            let response = await Session(transport: stub).request(address).serializingData()
+                .response
+            #expect(
+                "\(String(describing: response.error))".contains("GET \(shown): redirect (302)"))
+        }
+        var configuration = SessionConfiguration()
+        configuration.maximumRedirects = 1
+        let endless = StubTransport { _ in .redirect(to: "/again?pwd=1") }
+        let response = await Session(transport: endless, configuration: configuration)
+            .request(address).serializingData().response
+        #expect("\(String(describing: response.error))".contains("/again?pwd=•••: gave up after 1"))
+    }
+
+    @Test func `without a request it names the host`() {
+        #expect(lost.description == "h.test: lost (try again)")
+        #expect(TransferError.cancelled.description == "the transfer was cancelled")
+    }
+
+    @Test func `what is no address is named without its password`() async {
+        let session = Session(transport: StubTransport(answers: []))
+        let response = await session.request("http://u:pw@[/?token=x").serializingData().response
+        let text = "\(String(describing: response.error))"
+        #expect(!text.contains("pw") && !text.contains("token=x"), "\(text)")
+    }
+}
