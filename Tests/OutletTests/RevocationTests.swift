@@ -102,9 +102,8 @@ import Testing
             RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse])
         ) { $0.httpVersion = .http1 }
         for attempt in 0..<2 {
-            let text = try await session.request(
-                server.url(.stapled), headers: ["Connection": "close"]
-            ).serializingString().value
+            let text = try await session.request(server.closingURL(.stapled)).serializingString()
+                .value
             #expect(text.contains(#""resumed":"\#(attempt == 0 ? "." : "r")""#))
         }
     }
@@ -135,9 +134,8 @@ import Testing
             RevocationTrustEvaluator(options: [.ocsp, .requirePositiveResponse])
         ) { $0.httpVersion = .http1 }
         for attempt in 0..<3 {
-            let text = try await session.request(
-                server.url(.stapled12), headers: ["Connection": "close"]
-            ).serializingString().value
+            let text = try await session.request(server.closingURL(.stapled12)).serializingString()
+                .value
             #expect(text.contains("TLSv1.2"))
             #expect(text.contains(#""resumed":"\#(attempt == 0 ? "." : "r")""#))
         }
@@ -163,16 +161,15 @@ import Testing
             RevocationTrustEvaluator(
                 options: .crl, revocationLists: [try RevocationList(path: path)])
         ) { $0.httpVersion = .http1 }
-        let close: HTTPHeaders = ["Connection": "close"]
         for resumed in [".", "r"] {
-            let text = try await session.request(judged.url(listener), headers: close)
+            let text = try await session.request(judged.closingURL(listener))
                 .serializingString().value
             #expect(text.contains(#""resumed":"\#(resumed)""#))
         }
         // A list that cannot be read trusts nobody.
         try directory.write("no list", to: "next.pem")
         #expect(rename(directory.path("next.pem"), path) == 0)
-        let response = await session.request(judged.url(listener), headers: close)
+        let response = await session.request(judged.closingURL(listener))
             .serializingString().response
         #expect(response.error?.isServerTrustEvaluationError == true)
         #expect(response.metrics?.requestHeaderBytes == 0)

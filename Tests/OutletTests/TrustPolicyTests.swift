@@ -34,9 +34,9 @@ import Testing
     }
 
     private func get(
-        _ session: Session, _ url: String, headers: HTTPHeaders = [:]
+        _ session: Session, _ url: String
     ) async -> DataResponse<String, SessionError> {
-        await session.request(url, headers: headers).serializingString().response
+        await session.request(url).serializingString().response
     }
 
     @Test(arguments: [HTTPVersionPolicy.automatic, .http1])
@@ -77,10 +77,9 @@ import Testing
     ) async throws {
         let server = try await JudgedServer.shared()
         let transport = try await transport { $0.httpVersion = .http1 }
-        let close: HTTPHeaders = ["Connection": "close"]
-        let url = server.url(listener)
+        let url = server.closingURL(listener)
         func isResumed(_ evaluator: (any ServerTrustEvaluating)?) async -> Bool? {
-            await get(session(transport, evaluator), url, headers: close).value?
+            await get(session(transport, evaluator), url).value?
                 .contains(#""resumed":"r""#)
         }
         #expect(await isResumed(DisabledTrustEvaluator()) == false)

@@ -243,10 +243,11 @@ extension EventLoop {
     ///   - length: The body's; `nil` when unknown.
     ///   - mayBeLess: Whether a part of the body may be asked for.
     private func check(
-        _ written: String, is length: Int64?, mayBeLess: Bool = false, _ address: Address
+        _ written: String, is length: Int64?, mayBeLess: Bool, _ address: Address
     ) throws(TransferError) {
-        guard let length, let declared = Int64(written), declared != length else { return }
-        if mayBeLess, 0..<length ~= declared { return }
+        guard let length, let declared = Int64(written), declared != length,
+            !mayBeLess || declared > length
+        else { return }
         let mismatch = HTTPRequestError.contentLengthMismatch(declared: declared, body: length)
         throw TransferError(
             code: .badRequest, host: address.host, reason: mismatch.description,

@@ -2,7 +2,8 @@ internal import Glibc
 
 /// An nginx for what clients have to find out in a handshake, with its security level at 0.
 ///
-/// `/info` on every port: JSON with the TLS version and whether its session was resumed.
+/// `/info` on every port: JSON with the TLS version and whether its session was resumed; `/closing`
+/// is the same on a connection that is then closed.
 public final class JudgedServer: Sendable {
     /// What ``JudgedServer`` listens on; TLS but for the first.
     public enum Listener: Int, Sendable, CaseIterable {
@@ -81,8 +82,13 @@ public final class JudgedServer: Sendable {
     }
 
     /// The address of a listener's `/info`, by the name localhost.
-    public func url(_ listener: Listener) -> String {
-        "\(listener == .plain ? "http" : "https")://localhost:\(peer.ports[listener.rawValue])/info"
+    public func url(_ listener: Listener) -> String { "\(baseURL(listener))/info" }
+
+    /// The same, on a connection that the server then closes.
+    public func closingURL(_ listener: Listener) -> String { "\(baseURL(listener))/closing" }
+
+    private func baseURL(_ listener: Listener) -> String {
+        "\(listener == .plain ? "http" : "https")://localhost:\(peer.ports[listener.rawValue])"
     }
 
     private static let openSSL = """
@@ -130,8 +136,11 @@ public final class JudgedServer: Sendable {
         }
         if let staple { lines.append("ssl_stapling on; ssl_stapling_file \(staple);") }
         let info = #"{"tls":"$ssl_protocol","resumed":"$ssl_session_reused"}"#
-        lines.append(
-            "location = /info { default_type application/json; return 200 '\(info)\\n'; }")
+        for (path, more) in [("/info", ""), ("/closing", "keepalive_timeout 0; ")] {
+            lines.append(
+                "location = \(path) { default_type application/json; \(more)return 200 '\(info)\\n'; }"
+            )
+        }
         return "server {\n\(lines.joined(separator: "\n"))\n}"
     }
 }
