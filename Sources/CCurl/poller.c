@@ -34,7 +34,7 @@ struct slot {
 struct ccurl_poller {
     int epoll;
     int event;
-    sem_t rouse;
+    sem_t unpark;
     CURLM *multi;
     struct slot *slots;
     size_t slot_count;
@@ -81,7 +81,7 @@ ccurl_poller *ccurl_poller_create(int *error) {
         return NULL;
     }
     poller->timer_us = -1;
-    sem_init(&poller->rouse, 0, 0);
+    sem_init(&poller->unpark, 0, 0);
     poller->epoll = epoll_create1(EPOLL_CLOEXEC);
     poller->event = poller->epoll < 0 ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     // Every write is an edge, so that nobody has to read the counter down.
@@ -107,7 +107,7 @@ void ccurl_poller_destroy(ccurl_poller *poller) {
     if (poller->event >= 0) close(poller->event);
     if (poller->epoll >= 0) close(poller->epoll);
     free(poller->slots);
-    sem_destroy(&poller->rouse);
+    sem_destroy(&poller->unpark);
     free(poller->dirty);
     free(poller);
 }
@@ -377,11 +377,11 @@ void ccurl_poller_wake(ccurl_poller *poller) {
     if (write(poller->event, &one, sizeof one) < 0) return;
 }
 
-void ccurl_poller_doze(ccurl_poller *poller) {
-    while (sem_wait(&poller->rouse) < 0 && errno == EINTR) continue;
+void ccurl_poller_park(ccurl_poller *poller) {
+    while (sem_wait(&poller->unpark) < 0 && errno == EINTR) continue;
 }
 
-void ccurl_poller_rouse(ccurl_poller *poller) { sem_post(&poller->rouse); }
+void ccurl_poller_unpark(ccurl_poller *poller) { sem_post(&poller->unpark); }
 
 int ccurl_poller_take_socket_error(ccurl_poller *poller) {
     int error = poller->socket_error;

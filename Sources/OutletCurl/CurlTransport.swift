@@ -36,7 +36,7 @@ public final class CurlTransport: Transport {
         begin(job, handler) { loop, transfer in
             // A slow disk holds up nobody but the loop of those with a file.
             loop.start(
-                transfer, mayBorrow: job.mayRunOnCaller && !loop.isBulk,
+                transfer, mayRunOnCaller: job.mayRunOnCaller && !loop.isBulk,
                 mayBegin: !settings.callsProgram(for: job))
         }
     }

@@ -73,10 +73,10 @@ bool ccurl_poller_fire_timer(ccurl_poller *_Nonnull poller, int64_t now_us);
 int64_t ccurl_poller_timer(const ccurl_poller *_Nonnull poller);
 /// Ends a wait. Any thread.
 void ccurl_poller_wake(ccurl_poller *_Nonnull poller);
-/// Sleeps until it is roused; sockets do not end this sleep, and nobody looks at them.
-void ccurl_poller_doze(ccurl_poller *_Nonnull poller);
-/// Ends a doze, or the next one at once. Any thread.
-void ccurl_poller_rouse(ccurl_poller *_Nonnull poller);
+/// Waits until it is unparked; sockets do not end this wait, and nobody looks at them.
+void ccurl_poller_park(ccurl_poller *_Nonnull poller);
+/// Ends a park, or the next one at once. Any thread.
+void ccurl_poller_unpark(ccurl_poller *_Nonnull poller);
 
 /// errno of the last socket that could not be opened for want of descriptors or memory, and
 /// forgets it; 0 when none failed.

@@ -5,6 +5,7 @@ import OutletSession
 extension EventLoop {
     /// libcurl has finished a transfer.
     func complete(_ transfer: CurlTransfer, _ easy: EasyHandle, _ code: CURLcode) {
+        assertOnLoop()
         if transfer.wantsOtherConnection, restart(transfer, easy) { return }
         if code == CURLE_OK, transfer.failure == nil, let link = transfer.link {
             return shakeHands(transfer, link, easy)
@@ -28,6 +29,7 @@ extension EventLoop {
     ///
     /// - Returns: False when it cannot, and what remains is to say why.
     private func restart(_ transfer: CurlTransfer, _ easy: EasyHandle) -> Bool {
+        assertOnLoop()
         transfer.wantsOtherConnection = false
         // An authentication round begins anew, too.
         transfer.heldHead = nil
@@ -46,6 +48,7 @@ extension EventLoop {
 
     /// A WebSocket is over.
     func complete(_ transfer: CurlTransfer, _ error: TransferError?) {
+        assertOnLoop()
         guard let easy = transfer.easy else { return }
         var error = error
         if error?.host == nil { error?.host = transfer.address?.host }
@@ -55,6 +58,7 @@ extension EventLoop {
     /// What remains to be done when libcurl is content.
     @inline(__always)
     private func settle(_ transfer: CurlTransfer) {
+        assertOnLoop()
         if let head = transfer.heldHead {
             transfer.heldHead = nil
             guard transfer.accept(head, self) else { return }
@@ -83,6 +87,7 @@ extension EventLoop {
     ///
     /// Only collected bodies are in the handle's buffer; the others have gone where they belong.
     private func retire(_ transfer: CurlTransfer, _ easy: EasyHandle, _ error: TransferError?) {
+        assertOnLoop()
         let refusal = error != nil && transfer.sends == 0 ? transfer.heldHead : nil
         let metrics = metrics(of: transfer, easy)
         let result = TransferResult(
@@ -98,14 +103,15 @@ extension EventLoop {
         pool.put(easy, isClean: error == nil)
         // Before the handler is told: what it starts goes behind those that wait already.
         if let origin = transfer.giveUpPlace() { leave(origin) }
-        let wasReceptive = isReceptive
-        isReceptive = !isLent
+        let couldStartInline = canStartInline
+        canStartInline = !isOnCaller
         transfer.finish(result, turn: turn)
-        isReceptive = wasReceptive
+        canStartInline = couldStartInline
     }
 
     /// Ends a transfer from outside, wherever it is.
     func end(_ transfer: CurlTransfer, _ error: TransferError) {
+        assertOnLoop()
         switch transfer.phase {
         case .posted, .finished: return
         case .queued:
@@ -129,11 +135,12 @@ extension EventLoop {
 
     /// Ends a transfer that libcurl has not seen.
     func fail(_ transfer: CurlTransfer, _ error: TransferError) {
+        assertOnLoop()
         deadlines.remove(transfer)
         if isStarting {
             // It fails once more, when nobody of the user's is in the middle of something.
             transfer.phase = .posted
-            _ = mailbox.post(.start(transfer), isOwn: true)
+            _ = mailbox.post(.start(transfer), isDriver: true)
             return
         }
         var metrics = TransferMetrics()
@@ -143,6 +150,7 @@ extension EventLoop {
 
     /// Ends everything; those that wait for a place are reached through the places that fall free.
     func shutDown() {
+        assertOnLoop()
         isShutDown = true
         while let transfer = pool.anyTransfer { end(transfer, .transportClosed) }
         for transfer in held.values { end(transfer, .transportClosed) }

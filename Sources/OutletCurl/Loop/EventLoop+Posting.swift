@@ -9,7 +9,7 @@ extension EventLoop {
     /// - Returns: False when the loop has ended.
     @discardableResult
     func post(_ message: LoopMessage) -> Bool {
-        heed(mailbox.post(message, isOwn: executor.isCurrent))
+        carryOut(mailbox.post(message, isDriver: executor.isCurrent))
     }
 
     /// Leaves a message, and drives the loop on this thread until the transfer is over, unless
@@ -17,8 +17,8 @@ extension EventLoop {
     ///
     /// - Returns: False when the loop has ended.
     func post(_ message: LoopMessage, drivingUntilEndOf transfer: CurlTransfer) -> Bool {
-        let reply = mailbox.post(message)
-        guard reply == .drive else { return heed(reply) }
+        let action = mailbox.post(message)
+        guard action == .drive else { return carryOut(action) }
         drive { transfer.phase == .finished }
         return true
     }
@@ -27,41 +27,40 @@ extension EventLoop {
     /// this thread if the loop has nothing else to do.
     ///
     /// - Parameters:
-    ///   - mayBorrow: Whether this thread may do a loop's work.
+    ///   - mayRunOnCaller: Whether this thread may do a loop's work.
     ///   - mayBegin: Whether the transfer may begin before this returns; not if code of the program's is
     ///     called in its beginning, which may want a lock that the caller holds.
     /// - Returns: False when the loop has ended.
-    func start(_ transfer: CurlTransfer, mayBorrow: Bool, mayBegin: Bool) -> Bool {
-        let isOwn = executor.isCurrent
-        if isOwn, isReceptive, mayBegin {
+    func start(_ transfer: CurlTransfer, mayRunOnCaller: Bool, mayBegin: Bool) -> Bool {
+        let isDriver = executor.isCurrent
+        if isDriver, canStartInline, mayBegin {
             isStarting = true
             arrive(transfer)
             isStarting = false
             return true
         }
-        let reply = mailbox.post(
-            .start(transfer), isOwn: isOwn, mayBorrow: mayBorrow && mayBegin)
-        guard reply == .lent else { return heed(reply) }
-        work(on: transfer)
-        return heed(mailbox.giveBack(isIdle: hasNothingToDo))
+        let action = mailbox.post(
+            .start(transfer), isDriver: isDriver, mayRunOnCaller: mayRunOnCaller && mayBegin)
+        guard action == .runOnCaller else { return carryOut(action) }
+        return carryOut(mailbox.returnFromCaller(isIdle: runOnCaller(transfer)))
     }
 
     /// Ends a loop that has nothing to do; on this thread if nobody drives it.
     func close(_ message: LoopMessage) {
-        let reply = mailbox.post(message)
-        if reply == .drive { drive { false } } else { _ = heed(reply) }
+        let action = mailbox.post(message)
+        if action == .drive { drive { false } } else { _ = carryOut(action) }
     }
 
-    /// Sees to it that a message is read.
+    /// Does what the mailbox asks of the sender of a message.
     ///
     /// - Returns: False when the loop has ended.
-    private func heed(_ reply: Mailbox.Reply) -> Bool {
-        switch reply {
-        case .accepted, .lent: break
+    private func carryOut(_ action: Mailbox.Action) -> Bool {
+        switch action {
+        case .none, .runOnCaller: break
         case .wake: ccurl_poller_wake(poller)
-        case .rouse: ccurl_poller_rouse(poller)
+        case .unpark: ccurl_poller_unpark(poller)
         case .drive: startThread()
-        case .closed: return false
+        case .refuse: return false
         }
         return true
     }
@@ -91,12 +90,15 @@ extension EventLoop {
 
     /// Leaves the loop to itself when it has nothing to do, else to a thread of its own.
     func handOver() {
+        assertOnLoop()
         let isIdle = pool.lent == 0 && held.isEmpty && !executor.hasJobs
-        if !isIdle || !mailbox.park() { startThread() }
+        if !isIdle || !mailbox.release() { startThread() }
     }
 
     /// Fails what has come to a loop that cannot be driven.
     private func abandon(_ error: TransferError) {
+        let before = executor.enter()
+        defer { executor.leave(for: before) }
         repeat {
             _ = mailbox.take(into: &messages)
             for message in messages {
@@ -111,7 +113,7 @@ extension EventLoop {
             messages = []
             while let transfer = pool.anyTransfer { end(transfer, error) }
             executor.runJobsElsewhere()
-        } while !mailbox.park()
+        } while !mailbox.release()
         turn.end()
     }
 }

@@ -6,6 +6,7 @@ import OutletSession
 extension EventLoop {
     /// A transfer has come to the loop.
     func arrive(_ transfer: CurlTransfer) {
+        assertOnLoop()
         guard !isShutDown else { return fail(transfer, .transportClosed) }
         transfer.arrived = now
         transfer.lastProgress = now
@@ -22,6 +23,7 @@ extension EventLoop {
 
     /// Starts a transfer, or lets it wait for a place.
     func enqueue(_ transfer: CurlTransfer) {
+        assertOnLoop()
         guard let origin = transfer.address?.origin else { return }
         transfer.phase = .queued
         if admission.enter(origin) {
@@ -38,6 +40,7 @@ extension EventLoop {
     /// Sees to it that a transfer without a place ends in time: waiting is no progress, unless it is
     /// suspended.
     func limitWait(of transfer: CurlTransfer) {
+        assertOnLoop()
         var due = settings.resourceLimit.map { transfer.arrived + $0 }
         if !transfer.isPaused, let patience = transfer.patience {
             due = min(due ?? .max, transfer.lastProgress + patience)
@@ -55,6 +58,7 @@ extension EventLoop {
 
     /// Gives a place that has become free to those who wait.
     func leave(_ origin: Origin<CurlTransfer>) {
+        assertOnLoop()
         admission.leave(origin)
         while let (next, origin) = admission.next() {
             shared.waiting.fall()
@@ -67,6 +71,7 @@ extension EventLoop {
     /// - Returns: False when it does not need the place: it is suspended, or cannot start, which its
     ///   handler has been told.
     private func begin(_ transfer: CurlTransfer) -> Bool {
+        assertOnLoop()
         guard let address = transfer.address else { return false }
         if isShutDown {
             fail(transfer, .transportClosed)
@@ -105,6 +110,7 @@ extension EventLoop {
     private func configure(
         _ transfer: CurlTransfer, _ easy: EasyHandle, _ address: Address
     ) throws(TransferError) {
+        assertOnLoop()
         let remaining = settings.resourceLimit.map { $0 - (now - transfer.arrived) }
         if let remaining, remaining < 1000 { throw timedOutInQueue(transfer) }
         let trust = trust(of: transfer, address)
@@ -185,6 +191,7 @@ extension EventLoop {
     private func applyBody(
         of request: HTTPRequest, _ easy: EasyHandle, _ address: Address
     ) throws(TransferError) {
+        assertOnLoop()
         var body = try RequestBody(request.body)
         try check(request, address)
         if let written = easy.headers.facts.contentLength {

@@ -9,6 +9,7 @@ extension EventLoop {
 
     /// Stops a transfer until it is resumed; may be called in its callbacks.
     func pause(_ transfer: CurlTransfer, _ directions: Int32) {
+        assertOnLoop()
         guard let easy = transfer.easy else { return }
         transfer.isPaused = true
         if let link = transfer.link {
@@ -23,6 +24,7 @@ extension EventLoop {
 
     /// Stops a transfer on the user's behalf.
     func suspend(_ transfer: CurlTransfer) {
+        assertOnLoop()
         switch transfer.phase {
         case .posted, .held, .finished: return
         case .queued:
@@ -34,6 +36,7 @@ extension EventLoop {
 
     /// Lets a transfer go on.
     func resume(_ transfer: CurlTransfer) {
+        assertOnLoop()
         guard transfer.isPaused else { return }
         transfer.isPaused = false
         transfer.lastProgress = now
@@ -64,6 +67,7 @@ extension EventLoop {
 
     /// Counts a transfer's bytes for its handler from now on.
     func reportProgress(of transfer: CurlTransfer) {
+        assertOnLoop()
         transfer.reportsProgress = true
         transfer.easy?.applyProgress()
     }
@@ -72,12 +76,14 @@ extension EventLoop {
 
     /// Sees to it that an active transfer ends when it makes no progress.
     func watch(_ transfer: CurlTransfer) {
+        assertOnLoop()
         guard let patience = transfer.patience else { return deadlines.remove(transfer) }
         deadlines.set(transfer, to: transfer.lastProgress + patience)
     }
 
     /// Ends the transfers whose time is up.
     func expire() {
+        assertOnLoop()
         while let transfer = deadlines.first, transfer.deadline <= now {
             switch transfer.phase {
             case .active: checkProgress(transfer)
@@ -97,6 +103,7 @@ extension EventLoop {
     }
 
     private func checkProgress(_ transfer: CurlTransfer) {
+        assertOnLoop()
         if let link = transfer.link, link.isConnected { return expire(transfer, link) }
         guard let easy = transfer.easy, let patience = transfer.patience else {
             return deadlines.remove(transfer)
@@ -128,6 +135,7 @@ extension EventLoop {
     /// Notes what an answer says about its origin and its connection.
     @inline(__always)
     func learn(from transfer: CurlTransfer, _ easy: EasyHandle) {
+        assertOnLoop()
         guard let address = transfer.address else { return }
         let version: Origin<CurlTransfer>.Version = easy.head.isHTTP2 ? .http2 : .http1
         if version != address.origin.version {

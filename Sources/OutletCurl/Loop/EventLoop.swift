@@ -42,10 +42,10 @@ final class EventLoop: @unchecked Sendable {
     @exclusivity(unchecked) var isDraining = false
     /// Whether a transfer that is started by the loop's own thread may begin at once: libcurl is not
     /// in the middle of anything.
-    @exclusivity(unchecked) var isReceptive = false
-    /// Whether the thread is that of whoever brought the transfer under way: others are begun, and
-    /// ended, on the loop's own.
-    @exclusivity(unchecked) private(set) var isLent = false
+    @exclusivity(unchecked) var canStartInline = false
+    /// Whether the submitting thread drives the loop: what its transfer's end starts is left to the
+    /// loop's own thread.
+    @exclusivity(unchecked) private(set) var isOnCaller = false
     /// Whether somebody waits for a transfer to be started, and must not be told of any end meanwhile.
     @exclusivity(unchecked) var isStarting = false
     private var isCleanedUp = false
@@ -101,6 +101,14 @@ final class EventLoop: @unchecked Sendable {
 
     // MARK: The driver's thread
 
+    /// Stops a debug build when the calling thread does not drive the loop; free in a release build.
+    ///
+    /// First in every method that touches what belongs to the driver.
+    @inline(__always)
+    func assertOnLoop(_ method: StaticString = #function) {
+        assert(executor.isCurrent, "\(method): not on the thread that drives the loop")
+    }
+
     /// Runs the loop until it is over, or until `isEnough` and somebody else can go on.
     func drive(until isEnough: () -> Bool) {
         let before = executor.enter()
@@ -121,20 +129,23 @@ final class EventLoop: @unchecked Sendable {
     }
 
     private var isOver: Bool {
-        (isDraining || isShutDown) && pool.lent == 0 && held.isEmpty && !executor.hasJobs
+        assertOnLoop()
+        return (isDraining || isShutDown) && pool.lent == 0 && held.isEmpty && !executor.hasJobs
             && mailbox.close()
     }
 
-    /// Starts a transfer on the thread that brings it: it is on its way, and may be over, before
+    /// Starts a transfer on the submitting thread: the request is sent, and may be over, before
     /// another thread could have been woken.
-    func work(on transfer: CurlTransfer) {
+    ///
+    /// - Returns: Whether the loop has nothing to do afterwards.
+    func runOnCaller(_ transfer: CurlTransfer) -> Bool {
         let before = executor.enter()
-        isLent = true
+        isOnCaller = true
         defer {
-            isLent = false
+            isOnCaller = false
             executor.leave(for: before)
         }
-        // Nobody has looked at the kept connections since the loop began to doze.
+        // Nobody has looked at the kept connections since the loop was parked.
         let ready = ccurl_poller_wait(poller, 0)
         now = ccurl_now_us()
         if ready > 0 { ccurl_poller_dispatch(poller) }
@@ -142,9 +153,11 @@ final class EventLoop: @unchecked Sendable {
         for _ in 0..<Self.movesInTurn where !move() { break }
         expire()
         turn.end()
+        return hasNothingToDo
     }
 
     private func wait() {
+        assertOnLoop()
         let timer = ccurl_poller_timer(poller)
         let maySleep = (timer < 0 || timer > now) && !executor.hasJobs
         // A look without sleeping spares a busy sender the wake, which costs it a system call.
@@ -152,11 +165,11 @@ final class EventLoop: @unchecked Sendable {
         // With messages there the sockets have to wait: the turn after these looks at them.
         if maySleep, ready == 0 {
             if hasNothingToDo {
-                if mailbox.doze() {
-                    ccurl_poller_doze(poller)
+                if mailbox.park() {
+                    ccurl_poller_park(poller)
                     ready = ccurl_poller_wait(poller, 0)
                 }
-            } else if mailbox.fallAsleep() {
+            } else if mailbox.poll() {
                 ready = ccurl_poller_wait(poller, sleepTime(until: timer))
             }
         }
@@ -172,6 +185,7 @@ final class EventLoop: @unchecked Sendable {
 
     /// All that can be done without waiting.
     private func step() {
+        assertOnLoop()
         isBusy = false
         for _ in 0..<Self.movesInTurn {
             // Messages before completions: who is suspended or cancelled must not get the place
@@ -190,14 +204,16 @@ final class EventLoop: @unchecked Sendable {
     ///
     /// - Returns: Whether there was anything to do, so that there may be more.
     private func move() -> Bool {
+        assertOnLoop()
         let isTimer = ccurl_poller_fire_timer(poller, now)
         let isNews = collect()
         return isTimer || isNews
     }
 
     /// Whether no transfer is under way and no time is to be kept; kept connections need no care.
-    var hasNothingToDo: Bool {
-        pool.lent == 0 && held.isEmpty && deadlines.firstDeadline == nil && !executor.hasJobs
+    private var hasNothingToDo: Bool {
+        assertOnLoop()
+        return pool.lent == 0 && held.isEmpty && deadlines.firstDeadline == nil && !executor.hasJobs
             && ccurl_poller_timer(poller) < 0
     }
 
@@ -211,6 +227,7 @@ final class EventLoop: @unchecked Sendable {
     }
 
     private func handleMessages() {
+        assertOnLoop()
         guard !messages.isEmpty else { return }
         // Taken from the end, which moves nothing.
         if messages.count > 1 { messages.reverse() }
@@ -219,6 +236,7 @@ final class EventLoop: @unchecked Sendable {
     }
 
     private func handle(_ message: LoopMessage) {
+        assertOnLoop()
         switch message {
         case .start(let transfer): arrive(transfer)
         case .cancel(let transfer): end(transfer, .cancelled)
@@ -227,9 +245,9 @@ final class EventLoop: @unchecked Sendable {
         case .reportProgress(let transfer): reportProgress(of: transfer)
         case .order(let order): take(order)
         case .run(let job):
-            isReceptive = true
+            canStartInline = true
             executor.run(job)
-            isReceptive = false
+            canStartInline = false
         case .drain: isDraining = true
         case .shutDown: shutDown()
         }
@@ -237,16 +255,18 @@ final class EventLoop: @unchecked Sendable {
 
     /// Runs the tasks that were resumed on this thread.
     private func runJobs() {
+        assertOnLoop()
         guard executor.hasJobs else { return }
-        isReceptive = true
+        canStartInline = true
         executor.runJobs()
-        isReceptive = false
+        canStartInline = false
     }
 
     /// Hands over all transfers that libcurl has finished.
     ///
     /// - Returns: Whether there were any.
     private func collect() -> Bool {
+        assertOnLoop()
         var code = CURLE_OK
         var isNews = false
         while let client = ccurl_multi_next_done(multi, &code) {

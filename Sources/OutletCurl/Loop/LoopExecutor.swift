@@ -36,6 +36,8 @@ final class LoopExecutor: TaskExecutor, @unchecked Sendable {
     }
 
     /// Whether the calling thread drives the loop.
+    ///
+    /// Thread: any.
     var isCurrent: Bool { ccurl_is_loop(address) }
 
     /// The calling thread drives the loop from now on.
@@ -60,10 +62,16 @@ final class LoopExecutor: TaskExecutor, @unchecked Sendable {
     }
 
     /// Whether the loop's own thread has left jobs.
-    var hasJobs: Bool { next != nil }
+    var hasJobs: Bool {
+        assert(isCurrent, "jobs looked for off the loop's thread")
+        return next != nil
+    }
 
     /// Runs a job; on the loop's thread.
-    func run(_ job: UnownedJob) { job.runSynchronously(on: reference) }
+    func run(_ job: UnownedJob) {
+        assert(isCurrent, "a job run off the loop's thread")
+        job.runSynchronously(on: reference)
+    }
 
     /// Runs the jobs that the loop's own thread has left; what these leave waits for the next call.
     func runJobs() {

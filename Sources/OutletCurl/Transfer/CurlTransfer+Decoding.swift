@@ -26,6 +26,7 @@ extension CurlTransfer {
     ///
     /// - Returns: Whether the transfer goes on.
     func findDecoder() -> Bool {
+        loop?.assertOnLoop()
         guard decoder == nil, let headers = response?.headers,
             let first = headers.value(for: "Content-Encoding")
         else { return true }
@@ -46,6 +47,7 @@ extension CurlTransfer {
     func decode(
         _ bytes: UnsafeRawBufferPointer, _ body: BodyDecoder, _ easy: EasyHandle, _ loop: EventLoop
     ) -> Int {
+        loop.assertOnLoop()
         // After a pause libcurl delivers once more from the start of where it was.
         let known = min(body.skip, bytes.count)
         body.skip -= known

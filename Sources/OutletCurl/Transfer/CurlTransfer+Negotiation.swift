@@ -8,6 +8,7 @@ extension CurlTransfer {
 
     /// libcurl has written a line to its log (`CURLOPT_DEBUGFUNCTION`).
     func noteText(_ bytes: UnsafeRawBufferPointer) {
+        loop?.assertOnLoop()
         guard bytes.starts(with: Self.mark.utf8) else { return }
         let words = bytes.dropFirst(Self.mark.utf8.count)
         negotiationFault = String(decoding: words, as: UTF8.self)

@@ -11,6 +11,7 @@ extension CurlTransfer {
     ///
     /// - Returns: Whether the transfer goes on.
     func receiveHead(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
         if easy.isTunnelled, sends == 0 || easy.opener.pointee.opened != easy.socketsAtSend {
             return receiveTunnelHead(easy)
         }
@@ -27,6 +28,7 @@ extension CurlTransfer {
     /// A proxy has answered `CONNECT`, on a connection that the request has not been sent on: what it
     /// wants to know is kept, all else is libcurl's.
     private func receiveTunnelHead(_ easy: EasyHandle) -> Bool {
+        loop?.assertOnLoop()
         lastProgress = loop?.now ?? lastProgress
         guard let head = easy.head.takeHead(url: request.url) else { return true }
         heldHead = easy.head.statusCode == 407 ? head : nil
@@ -37,6 +39,7 @@ extension CurlTransfer {
     ///
     /// - Returns: False: the transfer does not go on.
     func refuseHead() -> Bool {
+        loop?.assertOnLoop()
         guard let easy, let configuration = loop?.settings.configuration else { return false }
         let isNumber = easy.head.hasTooManyFields
         failure = TransferError(
@@ -51,6 +54,7 @@ extension CurlTransfer {
     }
 
     private func receive(_ head: HTTPResponse, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
         if easy.head.isInterim { return receiveInterim(head, loop) }
         lastProgress = loop.now
         // Whoever stands between may have gone by the other length (RFC 9112 §6.3).
@@ -112,6 +116,7 @@ extension CurlTransfer {
     ///
     /// - Returns: Whether the transfer goes on.
     func accept(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
         response = head
         hasResponse = true
         return tell(head, loop)
@@ -124,6 +129,7 @@ extension CurlTransfer {
     }
 
     private func tell(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
         guard let handler else { return false }
         return follow(handler.transfer(self, didReceive: head, turn: loop.turn), loop)
     }
@@ -134,6 +140,7 @@ extension CurlTransfer {
     func receive(
         bodyBytes bytes: UnsafeRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop
     ) -> Int {
+        loop.assertOnLoop()
         lastProgress = loop.now
         if let head = heldHead {
             heldHead = nil
@@ -151,6 +158,7 @@ extension CurlTransfer {
     ///
     /// - Returns: Whether the transfer goes on.
     func deliver(_ bytes: UnsafeRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
         received += Int64(bytes.count)
         switch delivery {
         case .collect:
@@ -197,6 +205,7 @@ extension CurlTransfer {
     ///
     /// Only a 206 is the rest of what lies there already; any other answer is a whole.
     func openFile() throws(TransferError) -> FileSink {
+        loop?.assertOnLoop()
         if let file { return file }
         guard case .file(let path, let offset) = delivery else {
             throw TransferError(code: .unknown, reason: "the transfer has no file")
@@ -207,6 +216,7 @@ extension CurlTransfer {
     }
 
     func reportProgress(_ loop: EventLoop) {
+        loop.assertOnLoop()
         let counts = TransferCounts(
             sent: sent, expectedToSend: easy?.source.length ?? -1, received: received,
             expectedToReceive: expected)
@@ -215,6 +225,7 @@ extension CurlTransfer {
 
     @inline(__always)
     private func follow(_ decision: TransferDecision, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
         switch decision {
         case .proceed: return true
         case .deliver(let other):

@@ -16,6 +16,7 @@ extension CurlTransfer {
     /// - Parameter ends: The connection's.
     /// - Returns: Whether to send.
     func willSend(_ easy: EasyHandle, _ loop: EventLoop, on ends: ConnectionEnds) -> Bool {
+        loop.assertOnLoop()
         lastProgress = loop.now
         guard sends == 0 || wasAnswered || request.method.isIdempotent else {
             failure = TransferError(
@@ -46,6 +47,7 @@ extension CurlTransfer {
 
     /// What is special about the request goes out with it.
     private func noteSend(_ easy: EasyHandle, _ loop: EventLoop) {
+        loop.assertOnLoop()
         if let challenge = heldHead {
             heldHead = nil
             handler?.transfer(self, didAnswer: challenge, turn: loop.turn)
@@ -75,6 +77,7 @@ extension CurlTransfer {
     func fillBody(
         _ buffer: UnsafeMutableRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop
     ) -> Int? {
+        loop.assertOnLoop()
         guard case .reader(let reader) = easy.source else { return nil }
         lastProgress = loop.now
         do throws(TransferError) {
@@ -87,6 +90,7 @@ extension CurlTransfer {
 
     /// libcurl wants the body from its start once more (`CURLOPT_SEEKFUNCTION`).
     func rewindBody(_ easy: EasyHandle) -> Bool {
+        loop?.assertOnLoop()
         guard case .reader(let reader) = easy.source else { return false }
         do throws(TransferError) {
             try reader.rewind()
@@ -99,6 +103,7 @@ extension CurlTransfer {
 
     /// Bytes have passed (`CURLOPT_XFERINFOFUNCTION`).
     func noteSent(_ count: Int64, _ loop: EventLoop) {
+        loop.assertOnLoop()
         guard count != sent else { return }
         sent = count
         lastProgress = loop.now

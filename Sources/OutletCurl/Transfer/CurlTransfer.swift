@@ -124,6 +124,8 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
 
     /// Tells the handler that it is over, and lets go of it.
     func finish(_ result: TransferResult, turn: TransportTurn) {
+        // A transfer that no loop took is refused by the submitting thread.
+        if phase != .posted { loop?.assertOnLoop() }
         guard let handler = handler.take() else { return }
         phase = .finished
         visible.complete()
@@ -143,6 +145,7 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     ///
     /// - Returns: Where that is; `nil` when it has none any more.
     func giveUpPlace() -> Origin<CurlTransfer>? {
+        loop?.assertOnLoop()
         defer { hasPlace = false }
         return hasPlace ? address?.origin : nil
     }

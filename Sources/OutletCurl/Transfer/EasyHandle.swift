@@ -98,7 +98,10 @@ final class EasyHandle {
         return Unmanaged<EasyHandle>.fromOpaque(client)._withUnsafeGuaranteedRef { easy in
             easy.uncounted.map { uncounted in
                 uncounted.transfer._withUnsafeGuaranteedRef { transfer in
-                    uncounted.loop._withUnsafeGuaranteedRef { loop in body(easy, transfer, loop) }
+                    uncounted.loop._withUnsafeGuaranteedRef { loop in
+                        loop.assertOnLoop()
+                        return body(easy, transfer, loop)
+                    }
                 }
             }
         }
@@ -109,6 +112,7 @@ final class EasyHandle {
 
     /// Begins to carry a transfer, until the handle is recycled.
     func carry(_ transfer: CurlTransfer) {
+        transfer.loop?.assertOnLoop()
         carried = transfer
         uncounted = transfer.loop.map { (.passUnretained(transfer), .passUnretained($0)) }
     }
@@ -125,6 +129,7 @@ final class EasyHandle {
     /// - Parameter isClean: Whether the last one ended as it should.
     @inline(__always)
     func recycle(isClean: Bool) {
+        carried?.loop?.assertOnLoop()
         uncounted = nil
         carried = nil
         head.reset()

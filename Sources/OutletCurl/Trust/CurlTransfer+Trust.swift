@@ -8,6 +8,7 @@ extension CurlTransfer {
     /// - Parameter context: The `SSL_CTX *` of the connection.
     /// - Returns: Whether it may.
     func willSecure(_ easy: EasyHandle, _ context: UnsafeMutableRawPointer) -> Bool {
+        loop?.assertOnLoop()
         let judge = extras?.trust?.judgeOfNextHandshake(sockets: easy.opener.pointee.opened)
         verification =
             if let judge {
@@ -23,6 +24,7 @@ extension CurlTransfer {
     ///
     /// - Returns: Whether the request may be sent.
     func isServerAccepted(_ easy: EasyHandle, _ judge: ServerJudge) -> Bool {
+        loop?.assertOnLoop()
         guard let connection = ccurl_get_ssl(easy.raw),
             case .accepted(let isVerified) = Verification.of(connection)?.judgement
         else {

@@ -6,6 +6,7 @@ import OutletSession
 extension EventLoop {
     /// libcurl has made the connection: the handshake goes out.
     func shakeHands(_ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle) {
+        assertOnLoop()
         link.descriptor = ccurl_get_socket(easy.raw)
         guard link.descriptor >= 0, let handshake = link.handshake else {
             return complete(
@@ -32,6 +33,7 @@ extension EventLoop {
     func takeHead(
         _ bytes: UnsafeRawBufferPointer, _ transfer: CurlTransfer, _ link: WebSocketLink
     ) throws(TransferError) -> UnsafeRawBufferPointer {
+        assertOnLoop()
         guard let easy = transfer.easy else { return bytes }
         if link.firstByteAt == 0 { link.firstByteAt = now }
         var rest = bytes
@@ -65,6 +67,7 @@ extension EventLoop {
     ///
     /// - Returns: Whether the transfer goes on; if not, its `failure` says why, or the head is all.
     func greet(_ transfer: CurlTransfer, _ link: WebSocketLink, _ head: HTTPResponse) -> Bool {
+        assertOnLoop()
         guard head.statusCode == 101 else {
             guard transfer.accept(head, self) else { return false }
             complete(transfer, nil as TransferError?)

@@ -21,6 +21,7 @@ extension EventLoop {
 
     /// Carries out what was asked of a WebSocket, or lets it wait until it is open.
     func take(_ order: WebSocketOrder) {
+        assertOnLoop()
         let transfer = order.transfer
         guard let link = transfer.link, transfer.phase != .finished else {
             return order.answer(.failure(.webSocketClosed))
@@ -48,6 +49,7 @@ extension EventLoop {
 
     /// Does all that can be done without waiting.
     func advance(_ transfer: CurlTransfer, _ link: WebSocketLink) {
+        assertOnLoop()
         guard let easy = transfer.easy else { return }
         write(transfer, link, easy)
         do throws(TransferError) {
@@ -75,6 +77,7 @@ extension EventLoop {
 
     /// Both ends have said goodbye.
     private func conclude(_ transfer: CurlTransfer, _ link: WebSocketLink) {
+        assertOnLoop()
         if let close = link.peerClose ?? link.ownClose, let handler = transfer.webSocketHandler {
             handler.webSocket(
                 transfer, didCloseWith: close.code, reason: close.reason, turn: turn)
@@ -85,6 +88,7 @@ extension EventLoop {
     // MARK: Out
 
     private func write(_ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle) {
+        assertOnLoop()
         guard !link.isSuspended, link.writeError == nil else { return }
         while link.hasOutput || link.refill() {
             var count = 0
@@ -112,6 +116,7 @@ extension EventLoop {
     private func read(
         _ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle
     ) throws(TransferError) {
+        assertOnLoop()
         deliver(transfer, link)
         var reads = 0
         while transfer.phase == .active, mayRead(transfer, link) {
@@ -130,6 +135,7 @@ extension EventLoop {
     private func readOnce(
         _ transfer: CurlTransfer, _ link: WebSocketLink, _ easy: EasyHandle
     ) throws(TransferError) -> Bool {
+        assertOnLoop()
         let result = withUnsafeTemporaryAllocation(byteCount: Self.readSize, alignment: 1) {
             buffer -> Result<Bool, TransferError> in
             var count = 0
@@ -170,6 +176,7 @@ extension EventLoop {
     private func take(
         _ bytes: UnsafeRawBufferPointer, _ transfer: CurlTransfer, _ link: WebSocketLink
     ) throws(TransferError) {
+        assertOnLoop()
         switch link.stage {
         case .connecting, .refusing: break
         case .handshaking:
@@ -186,6 +193,7 @@ extension EventLoop {
 
     /// Hands over what has come, until the handler wants no more.
     private func deliver(_ transfer: CurlTransfer, _ link: WebSocketLink) {
+        assertOnLoop()
         while transfer.phase == .active, !transfer.isPaused,
             let event = link.received.popFirst()
         {
@@ -207,6 +215,7 @@ extension EventLoop {
     // MARK: Time limits
 
     private func watchSocket(_ transfer: CurlTransfer, _ link: WebSocketLink) {
+        assertOnLoop()
         var due = settings.resourceLimit.map { transfer.arrived + $0 }
         let waits = link.stage == .handshaking && !link.isSuspended || link.maySend
         if waits, let patience = transfer.patience {
@@ -224,6 +233,7 @@ extension EventLoop {
 
     /// A time limit of a connected WebSocket may be over.
     func expire(_ transfer: CurlTransfer, _ link: WebSocketLink) {
+        assertOnLoop()
         if let deadline = link.closeDeadline, deadline <= now {
             if link.ownClose != nil { return conclude(transfer, link) }
             if link.received.isEmpty { return complete(transfer, refusal(transfer, link)) }

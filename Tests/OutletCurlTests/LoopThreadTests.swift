@@ -1,0 +1,33 @@
+#if DEBUG
+    import OutletSession
+    import Testing
+
+    @testable import OutletCurl
+
+    @Suite struct `What belongs to a loop's thread` {
+        private static func loop() throws -> EventLoop {
+            try EventLoop(
+                TransportSettings(SessionConfiguration(), environment: [:]), shared: SharedState(),
+                share: 1, isBulk: false)
+        }
+
+        @Test func `stops a debug build that calls it from another`() async throws {
+            let result = try await #require(
+                processExitsWith: .failure, observing: [\.standardErrorContent]
+            ) {
+                try Self.loop().shutDown()
+            }
+            let text = String(decoding: result.standardErrorContent, as: UTF8.self)
+            #expect(text.utf8.count > 0 && text.contains("not on the thread that drives the loop"))
+        }
+
+        @Test func `runs on the thread that has entered the loop`() throws {
+            let loop = try Self.loop()
+            let before = loop.executor.enter()
+            loop.shutDown()
+            loop.executor.leave(for: before)
+            #expect(loop.isShutDown)
+            loop.executor.belongs(to: nil)
+        }
+    }
+#endif

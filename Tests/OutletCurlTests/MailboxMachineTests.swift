@@ -1,0 +1,258 @@
+import Testing
+
+@testable import OutletCurl
+
+/// Drives the machine without a thread: each test is a sequence of calls that several threads make.
+@Suite struct `The mailbox's machine` {
+    typealias Machine = MailboxMachine<Int>
+
+    /// A way into a state, from a new machine.
+    enum Way: CaseIterable {
+        case undriven, running, polling, parked, callerOfUndriven, callerOfParked, closed
+
+        var state: Machine.State {
+            switch self {
+            case .undriven: .undriven
+            case .running: .running
+            case .polling: .polling
+            case .parked: .parked
+            case .callerOfUndriven: .callerRuns(before: .undriven)
+            case .callerOfParked: .callerRuns(before: .parked)
+            case .closed: .closed
+            }
+        }
+
+        /// A machine in the state, without messages.
+        func machine() throws -> Machine {
+            var machine = Machine()
+            guard self != .undriven else { return machine }
+            if self == .callerOfUndriven {
+                #expect(machine.post(0, mayRunOnCaller: true) == .runOnCaller)
+            } else {
+                #expect(machine.post(0) == .drive)
+                var taken: [Int] = []
+                _ = machine.take(into: &taken)
+            }
+            switch self {
+            case .polling: #expect(machine.poll() == true)
+            case .parked, .callerOfParked: #expect(machine.park() == true)
+            case .closed: #expect(machine.close() == true)
+            default: break
+            }
+            if self == .callerOfParked {
+                #expect(machine.post(0, mayRunOnCaller: true) == .runOnCaller)
+            }
+            try #require(machine.state == state && machine.messages.isEmpty)
+            return machine
+        }
+    }
+
+    @Test func `starts without driver and messages`() {
+        let machine = Machine()
+        #expect(machine.state == .undriven && machine.messages.isEmpty && !machine.hasForeign)
+    }
+
+    @Test(arguments: [
+        (Way.undriven, Machine.Action.drive, Machine.State.running),
+        (.running, .none, .running),
+        (.polling, .wake, .running),
+        (.parked, .unpark, .running),
+        (.callerOfUndriven, .none, .callerRuns(before: .undriven)),
+        (.callerOfParked, .none, .callerRuns(before: .parked)),
+    ])
+    func `takes a message and says who has to be woken`(
+        way: Way, action: Machine.Action, after: Machine.State
+    ) throws {
+        var machine = try way.machine()
+        #expect(machine.post(1) == action)
+        #expect(machine.state == after)
+        #expect(machine.messages == [1])
+        #expect(machine.hasForeign)
+    }
+
+    @Test(arguments: [
+        (Way.undriven, Machine.Action.runOnCaller, Machine.State.callerRuns(before: .undriven)),
+        (.parked, .runOnCaller, .callerRuns(before: .parked)),
+        (.running, .none, .running),
+        (.polling, .wake, .running),
+        (.callerOfUndriven, .none, .callerRuns(before: .undriven)),
+        (.callerOfParked, .none, .callerRuns(before: .parked)),
+    ])
+    func `lets a caller run a loop that has nothing to do, and no other`(
+        way: Way, action: Machine.Action, after: Machine.State
+    ) throws {
+        var machine = try way.machine()
+        #expect(machine.post(1, mayRunOnCaller: true) == action)
+        #expect(machine.state == after)
+        // The caller does the work itself: there is nothing to be read.
+        #expect(machine.messages == (action == .runOnCaller ? [] : [1]))
+        #expect(machine.hasForeign == (action != .runOnCaller))
+    }
+
+    @Test(arguments: [true, false])
+    func `takes no message once it is closed`(mayRunOnCaller: Bool) throws {
+        var machine = try Way.closed.machine()
+        #expect(machine.post(1, mayRunOnCaller: mayRunOnCaller) == .refuse)
+        #expect(machine.state == .closed)
+        #expect(machine.messages.isEmpty && !machine.hasForeign)
+    }
+
+    @Test(arguments: [Way.undriven, .polling, .parked])
+    func `asks for one wake however many messages come`(way: Way) throws {
+        var machine = try way.machine()
+        #expect(machine.post(1) != .none)
+        for message in 2...5 { #expect(machine.post(message) == .none) }
+        #expect(machine.messages == [1, 2, 3, 4, 5])
+    }
+
+    @Test(arguments: [Way.running, .polling, .parked])
+    func `hands over all messages in order, and runs from there on`(way: Way) throws {
+        var machine = try way.machine()
+        for message in 1...3 { _ = machine.post(message) }
+        var taken: [Int] = []
+        #expect(machine.take(into: &taken) == true)
+        #expect(taken == [1, 2, 3])
+        #expect(machine.state == .running && machine.messages.isEmpty)
+        // Those of other threads were told of; the next batch is judged anew.
+        taken = []
+        #expect(machine.take(into: &taken) == false)
+        #expect(taken.isEmpty)
+    }
+
+    @Test func `runs when the driver comes back from a wait by itself`() throws {
+        for way in [Way.polling, .parked] {
+            var machine = try way.machine()
+            var taken: [Int] = []
+            #expect(machine.take(into: &taken) == false)
+            // A message is seen by the driver, which does not wait any more.
+            #expect(machine.post(1) == .none)
+        }
+    }
+
+    @Test func `tells the driver's own messages from those of others`() throws {
+        var machine = try Way.running.machine()
+        var taken: [Int] = []
+        _ = machine.post(1, isDriver: true)
+        #expect(machine.take(into: &taken) == false)
+        taken = []
+        _ = machine.post(2, isDriver: true)
+        _ = machine.post(3)
+        _ = machine.post(4, isDriver: true)
+        #expect(machine.take(into: &taken) == true)
+    }
+
+    /// The four ways to leave a loop, each with the state it leads to.
+    private static let leavings: [(Machine.State, @Sendable (inout Machine) -> Bool)] = [
+        (.polling, { $0.poll() }), (.parked, { $0.park() }), (.undriven, { $0.release() }),
+        (.closed, { $0.close() }),
+    ]
+
+    @Test func `lets the driver leave when there is nothing to be read`() throws {
+        for (state, leave) in Self.leavings {
+            var machine = try Way.running.machine()
+            #expect(leave(&machine) == true)
+            #expect(machine.state == state)
+        }
+    }
+
+    @Test func `keeps the driver when a message has come in between`() throws {
+        for (_, leave) in Self.leavings {
+            var machine = try Way.running.machine()
+            _ = machine.post(1)
+            #expect(leave(&machine) == false)
+            #expect(machine.state == .running)
+            #expect(machine.messages == [1])
+        }
+    }
+
+    @Test(arguments: [
+        (Way.callerOfUndriven, Machine.State.undriven), (.callerOfParked, .parked),
+    ])
+    func `is as it was before a caller that left nothing behind`(
+        way: Way, after: Machine.State
+    ) throws {
+        var machine = try way.machine()
+        #expect(machine.returnFromCaller(isIdle: true) == .none)
+        #expect(machine.state == after)
+    }
+
+    @Test(arguments: [
+        (Way.callerOfUndriven, Machine.Action.drive), (.callerOfParked, .unpark),
+    ])
+    func `asks for a driver when a caller leaves work behind`(
+        way: Way, action: Machine.Action
+    ) throws {
+        var machine = try way.machine()
+        #expect(machine.returnFromCaller(isIdle: false) == action)
+        #expect(machine.state == .running)
+        var other = try way.machine()
+        _ = other.post(1)
+        #expect(other.returnFromCaller(isIdle: true) == action)
+        #expect(other.state == .running && other.messages == [1])
+    }
+
+    /// What threads do to a loop, as far as the machine knows.
+    private enum Step: CaseIterable {
+        case post, postOwn, postOnCaller, take, poll, park, release, close, returnIdle, returnBusy
+    }
+
+    @Test func `loses no message and leaves none unread in any sequence of five steps`() {
+        /// A machine with what its threads know.
+        struct Run {
+            var machine = Machine()
+            var posted = 0
+            var read: [Int] = []
+        }
+        func check(_ run: Run, _ path: [Step]) {
+            #expect(run.read + run.machine.messages == Array(0..<run.posted))
+            // Whoever is to read the messages runs, or has been woken.
+            if !run.machine.messages.isEmpty {
+                switch run.machine.state {
+                case .running, .callerRuns: break
+                default: Issue.record("messages in state \(run.machine.state) after \(path)")
+                }
+            }
+        }
+        func go(_ run: Run, _ path: [Step]) {
+            check(run, path)
+            guard path.count < 5 else { return }
+            for step in Step.allCases {
+                var next = run
+                let isDriven = [.running, .polling, .parked].contains(run.machine.state)
+                switch step {
+                case .post, .postOwn:
+                    let isOwn = step == .postOwn
+                    if isOwn, run.machine.state != .running { continue }
+                    let action = next.machine.post(run.posted, isDriver: isOwn)
+                    if action != .refuse { next.posted += 1 }
+                    #expect((action == .refuse) == (run.machine.state == .closed))
+                case .postOnCaller:
+                    let action = next.machine.post(run.posted, mayRunOnCaller: true)
+                    if action != .refuse, action != .runOnCaller { next.posted += 1 }
+                case .take:
+                    guard isDriven else { continue }
+                    var taken: [Int] = []
+                    _ = next.machine.take(into: &taken)
+                    next.read += taken
+                case .poll, .park, .release, .close:
+                    guard run.machine.state == .running else { continue }
+                    let isGone =
+                        switch step {
+                        case .poll: next.machine.poll()
+                        case .park: next.machine.park()
+                        case .release: next.machine.release()
+                        default: next.machine.close()
+                        }
+                    #expect(isGone == run.machine.messages.isEmpty)
+                case .returnIdle, .returnBusy:
+                    guard case .callerRuns = run.machine.state else { continue }
+                    let action = next.machine.returnFromCaller(isIdle: step == .returnIdle)
+                    let hasWork = step == .returnBusy || !run.machine.messages.isEmpty
+                    #expect((action != .none) == hasWork)
+                }
+                go(next, path + [step])
+            }
+        }
+        go(Run(), [])
+    }
+}
