@@ -70,6 +70,7 @@ sanitize-quick: setup ## Run a storm of 10,000 requests and cancels under both s
 lint: setup ## Check format, imports and warnings
 	@$(STEP) "format" swift format lint --strict --recursive $(FORMATTED)
 	@$(STEP) "imports" .ci/check-imports
+	@$(STEP) "exclusivity" .ci/check-exclusivity
 	@$(STEP) "no warnings" swift build --build-tests $(LINT_FLAGS)
 
 format: ## Format the Swift sources in place

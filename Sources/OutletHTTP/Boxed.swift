@@ -4,7 +4,10 @@
         // because it is changed only while one `Boxed` alone refers to it.
 
         /// Unchecked, because `Boxed` is a value: whoever holds it for changing holds it alone.
-        @exclusivity(unchecked) @usableFromInline var value: Value
+        #if !DEBUG
+            @exclusivity(unchecked)
+        #endif
+        @usableFromInline var value: Value
 
         @usableFromInline init(_ value: Value) { self.value = value }
     }

@@ -12,21 +12,39 @@ final class Origin<Element> {
     /// `scheme://host:port`.
     let name: String
     /// What the last response said.
-    @exclusivity(unchecked) var version: Version = .unknown
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var version: Version = .unknown
     /// Transfers under way.
-    @exclusivity(unchecked) fileprivate(set) var active = 0
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate(set) var active = 0
     /// The sockets that are open, in use or idle.
     let tally = ccurl_tally_create()
     /// Waiting transfers by priority, lowest first.
-    @exclusivity(unchecked) fileprivate var waiting: [WaitingLine<Element>] = Array(
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var waiting: [WaitingLine<Element>] = Array(
         repeating: WaitingLine(), count: TransferPriority.allCases.count)
     /// How many those are.
-    @exclusivity(unchecked) fileprivate var waitingCount = 0
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var waitingCount = 0
     /// How often others went before those that wait, by priority, since the last of them went.
-    @exclusivity(unchecked) private var passedOver = Array(
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var passedOver = Array(
         repeating: 0, count: TransferPriority.allCases.count)
     /// Whether the origin is in the queue's round of those that could go on.
-    @exclusivity(unchecked) fileprivate var isListed = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var isListed = false
 
     init(name: String) {
         self.name = name

@@ -16,7 +16,10 @@ final class EventLoop: @unchecked Sendable {
     let isBulk: Bool
     let turn = TransportTurn()
     /// µs of the monotonic clock, read once a turn and after each wait.
-    @exclusivity(unchecked) private(set) var now: Int64
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private(set) var now: Int64
 
     let mailbox = Mailbox()
     /// How many transfers were given to the loop and are not over.
@@ -27,30 +30,69 @@ final class EventLoop: @unchecked Sendable {
     let multi: UnsafeMutableRawPointer
     let shared: SharedState
 
-    @exclusivity(unchecked) var messages: [LoopMessage] = []
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var messages: [LoopMessage] = []
     /// Whether the last turn had several messages of other threads: then more of them are likely.
-    @exclusivity(unchecked) private var isBusy = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var isBusy = false
     /// The handles, and with them the transfers in the multi handle.
-    @exclusivity(unchecked) var pool: HandlePool
-    @exclusivity(unchecked) var addresses = AddressCache()
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var pool: HandlePool
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var addresses = AddressCache()
     /// What metrics say about the connections.
-    @exclusivity(unchecked) var connections = ConnectionTexts()
-    @exclusivity(unchecked) var admission: AdmissionQueue<CurlTransfer>
-    @exclusivity(unchecked) var deadlines = DeadlineHeap<CurlTransfer>()
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var connections = ConnectionTexts()
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var admission: AdmissionQueue<CurlTransfer>
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var deadlines = DeadlineHeap<CurlTransfer>()
     /// Transfers that were suspended before they had a place, by identifier.
-    @exclusivity(unchecked) var held: [UInt64: CurlTransfer] = [:]
-    @exclusivity(unchecked) var isDraining = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var held: [UInt64: CurlTransfer] = [:]
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var isDraining = false
     /// Whether a transfer that is started by the loop's own thread may begin at once: libcurl is not
     /// in the middle of anything.
-    @exclusivity(unchecked) var canStartInline = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var canStartInline = false
     /// Whether the submitting thread drives the loop: what its transfer's end starts is left to the
     /// loop's own thread.
-    @exclusivity(unchecked) private(set) var isOnCaller = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private(set) var isOnCaller = false
     /// Whether somebody waits for a transfer to be started, and must not be told of any end meanwhile.
-    @exclusivity(unchecked) var isStarting = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var isStarting = false
     private var isCleanedUp = false
     /// No more transfers start.
-    @exclusivity(unchecked) var isShutDown = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var isShutDown = false
 
     /// Makes a loop.
     ///

@@ -12,8 +12,14 @@ final class LoopExecutor: TaskExecutor, @unchecked Sendable {
 
     private let loop = Lock<EventLoop?>(nil)
     /// What the loop's own thread has left here since jobs were last run; the first needs no array.
-    @exclusivity(unchecked) private var next: UnownedJob?
-    @exclusivity(unchecked) private var others: [UnownedJob] = []
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var next: UnownedJob?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var others: [UnownedJob] = []
 
     /// Made once: asking for it takes three calls.
     private lazy var reference = asUnownedTaskExecutor()

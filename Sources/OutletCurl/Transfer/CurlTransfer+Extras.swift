@@ -7,20 +7,55 @@ import OutletTLS
 ///
 /// Thread: the loop's.
 final class TransferExtras {
-    @exclusivity(unchecked) fileprivate var failure: TransferError?
-    @exclusivity(unchecked) fileprivate var heldHead: HTTPResponse?
-    @exclusivity(unchecked) fileprivate var interimHeads = 0
-    @exclusivity(unchecked) fileprivate var refusedAddress:
-        (address: InternetAddress, policy: AddressPolicy)?
-    @exclusivity(unchecked) fileprivate var hasAllowedAddress = false
-    @exclusivity(unchecked) fileprivate var file: FileSink?
-    @exclusivity(unchecked) fileprivate var decoder: BodyDecoder?
-    @exclusivity(unchecked) fileprivate var verification: Verification?
-    @exclusivity(unchecked) fileprivate(set) var tls = ""
-    @exclusivity(unchecked) fileprivate(set) var proxy = ""
-    @exclusivity(unchecked) fileprivate var negotiationFault: String?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var failure: TransferError?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var heldHead: HTTPResponse?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var interimHeads = 0
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var refusedAddress: (address: InternetAddress, policy: AddressPolicy)?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var hasAllowedAddress = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var file: FileSink?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var decoder: BodyDecoder?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var verification: Verification?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate(set) var tls = ""
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate(set) var proxy = ""
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var negotiationFault: String?
     /// Who judges the servers, where the session has a manager.
-    @exclusivity(unchecked) var trust: TransferTrust?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var trust: TransferTrust?
     /// What a WebSocket has besides.
     let link: WebSocketLink?
     /// What the job answers challenges with.

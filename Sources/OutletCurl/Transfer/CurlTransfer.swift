@@ -31,22 +31,43 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     /// Whether the request is anything but the plainest kind.
     let mayHaveBody: Bool
     private let visible = VisibleState()
-    @exclusivity(unchecked) var extras: TransferExtras?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var extras: TransferExtras?
     /// Let go of when the transfer is over.
-    @exclusivity(unchecked) private(set) var handler: (any TransferHandler)?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private(set) var handler: (any TransferHandler)?
 
-    @exclusivity(unchecked) var phase = Phase.posted
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var phase = Phase.posted
     /// Suspended by the user or paused by the handler.
     var isPaused = false
     /// Where the body goes, once the handler has seen the head.
-    @exclusivity(unchecked) var delivery: BodyDelivery
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var delivery: BodyDelivery
     var reportsProgress: Bool
     /// libcurl has been told of the pause.
     var isPauseApplied = false
-    @exclusivity(unchecked) var easy: EasyHandle?
-    @exclusivity(unchecked) var address: Address?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var easy: EasyHandle?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var address: Address?
     /// Whether the server was verified, or nothing has to be.
-    @exclusivity(unchecked) var isServerVerified = true
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var isServerVerified = true
     /// It counts as one of those that its origin may have under way.
     private(set) var hasPlace = true
     /// What it is removed from the admission queue by, while it waits there.
@@ -66,13 +87,19 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     var bytesSeen: Int64 = 0
 
     /// The final head.
-    @exclusivity(unchecked) var response: HTTPResponse?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var response: HTTPResponse?
     /// Whether the final head has come.
     var hasResponse = false
     /// The request has been given to a connection so often.
     var sends = 0
     /// What is known of the last of these connections, and its own port.
-    @exclusivity(unchecked) var connection: Boxed<TransferMetrics.Connection>?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var connection: Boxed<TransferMetrics.Connection>?
     var localPort: Int32 = 0
     /// The connection that it was about to use was not clean; it begins again with another one.
     var wantsOtherConnection = false

@@ -10,51 +10,113 @@ final class EasyHandle {
     /// libcurl's own words for a failure (`CURLOPT_ERRORBUFFER`).
     let errorText: UnsafeMutablePointer<CChar>
     /// The transfer that runs on the handle, which holds it.
-    @exclusivity(unchecked) private(set) var carried: CurlTransfer?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private(set) var carried: CurlTransfer?
     /// The same and its loop for callbacks, which need not count them.
-    @exclusivity(unchecked) private var uncounted:
-        (transfer: Unmanaged<CurlTransfer>, loop: Unmanaged<EventLoop>)?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var uncounted: (transfer: Unmanaged<CurlTransfer>, loop: Unmanaged<EventLoop>)?
     /// Where the handle stands in its pool.
-    @exclusivity(unchecked) var place = 0
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var place = 0
     /// Opens the sockets on behalf of the transfer's origin.
     let opener: UnsafeMutablePointer<ccurl_opener>
-    @exclusivity(unchecked) var headers = HeaderList()
-    @exclusivity(unchecked) var head = HeadCollector()
-    @exclusivity(unchecked) var body = ByteBuffer()
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var headers = HeaderList()
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var head = HeadCollector()
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var body = ByteBuffer()
     /// The request's body; other than `.none` only on a marked handle.
-    @exclusivity(unchecked) var source = RequestBody.none
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var source = RequestBody.none
     /// A small request body, kept in one place while libcurl sends it.
-    @exclusivity(unchecked) var requestBody = ByteBuffer()
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var requestBody = ByteBuffer()
 
     /// The first option that libcurl refused, and why.
-    @exclusivity(unchecked) private(set) var refusal: (option: CURLoption, code: CURLcode)?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private(set) var refusal: (option: CURLoption, code: CURLcode)?
     /// Options are set that the next transfer may not want.
-    @exclusivity(unchecked) var isMarked = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var isMarked = false
 
     // What is set now, where most transfers want the same again.
 
     /// `CURLOPT_CURLU`.
-    @exclusivity(unchecked) var address: Address?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var address: Address?
     /// `CURLOPT_HTTPHEADER`.
-    @exclusivity(unchecked) var headerList: UnsafeMutablePointer<curl_slist>?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var headerList: UnsafeMutablePointer<curl_slist>?
     /// `CURLOPT_TIMEOUT_MS`.
-    @exclusivity(unchecked) var limit = 0
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var limit = 0
     /// `CURLOPT_PIPEWAIT`.
-    @exclusivity(unchecked) var waitsForStream = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var waitsForStream = false
     /// `CURLOPT_HTTPGET`.
-    @exclusivity(unchecked) var hasMethod = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var hasMethod = false
     /// The request goes through a proxy's tunnel, whose heads come as well.
-    @exclusivity(unchecked) var isTunnelled = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var isTunnelled = false
     /// How many sockets were open when the request was last sent.
-    @exclusivity(unchecked) var socketsAtSend: UInt32 = 0
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var socketsAtSend: UInt32 = 0
     /// `CURLOPT_CAINFO` and `CURLOPT_CAPATH`.
-    @exclusivity(unchecked) var hasAuthorities = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var hasAuthorities = false
     /// `CURLOPT_SSL_CIPHER_LIST`, and with it `CURLOPT_SSL_VERIFYPEER`.
-    @exclusivity(unchecked) var policy: ServerTrustPolicy?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var policy: ServerTrustPolicy?
     /// `CURLOPT_FRESH_CONNECT`.
-    @exclusivity(unchecked) var isFresh = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var isFresh = false
     /// `CURLOPT_BUFFERSIZE`.
-    @exclusivity(unchecked) var bufferSize = usualBufferSize
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var bufferSize = usualBufferSize
     /// libcurl's own choice (`CURL_MAX_WRITE_SIZE`).
     static let usualBufferSize = Int(CURL_MAX_WRITE_SIZE)
 

@@ -12,7 +12,10 @@ final class ServerJudge {
     private let port: Int
     private let verifier: OpenSSLVerifier
     /// Why the server was refused.
-    @exclusivity(unchecked) private(set) var refusal: SessionError?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private(set) var refusal: SessionError?
 
     /// - Parameters:
     ///   - host: The server's, as it is connected to; an IPv6 address may be in brackets.
@@ -62,11 +65,20 @@ final class TransferTrust {
     /// Judges the server; `nil` if libcurl does, or without TLS.
     let server: ServerJudge?
     /// Judges the proxy; `nil` if libcurl does, or without TLS.
-    @exclusivity(unchecked) private(set) var proxy: ServerJudge?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private(set) var proxy: ServerJudge?
     /// Whether a connection begins with a handshake with the proxy.
-    @exclusivity(unchecked) private var hasSecureProxy = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var hasSecureProxy = false
     /// How many sockets were open when the proxy last began a handshake.
-    @exclusivity(unchecked) private var socketsAtProxy: UInt32?
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var socketsAtProxy: UInt32?
 
     init(server: ServerJudge?) {
         self.server = server

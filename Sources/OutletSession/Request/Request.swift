@@ -36,7 +36,10 @@ public class Request: @unchecked Sendable {
     /// Where the request stands in its session's registry.
     ///
     /// Unchecked, because the registry alone reads and writes it, under its lock.
-    @exclusivity(unchecked) var link = RequestRegistry.Link()
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var link = RequestRegistry.Link()
     /// What the request is made of, at each attempt.
     public let convertible: any URLRequestConvertible
     /// Whether the first handler starts the request; the session's setting if `nil`.

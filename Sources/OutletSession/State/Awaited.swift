@@ -58,7 +58,10 @@ import Glibc
     @usableFromInline let memory: UnsafeMutableRawPointer
     private let clear: @Sendable (UnsafeMutableRawPointer) -> Void
     /// Whether the value is there; read without the lock when nobody else is left.
-    @exclusivity(unchecked) fileprivate var isFilled = false
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate var isFilled = false
 
     @inline(__always)
     fileprivate init<Value>(for type: Value.Type) {

@@ -13,7 +13,10 @@ public protocol TurnWork: AnyObject, Sendable {
 ///
 /// Thread: the transport's own; never kept beyond the call that passed it.
 public final class TransportTurn {
-    @exclusivity(unchecked) private var batches: [Batch] = []
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    private var batches: [Batch] = []
 
     private struct Batch {
         let queue: DispatchQueue
