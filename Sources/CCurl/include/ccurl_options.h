@@ -4,6 +4,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#if LIBCURL_VERSION_NUM < 0x075700
+#error "libcurl 7.87.0 or later is needed (Debian 12: libcurl4-openssl-dev)"
+#endif
+
 // curl_easy_setopt, one door per type of its third argument.
 
 CURLcode ccurl_set_long(CURL *_Nonnull easy, CURLoption option, long value);

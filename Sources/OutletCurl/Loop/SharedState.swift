@@ -26,6 +26,7 @@ final class SharedState: @unchecked Sendable {
     }()
 
     init() throws(TransferError) {
+        try LibraryVersion.check(LibraryVersion.running)
         guard Self.isReady, let share = ccurl_share_create() else {
             throw TransferError(code: .unknown, reason: "libcurl cannot start: no memory left")
         }

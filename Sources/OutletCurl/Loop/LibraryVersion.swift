@@ -1,0 +1,28 @@
+import CCurl
+import OutletSession
+
+/// Which versions of libcurl the transport works with.
+enum LibraryVersion {
+    /// 7.87.0, the first with all options that are set (`CURLOPT_QUICK_EXIT`); from 7.84.0
+    /// `curl_global_init` may run while other threads use libcurl. In the form of
+    /// `curl_version_info_data.version_num`.
+    static let oldest: UInt32 = 0x07_57_00
+
+    /// The version that runs, which may be another than the one that was compiled against.
+    static var running: UInt32 { curl_version_info(CURLVERSION_FIRST)?.pointee.version_num ?? 0 }
+
+    /// Refuses a version that is too old.
+    ///
+    /// - Throws: ``TransferError`` with both versions.
+    static func check(_ version: UInt32) throws(TransferError) {
+        guard version < oldest else { return }
+        throw TransferError(
+            code: .unknown,
+            reason: "libcurl \(text(version)) is too old: \(text(oldest)) or later is needed",
+            advice: "install a newer libcurl, or see which one is loaded (ldd)")
+    }
+
+    private static func text(_ version: UInt32) -> String {
+        "\(version >> 16 & 0xFF).\(version >> 8 & 0xFF).\(version & 0xFF)"
+    }
+}
