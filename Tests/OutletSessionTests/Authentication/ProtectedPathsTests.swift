@@ -40,6 +40,26 @@ import Testing
         #expect(paths.space(for: try url("https://a.test/deep/1"))?.realm == "x")
     }
 
+    @Test func `an origin keeps its last 64 paths`() throws {
+        var paths = ProtectedPaths()
+        for index in 0..<65 {
+            paths.insert(space(realm: "\(index)"), for: try url("https://a.test/\(index)/x"))
+        }
+        #expect(paths.space(for: try url("https://a.test/0/x")) == nil)
+        for index in 1..<65 {
+            let found = paths.space(for: try url("https://a.test/\(index)/x"))
+            #expect(found?.realm == "\(index)")
+        }
+    }
+
+    @Test func `the longest path counts in whatever order paths come`() throws {
+        var paths = ProtectedPaths()
+        paths.insert(space(realm: "deep"), for: try url("https://a.test/deep/"))
+        paths.insert(space(), for: try url("https://a.test/"))
+        #expect(paths.space(for: try url("https://a.test/deep/1"))?.realm == "deep")
+        #expect(paths.space(for: try url("https://a.test/1"))?.realm == "x")
+    }
+
     @Test func `a storage has a default for each space`() {
         let storage = CredentialStorage()
         let ada = Credential(user: "ada", password: "1")
@@ -75,6 +95,45 @@ import Testing
         #expect(round?.challenge?.parameters["nonce"] == "n")
         #expect(answer(after: round, among: AuthenticationScheme.allCases) == nil)
         #expect(answer(after: nil, among: [.bearer, .basic])?.credential.scheme == .basic)
+    }
+
+    @Test func `a server that changes its realm for ever is answered three times`() throws {
+        let storage = CredentialStorage()
+        var round: AuthenticationRound?
+        var answers = 0
+        for number in 0..<10 {
+            let realm = space(realm: "\(number)")
+            storage.set(Credential(user: "ada", password: "1"), for: realm)
+            let head = HTTPResponse(
+                url: try url("https://a.test/"), statusCode: 401,
+                headers: ["WWW-Authenticate": "Basic realm=\"\(number)\""])
+            let next = AuthenticationRound(
+                answering: head, among: [.basic], after: round
+            ) { storage.answer(to: $0) }
+            guard let next else { break }
+            answers += 1
+            round = next
+        }
+        #expect(answers == 3)
+    }
+
+    @Test func `a nonce that was too old is answered with the same credential again`() throws {
+        let storage = CredentialStorage()
+        storage.set(Credential(user: "ada", password: "1"), for: space("digest"))
+        func answer(
+            _ challenge: String, after former: AuthenticationRound?
+        ) throws -> AuthenticationRound? {
+            let head = HTTPResponse(
+                url: try url("https://a.test/"), statusCode: 401,
+                headers: ["WWW-Authenticate": challenge])
+            return AuthenticationRound(answering: head, among: [.digest], after: former) {
+                storage.answer(to: $0)
+            }
+        }
+        let first = try answer(#"Digest realm="x", nonce="1""#, after: nil)
+        #expect(first != nil)
+        #expect(try answer(#"Digest realm="x", nonce="2""#, after: first) == nil)
+        #expect(try answer(#"Digest realm="x", nonce="2", stale=TRUE"#, after: first) != nil)
     }
 
     @Test func `a password is in no description`() {

@@ -129,6 +129,68 @@ import Testing
         #expect(cache.currentDiskUsage == 0)
     }
 
+    @Test func `an address keeps eight responses for different fields, the last ones`() {
+        let cache = ResponseCache()
+        for index in 0..<10 {
+            cache.storeCachedResponse(
+                response(index + 1, ["Vary": "Accept-Language"]),
+                for: request("a", ["Accept-Language": "l\(index)"]))
+        }
+        for index in 0..<10 {
+            let found = cache.cachedResponse(for: request("a", ["Accept-Language": "l\(index)"]))
+            #expect(found?.data.count == (index < 2 ? nil : index + 1), "l\(index)")
+        }
+    }
+
+    @Test func `a response above an eighth of the disk's capacity is not written`() throws {
+        let directory = try TestDirectory()
+        let cache = onDisk(directory, capacity: 64 << 10)
+        cache.storeCachedResponse(response(8 << 10), for: request("large"))
+        cache.storeCachedResponse(response(4 << 10), for: request("small"))
+        cache.flush()
+        #expect(files(directory).count == 1)
+        #expect(cache.cachedResponse(for: request("large")) == nil)
+        #expect(cache.cachedResponse(for: request("small")) != nil)
+    }
+
+    @Test func `what a process has left in the middle of writing goes after an hour`() throws {
+        let directory = try TestDirectory()
+        let cache = onDisk(directory, capacity: 64 << 10)
+        cache.storeCachedResponse(response(10), for: request("a"))
+        cache.flush()
+        let kept = try #require(files(directory).first)
+        let names = ["old": -3700.0, "young": -3500.0]
+        for (name, age) in names {
+            let path = "\(kept.path).1.\(name).tmp"
+            try Data("half".utf8).write(to: URL(filePath: path))
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date.now + age], ofItemAtPath: path)
+        }
+        // The directory is looked at once an eighth of the capacity was written.
+        for index in 0..<4 {
+            cache.storeCachedResponse(response(4000), for: request("\(index)"))
+            cache.flush()
+        }
+        let left = files(directory).map(\.lastPathComponent).filter { $0.hasSuffix(".tmp") }
+        #expect(left.count == 1 && left.first?.hasSuffix(".young.tmp") == true)
+    }
+
+    @Test func `a link in the directory is not followed`() throws {
+        let directory = try TestDirectory()
+        let cache = onDisk(directory)
+        cache.storeCachedResponse(response(10), for: request("a"))
+        cache.flush()
+        let file = try #require(files(directory).first)
+        let elsewhere = directory.url.appending(path: "elsewhere")
+        try FileManager.default.moveItem(at: file, to: elsewhere)
+        try FileManager.default.createSymbolicLink(at: file, withDestinationURL: elsewhere)
+        #expect(onDisk(directory).cachedResponse(for: request("a")) == nil)
+        // The same file in its own place is found.
+        try FileManager.default.removeItem(at: file)
+        try FileManager.default.moveItem(at: elsewhere, to: file)
+        #expect(onDisk(directory).cachedResponse(for: request("a")) != nil)
+    }
+
     @Test func `a disk that cannot be written is told, and memory goes on`() throws {
         let directory = try TestDirectory()
         try directory.write("a file", to: "c")

@@ -287,12 +287,16 @@ import Testing
     @Test func `data that tells of another file discards nothing`() async throws {
         let failed = await broken(Content(text, breaks: [8]))
         let data = try #require(failed.resumeData)
-        try directory.write("kept", to: "other")
-        let other = String(decoding: data, as: UTF8.self).replacing(
-            try file(data).replacing("/", with: "\\/"),
-            with: directory.url.appending(path: "other").path)
-        for data in [Data(other.utf8), Data()] { DownloadRequest.discard(resumeData: data) }
-        #expect(directory.text("other") == "kept")
+        // Names that are none of a part's, each wrong in one way.
+        for name in ["other", "Outlet_other", "other.part"] {
+            try directory.write("kept", to: name)
+            let path = directory.url.appending(path: name).path
+            let other = String(decoding: data, as: UTF8.self).replacing(try file(data), with: path)
+            try #require(try file(Data(other.utf8)) == path)
+            DownloadRequest.discard(resumeData: Data(other.utf8))
+            #expect(directory.text(name) == "kept")
+        }
+        DownloadRequest.discard(resumeData: Data())
         DownloadRequest.discard(resumeData: data)
     }
 

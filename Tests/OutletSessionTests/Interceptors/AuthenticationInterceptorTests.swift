@@ -4,6 +4,7 @@ import OutletHTTP
 import OutletSession
 import OutletTesting
 import Synchronization
+import OutletTestSupport
 import Testing
 
 private struct Token: AuthenticationCredential, Equatable {
@@ -118,7 +119,7 @@ private final class AsyncTokens: Authenticator {
         let session = Session(transport: transport, interceptor: interceptor)
         let seen = Events<String?>()
         let count = 300
-        DispatchQueue.concurrentPerform(iterations: count) { _ in
+        try await concurrently(count) { _ in
             session.request(address).validate().responseString { seen.append($0.value) }
         }
         let values = try await seen.wait(for: count)
@@ -198,6 +199,30 @@ private final class AsyncTokens: Authenticator {
         #expect(response.error?.isRequestRetryError == true)
         #expect(response.error?.underlyingError as? AuthenticationError == .excessiveRefresh)
         #expect(tokens.refreshes.load(ordering: .relaxed) == 3)
+    }
+
+    @Test func `a late result of an older refresh does not replace the newer credential`()
+        async throws
+    {
+        let tokens = Tokens(answer: nil)
+        tokens.valid.store(3, ordering: .relaxed)
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1, requiresRefresh: true))
+        let transport = tokens.transport
+        let session = Session(transport: transport, interceptor: interceptor)
+        let seen = Events<String?>()
+        session.request(address).validate().responseString { seen.append($0.value) }
+        let older = try await tokens.held.wait(for: 1)[0]
+        // From outside: the refresh under way is void, and this one has to be refreshed, too.
+        interceptor.credential = Token(value: 2, requiresRefresh: true)
+        let newer = try await tokens.held.wait(for: 2)[1]
+        older(.success(Token(value: 1)))
+        #expect(interceptor.credential == Token(value: 2, requiresRefresh: true))
+        #expect(seen.values.isEmpty && transport.requests.isEmpty)
+        newer(.success(Token(value: 3)))
+        #expect(try await seen.wait(for: 1) == ["welcome"])
+        #expect(interceptor.credential == Token(value: 3))
+        #expect(tokens.refreshes.load(ordering: .relaxed) == 2)
     }
 
     @Test func `other failures are left to other retriers`() async {

@@ -91,6 +91,46 @@ private struct Failure: Error {}
         #expect(machine.credential == 7)
     }
 
+    @Test(arguments: [true, false])
+    func `a late result of an older refresh changes nothing about the newer one`(
+        isSuccess: Bool
+    ) throws {
+        var machine = machine()
+        let first = machine.retry("a", seen: 0, now: 0)
+        let older = try #require(refresh(first))
+        _ = machine.set(2)
+        let second = machine.retry("b", seen: 1, now: 0)
+        let newer = try #require(refresh(second))
+        #expect(newer.id != older.id && newer.credential == 2)
+        let late = machine.didRefresh(
+            id: older.id, result: isSuccess ? .success(99) : .failure(Failure()))
+        #expect(late == nil)
+        #expect(machine.credential == 2 && machine.version == 1)
+        // Whoever waits still waits for the newer one, and nobody begins a third.
+        let third = machine.retry("c", seen: 1, now: 0)
+        #expect(refresh(third) == nil)
+        let settled = machine.didRefresh(id: newer.id, result: .success(3))
+        #expect(settled?.retries == ["b", "c"] && settled?.error == nil)
+        #expect(machine.credential == 3)
+        // Nor does it once both are over.
+        let later = machine.didRefresh(id: older.id, result: .success(99))
+        #expect(later == nil && machine.credential == 3)
+    }
+
+    @Test func `a waiter of a proactive refresh keeps waiting when an older one answers`() throws {
+        var machine = machine()
+        let first = machine.adapt("a", seen: 0, requiresRefresh: true, now: 0)
+        let older = try #require(refresh(first))
+        #expect(machine.set(2).adapts == ["a"])
+        let second = machine.adapt("b", seen: 1, requiresRefresh: true, now: 0)
+        let newer = try #require(refresh(second))
+        let late = machine.didRefresh(id: older.id, result: .success(99))
+        #expect(late == nil)
+        let settled = machine.didRefresh(id: newer.id, result: .success(3))
+        #expect(settled?.adapts == ["b"])
+        #expect(machine.credential == 3)
+    }
+
     @Test func `one refresh too many fails all who wait, and the window forgets`() throws {
         var machine = machine(attempts: 2)
         for version in 0..<2 {

@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTestSupport
 import Testing
 
 @Suite struct CancelTests {
@@ -107,7 +108,7 @@ import Testing
         let session = Session(transport: transport)
         let seen = Events<Int>()
         let count = 500
-        DispatchQueue.concurrentPerform(iterations: count) { index in
+        try await concurrently(count) { index in
             let request = session.request(address)
             request.responseData { _ in seen.append(index) }
             DispatchQueue.global().async { request.cancel() }

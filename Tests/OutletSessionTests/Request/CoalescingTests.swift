@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTestSupport
 import Testing
 
 @Suite struct CoalescingTests {
@@ -265,7 +266,7 @@ import Testing
                 ? StubAnswer.text("x").failing(with: lost, atByte: 0) : .text("x")
         }
         let session = session(transport, interceptor: Interceptor(retriers: [retrier]))
-        DispatchQueue.concurrentPerform(iterations: 2000) { number in
+        try await concurrently(2000) { number in
             let request = session.request(address + (number % 3 == 0 ? "?lost" : ""))
                 .response { _ in ends.append(number) }
             switch number % 11 {
@@ -297,7 +298,7 @@ import Testing
         let transport = StubTransport { _ in StubAnswer.text("x").chunked(into: 1) }
         let session = session(transport)
         let counts = Events<Int>()
-        DispatchQueue.concurrentPerform(iterations: 1000) { number in
+        try await concurrently(1000) { number in
             let request = session.request(address).response { _ in counts.append(1) }
             if number % 7 == 0 { request.cancel() }
             if number % 5 == 0 { request.suspend().resume() }

@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTestSupport
 import Testing
 
 /// Handlers that come late, or while others are being called.
@@ -102,7 +103,7 @@ import Testing
             requestQueue: DispatchQueue(label: "requests", attributes: .concurrent),
             serializationQueue: DispatchQueue(label: "serialization", attributes: .concurrent))
         let seen = Events<String>()
-        DispatchQueue.concurrentPerform(iterations: 100) { _ in
+        try await concurrently(100) { _ in
             session.request(address, interceptor: Counting()).responseString {
                 seen.append($0.value ?? "\($0)")
             }

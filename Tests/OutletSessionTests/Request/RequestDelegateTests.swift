@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTestSupport
 import Testing
 
 @Suite struct RequestDelegateTests {
@@ -94,11 +95,11 @@ import Testing
         let other = Session(transport: StubTransport { _ in .text("y") })
         let request = session.request(address)
         other.readyToPerform(request: request)
-        other.rootQueue.sync {}
+        await other.rootQueue.drained()
         #expect(request.request == nil)
         session.readyToPerform(request: request)
-        session.rootQueue.sync {}
-        session.requestQueue.sync {}
+        await session.rootQueue.drained()
+        await session.requestQueue.drained()
         #expect(request.request?.url?.absoluteString == address && request.isInitialized)
         #expect(request.task?.state == .suspended && transport.requests.isEmpty)
         #expect(await request.serializingString().response.value == "x")

@@ -1,0 +1,291 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+/// What is asked of a request while the transport takes its job, when the request has no task yet.
+@Suite(.timeLimit(.minutes(patience))) struct InterruptedStartTests {
+    /// The kinds of requests, made without being started.
+    enum Kind: CaseIterable {
+        case data, upload, download, stream, webSocket
+
+        func make(_ session: Session, _ ended: Events<SessionError?>) -> Request {
+            let url = "http://example.test/slow"
+            switch self {
+            case .data:
+                return session.request(url).response { ended.append($0.error) }
+            case .upload:
+                return session.upload(Data("x".utf8), to: url).response { ended.append($0.error) }
+            case .download:
+                return session.download(url).response { ended.append($0.error) }
+            case .stream:
+                return session.streamRequest(url).responseStream { stream in
+                    if let completion = stream.completion { ended.append(completion.error) }
+                }
+            case .webSocket:
+                return session.webSocketRequest(to: "ws://example.test/chat")
+                    .streamMessageEvents { event in
+                        if case .completed(let completion) = event.kind {
+                            ended.append(completion.error)
+                        }
+                    }
+            }
+        }
+    }
+
+    private let ended = Events<SessionError?>()
+
+    private func session(
+        _ transport: any Transport, cache: Bool = false, coalesces: Bool = false,
+        interceptor: (any RequestInterceptor)? = nil
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.urlCache = cache ? ResponseCache() : nil
+        configuration.coalescesRequests = coalesces
+        return Session(
+            transport: transport, configuration: configuration, startRequestsImmediately: false,
+            interceptor: interceptor)
+    }
+
+    /// Never answers a request, and accepts a WebSocket that stays silent.
+    private func silent() -> InterruptingTransport {
+        InterruptingTransport { job in
+            job.request.url?.path == "/chat" ? .webSocket([.echo]) : .silence
+        }
+    }
+
+    @Test(arguments: Kind.allCases, [false, true])
+    func `a cancel ends the transfer that comes of it`(kind: Kind, cache: Bool) async throws {
+        let transport = silent()
+        let session = session(transport, cache: cache)
+        let request = kind.make(session, ended)
+        transport.interrupt { request.cancel() }
+        request.resume()
+        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        let task = try await transport.tasks.wait(for: 1)[0]
+        while task.state != .completed { await Task.yield() }
+        #expect(ended.values.count == 1)
+        #expect(request.isCancelled)
+    }
+
+    @Test(arguments: Kind.allCases, [false, true])
+    func `a suspend holds the transfer that comes of it`(kind: Kind, cache: Bool) async throws {
+        let transport = InterruptingTransport { job in
+            job.request.url?.path == "/chat" ? .webSocket([.close(.normalClosure)]) : .text("x")
+        }
+        let session = session(transport, cache: cache)
+        let request = kind.make(session, ended)
+        let held = Events<Bool>()
+        transport.interrupt {
+            request.suspend()
+            held.append(true)
+        }
+        request.resume()
+        try await held.wait(for: 1)
+        let task = try await transport.tasks.wait(for: 1)[0]
+        while task.state == .running { await Task.yield() }
+        #expect(task.state == .suspended)
+        #expect(request.isSuspended && ended.values.isEmpty)
+        request.resume()
+        #expect(try await ended.wait(for: 1)[0] == nil)
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a suspend that is taken back lets the transfer go on`(kind: Kind) async throws {
+        let transport = InterruptingTransport { job in
+            job.request.url?.path == "/chat" ? .webSocket([.close(.normalClosure)]) : .text("x")
+        }
+        let session = session(transport)
+        let request = kind.make(session, ended)
+        transport.interrupt {
+            request.suspend()
+            request.resume()
+        }
+        request.resume()
+        #expect(try await ended.wait(for: 1)[0] == nil)
+    }
+
+    @Test(arguments: [Kind.data, .upload, .download, .stream])
+    func `a cancel at a redirect's next transfer ends that`(kind: Kind) async throws {
+        let transport = InterruptingTransport { job in
+            job.request.url?.path == "/slow" ? .redirect(307, to: "/next") : .silence
+        }
+        let session = session(transport)
+        let request = kind.make(session, ended)
+        transport.interrupt(start: 2) { request.cancel() }
+        request.resume()
+        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        let task = try await transport.tasks.wait(for: 2)[1]
+        while task.state != .completed { await Task.yield() }
+        #expect(ended.values.count == 1)
+    }
+
+    @Test(arguments: [Kind.data, .upload, .download, .stream])
+    func `a suspend at a redirect's next transfer holds that`(kind: Kind) async throws {
+        let transport = InterruptingTransport { job in
+            job.request.url?.path == "/slow" ? .redirect(307, to: "/next") : .text("x")
+        }
+        let session = session(transport)
+        let request = kind.make(session, ended)
+        transport.interrupt(start: 2) { request.suspend() }
+        request.resume()
+        let task = try await transport.tasks.wait(for: 2)[1]
+        while task.state == .running { await Task.yield() }
+        #expect(task.state == .suspended && ended.values.isEmpty)
+        request.resume()
+        #expect(try await ended.wait(for: 1)[0] == nil)
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a cancel at a retry's transfer ends that, without another retry`(
+        kind: Kind
+    ) async throws {
+        let transport = InterruptingTransport { _ in .failure(TransferErrors.lost) }
+        let counting = Counting(until: 5)
+        let session = session(transport, interceptor: counting)
+        let request = kind.make(session, ended)
+        transport.interrupt(start: 2) { request.cancel() }
+        request.resume()
+        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(counting.calls == [2, 1])
+        #expect(transport.tasks.values.count <= 2)
+    }
+
+    @Test func `a wish for progress reaches the transfer that comes of it`() async throws {
+        let transport = InterruptingTransport { _ in .text("x") }
+        let session = session(transport)
+        let seen = Events<Double>()
+        let request = session.request("http://example.test/")
+        transport.interrupt {
+            request.downloadProgress { seen.append($0.fractionCompleted) }
+        }
+        request.response { self.ended.append($0.error) }.resume()
+        try await ended.wait(for: 1)
+        #expect(try await seen.wait(for: 1).last == 1)
+    }
+
+    // MARK: Shared transfers
+
+    @Test func `a cancel of the only one to share a transfer ends it`() async throws {
+        let transport = silent()
+        let session = session(transport, coalesces: true)
+        let request = Kind.data.make(session, ended)
+        transport.interrupt { request.cancel() }
+        request.resume()
+        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        let task = try await transport.tasks.wait(for: 1)[0]
+        while task.state != .completed { await Task.yield() }
+    }
+
+    @Test func `a suspend of the only one to share a transfer holds it`() async throws {
+        let transport = InterruptingTransport { _ in .text("x") }
+        let session = session(transport, coalesces: true)
+        let request = Kind.data.make(session, ended)
+        transport.interrupt { request.suspend() }
+        request.resume()
+        let task = try await transport.tasks.wait(for: 1)[0]
+        while task.state == .running { await Task.yield() }
+        #expect(task.state == .suspended && ended.values.isEmpty)
+        request.resume()
+        #expect(try await ended.wait(for: 1)[0] == nil)
+    }
+
+    @Test func `one that joins meanwhile keeps the transfer that the first gives up`()
+        async throws
+    {
+        let transport = InterruptingTransport { _ in .text("x") }
+        let session = session(transport, coalesces: true)
+        let first = Kind.data.make(session, ended)
+        let others = Events<SessionError?>()
+        let second = Kind.data.make(session, others)
+        transport.interrupt {
+            second.resume()
+            first.cancel()
+        }
+        first.resume()
+        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(try await others.wait(for: 1)[0] == nil)
+        #expect(transport.tasks.values.count == 1)
+    }
+
+    // MARK: Before a call that is awaited
+
+    @Test(arguments: Kind.allCases)
+    func `a cancel before the adapter is called keeps it from being called`(
+        kind: Kind
+    ) async throws {
+        let transport = silent()
+        let counting = Counting()
+        let session = session(transport, interceptor: counting)
+        let request = kind.make(session, ended)
+        session.requestQueue.suspend()
+        request.resume()
+        request.cancel()
+        session.requestQueue.resume()
+        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        await withCheckedContinuation { continuation in
+            session.requestQueue.async { continuation.resume() }
+        }
+        #expect(counting.calls == [0, 0])
+        #expect(transport.tasks.values.isEmpty)
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a suspend before the adapter is called leaves the request ready, and unsent`(
+        kind: Kind
+    ) async throws {
+        let transport = InterruptingTransport { job in
+            job.request.url?.path == "/chat" ? .webSocket([.close(.normalClosure)]) : .text("x")
+        }
+        let counting = Counting()
+        let session = session(transport, interceptor: counting)
+        let request = kind.make(session, ended)
+        session.requestQueue.suspend()
+        request.resume()
+        request.suspend()
+        session.requestQueue.resume()
+        await withCheckedContinuation { continuation in
+            session.requestQueue.async { continuation.resume() }
+        }
+        #expect(counting.calls == [1, 0])
+        #expect(transport.tasks.values.isEmpty && request.isSuspended)
+        request.resume()
+        #expect(try await ended.wait(for: 1)[0] == nil)
+        #expect(counting.calls == [1, 0])
+    }
+
+    @Test func `an awaited value of a request that was cancelled before is that cancel`() async {
+        let transport = silent()
+        let session = session(transport)
+        let data = session.request("http://example.test/slow")
+        data.cancel()
+        #expect(await data.serializingData().response.error?.isExplicitlyCancelledError == true)
+        let download = session.download("http://example.test/slow")
+        download.cancel()
+        let response = await download.serializingData().response
+        #expect(response.error?.isExplicitlyCancelledError == true)
+        #expect(transport.tasks.values.isEmpty)
+    }
+
+    @Test func `an awaited value of a request that was suspended before waits for its resume`()
+        async throws
+    {
+        let transport = InterruptingTransport { _ in .text("x") }
+        let session = Session(transport: transport)
+        let request = session.request("http://example.test/")
+        request.suspend()
+        let task = request.serializingString()
+        let value = Events<String>()
+        let waiting = Task { value.append(try await task.value) }
+        await withCheckedContinuation { continuation in
+            session.requestQueue.async { continuation.resume() }
+        }
+        #expect(transport.tasks.values.isEmpty && value.values.isEmpty)
+        request.resume()
+        try await waiting.value
+        #expect(value.values == ["x"])
+    }
+}
