@@ -41,7 +41,7 @@ import Testing
         let transport = CurlTransport.test()
         let probe = Probe()
         let task = transport.start(job("http://192.0.2.1/"), handler: probe)
-        _ = try await transport.get("http://127.0.0.1:\(try freePort())/")
+        _ = try await transport.get("http://127.0.0.1:\(try refusingPort())/")
         task.cancel()
         #expect(try await probe.end.value().error != nil)
         #expect(probe.end.callCount == 1)

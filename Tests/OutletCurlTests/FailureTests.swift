@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct `A transfer that fails` {
     @Test func `a refused port is named`() async throws {
-        let port = try freePort()
+        let port = try refusingPort()
         let error = try await CurlTransport.test().get("http://127.0.0.1:\(port)/").error
         #expect(error?.code == .cannotConnectToHost)
         #expect(error?.stage == .connecting)

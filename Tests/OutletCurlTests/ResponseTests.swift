@@ -50,7 +50,7 @@ import Testing
         let job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL)))
         let result = try await CurlTransport.test().carry(job, probe: probe)
         #expect(probe.heads.map(\.statusCode) == [103, 200])
-        #expect(probe.heads[0].headers["link"] == "</a>")
+        #expect(try probe.heads.at(0).headers["link"] == "</a>")
         #expect(result.response?.statusCode == 200)
         #expect(result.response?.headers["link"] == nil)
     }

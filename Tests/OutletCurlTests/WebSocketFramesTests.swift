@@ -153,7 +153,7 @@ import Testing
         #expect(frames.fault == .protocolError)
         let close = bytes(frames)
         #expect(close.count == 8)
-        #expect(close[0] == 0x88)
+        #expect(try close.at(0) == 0x88)
     }
 }
 

@@ -235,7 +235,7 @@ import Testing
         async let second = host.shutDown()
         #expect(await first == [])
         #expect(await second == [])
-        #expect(host.shutDownAndWait() == [])
+        #expect(try await offPool { host.shutDownAndWait() } == [])
     }
 
     @Test func `a host that is let go of shuts its plugins down`() async throws {

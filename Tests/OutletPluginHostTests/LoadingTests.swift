@@ -161,7 +161,7 @@ import Testing
         #expect(plugin.loadDuration > 0)
     }
 
-    @Test func `what loading a plugin changes of the process is put back and noted`() throws {
+    @Test func `what loading a plugin changes of the process is put back and noted`() async throws {
         let folder = try PluginFolder(faulty: "ChangesProcess")
         let recorder = ActivityRecorder()
         let host = try folder.load(observer: recorder)
@@ -181,7 +181,7 @@ import Testing
                 "\(folder.path)/libFaultyChangesProcess.so: 'faulty.changes-process' could not "
                     + "start: it allows one instance per process, and there is one"
             ])
-        host.shutDownAndWait()
+        _ = await host.shutDown()
         #expect(try folder.load().plugins.count == 1)
     }
 

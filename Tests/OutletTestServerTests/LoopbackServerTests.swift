@@ -226,20 +226,23 @@ import Testing
         early.send("GET /hold/2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         let last = try await ask("/hold/2")
         #expect(last.body == LoopbackServer.bytes(1024))
-        let answer = String(decoding: early.receiveAll(), as: UTF8.self)
+        let answer = String(decoding: try await offPool { early.receiveAll() }, as: UTF8.self)
         #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
     }
 
-    @Test func `one connection carries many requests`() throws {
+    @Test func `one connection carries many requests`() async throws {
         let socket = try StreamSocket(
             connectingTo: .loopback(port: server.port), gate: try Gate())
         for _ in 0..<3 {
-            socket.send("GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\n")
-            var answer: [UInt8] = []
-            while !answer.suffix(3).elementsEqual(LoopbackServer.bytes(3)),
-                let piece = socket.receive()
-            {
-                answer += piece
+            let answer = try await offPool {
+                socket.send("GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\n")
+                var answer: [UInt8] = []
+                while !answer.suffix(3).elementsEqual(LoopbackServer.bytes(3)),
+                    let piece = socket.receive()
+                {
+                    answer += piece
+                }
+                return answer
             }
             #expect(answer.starts(with: "HTTP/1.1 200 OK\r\n".utf8))
         }
@@ -257,6 +260,6 @@ import Testing
         #expect(try await ask("/status/200").status == 200)
         server.stop()
         server.stop()
-        for socket in sockets { _ = socket.receiveAll() }
+        for socket in sockets { _ = try await offPool { socket.receiveAll() } }
     }
 }

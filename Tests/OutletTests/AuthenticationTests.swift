@@ -85,8 +85,8 @@ import Testing
                 .serializingData(emptyResponseCodes: [200]).response
             #expect(response.response?.statusCode == 200)
             let heads = server.requests.values.suffix(2).map(\.head)
-            #expect(!heads[0].contains("Authorization"))
-            #expect(heads[1].lowercased().contains("authorization: \(scheme.rawValue) "))
+            #expect(try !heads.at(0).contains("Authorization"))
+            #expect(try heads.at(1).lowercased().contains("authorization: \(scheme.rawValue) "))
         }
     }
 
@@ -122,10 +122,10 @@ import Testing
         #expect(response.value == "in")
         let heads = server.requests.values
         #expect(heads.map(\.connection) == [0, 0, 0])
-        #expect(!heads[0].head.contains("Authorization"))
+        #expect(try !heads.at(0).head.contains("Authorization"))
         // "NTLMSSP", 0, and the message's type.
-        #expect(heads[1].head.contains("Authorization: NTLM TlRMTVNTUAABAAAA"))
-        #expect(heads[2].head.contains("Authorization: NTLM TlRMTVNTUAADAAAA"))
+        #expect(try heads.at(1).head.contains("Authorization: NTLM TlRMTVNTUAABAAAA"))
+        #expect(try heads.at(2).head.contains("Authorization: NTLM TlRMTVNTUAADAAAA"))
     }
 
     @Test func `a server that asks for a ticket where there is none is an error`() async throws {

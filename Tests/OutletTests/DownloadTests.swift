@@ -123,10 +123,10 @@ import Testing
         #expect(response.error == nil)
         #expect(text == content)
         let requests = try await server.requests.values(2)
-        #expect(requests[0].head.lowercased().contains("accept-encoding: identity\r\n"))
-        #expect(!requests[0].head.contains("Range:"))
-        #expect(requests[1].head.contains("Range: bytes=\(count)-\r\n"))
-        #expect(requests[1].head.contains("If-Range: \"v1\"\r\n"))
+        #expect(try requests.at(0).head.lowercased().contains("accept-encoding: identity\r\n"))
+        #expect(try !requests.at(0).head.contains("Range:"))
+        #expect(try requests.at(1).head.contains("Range: bytes=\(count)-\r\n"))
+        #expect(try requests.at(1).head.contains("If-Range: \"v1\"\r\n"))
     }
 
     @Test func `a connection lost without a retrier leaves resume data`() async throws {

@@ -62,9 +62,9 @@ import Testing
         let response = await session.request("http://origin.test/").serializingString().response
         #expect(response.value == "in")
         let heads = proxy.requests.values.map(\.head)
-        #expect(!heads[0].contains("Proxy-Authorization"))
-        #expect(heads[1].contains("Proxy-Authorization: Basic YWRhOnNlY3JldA=="))
-        #expect(!heads[1].contains("\r\nAuthorization"))
+        #expect(try !heads.at(0).contains("Proxy-Authorization"))
+        #expect(try heads.at(1).contains("Proxy-Authorization: Basic YWRhOnNlY3JldA=="))
+        #expect(try !heads.at(1).contains("\r\nAuthorization"))
     }
 
     @Test(arguments: RequestKind.allCases, ["basic", "digest"])

@@ -164,7 +164,7 @@ import Testing
             ).serializingString().value
             texts.append(text)
         }
-        #expect(texts[1].contains(#""resumed":"r""#))
+        #expect(try texts.at(1).contains(#""resumed":"r""#))
         #expect(counter.hosts.values.count == 2)
         #expect(counter.chains.values == [3, 3])
     }
@@ -386,9 +386,9 @@ import Testing
                 #expect(response.error?.isServerTrustEvaluationError == true)
             }
             let heads = proxy.requests.values.suffix(2).map(\.head)
-            #expect(heads[0].hasPrefix("CONNECT localhost:"))
-            #expect(!heads[0].contains("Proxy-Authorization"))
-            #expect(heads[1].contains("Proxy-Authorization: Basic YWRhOnNlY3JldA=="))
+            #expect(try heads.at(0).hasPrefix("CONNECT localhost:"))
+            #expect(try !heads.at(0).contains("Proxy-Authorization"))
+            #expect(try heads.at(1).contains("Proxy-Authorization: Basic YWRhOnNlY3JldA=="))
         }
         #expect(counter.hosts.values == ["localhost"])
         #expect(counter.chains.values == [2])
@@ -415,10 +415,10 @@ import Testing
         let authority = try await TestCA.shared()
         let directory = try TemporaryDirectory()
         let pem = try Certificate.load(authority.certificatePath)
-        try directory.write(Array(pem[0].der), to: "a.CER")
+        try directory.write(Array(pem.at(0).der), to: "a.CER")
         try directory.write("no certificate", to: "notes.txt")
         #expect(try Certificate.load(directory.path) == pem)
-        #expect(try Certificate(pem[0].der) == pem[0])
+        #expect(try Certificate(pem.at(0).der) == pem.at(0))
         #expect(throws: Certificate.LoadingError.self) {
             try Certificate.load(directory.path("notes.txt"))
         }

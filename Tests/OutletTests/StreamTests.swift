@@ -36,19 +36,19 @@ import Testing
         let passed = Recorder<Int64>()
         let taken = Recorder<Int>()
         let ended = Once<SessionError?>()
-        let gate = DispatchSemaphore(value: 0)
+        let gate = try Gate()
         request.downloadProgress(queue: DispatchQueue(label: "progress")) {
             passed.record($0.completedUnitCount)
         }
         request.responseStream(on: DispatchQueue(label: "slow")) { stream in
-            if taken.count == 0 { gate.wait() }
+            if taken.count == 0 { #expect(gate.isOpen(within: .seconds(60))) }
             if let value = stream.value { taken.record(value.count) }
             if let completion = stream.completion { ended.set(completion.error) }
         }
         // Bytes come until the buffer is full, and one piece beyond at most.
         try await passed.values { $0 >= 48 << 10 }
         #expect((passed.values.last ?? 0) <= (64 << 10) + (512 << 10))
-        gate.signal()
+        gate.open()
         #expect(try await ended.value() == nil)
         #expect(taken.values.reduce(0, +) == nginx.largeFileSize)
     }

@@ -174,18 +174,18 @@ import Testing
             .upgrade(), .send(all), .open(flushed), .send(.close(1000)), .frame)
         let request = session.webSocketRequest(to: server.webSocketURL)
         let taken = Recorder<Int>()
-        let gate = DispatchSemaphore(value: 0)
+        let gate = try Gate()
         let ended = Once<SessionError?>()
         request.streamMessageEvents(on: DispatchQueue(label: "slow")) { event in
             if case .receivedMessage(.data(let data)) = event.kind {
-                if taken.count == 0 { gate.wait() }
+                if taken.count == 0 { #expect(gate.isOpen(within: .seconds(60))) }
                 taken.record(data.count)
             }
             if case .completed(let completion) = event.kind { ended.set(completion.error) }
         }
         // Far more than all buffers of both ends hold: the server cannot be done.
-        #expect(!flushed.isOpen(within: .milliseconds(300)))
-        gate.signal()
+        #expect(try await offPool { !flushed.isOpen(within: .milliseconds(300)) })
+        gate.open()
         #expect(try await ended.value() == nil)
         #expect(taken.count == count)
     }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletTesting
+import OutletTestSupport
 import Testing
 
 @testable import OutletSession
@@ -37,7 +38,7 @@ import Testing
     }
 
     @Test func `the request is sent again with the credential, as a part of the same transfer`()
-        async
+        async throws
     {
         let transport = StubTransport(answers: [challenge, .text("in")])
         let session = session(transport)
@@ -45,8 +46,8 @@ import Testing
         let response = await request.serializingString().response
         #expect(response.value == "in")
         #expect(passwords(transport) == [nil, "for a.test"])
-        #expect(transport.jobs[1].credential?.scheme == .basic)
-        #expect(transport.jobs[1].sendsCredentialAtOnce)
+        #expect(try transport.jobs.at(1).credential?.scheme == .basic)
+        #expect(try transport.jobs.at(1).sendsCredentialAtOnce)
         #expect(request.tasks.count == 1)
         #expect(request.performedRequests.count == 2)
         #expect(request.retryCount == 0)

@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -57,13 +58,13 @@ import Testing
     @Test func `each monitor gets its events in order, whatever the others do`() async throws {
         let monitors = (0..<3).map { _ in EventRecorder() }
         let slow = ClosureEventMonitor(queue: DispatchQueue(label: "slow"))
-        let gate = DispatchSemaphore(value: 0)
-        slow.requestDidResume = { _ in gate.wait() }
+        let gate = try Gate()
+        slow.requestDidResume = { _ in #expect(gate.isOpen(within: .seconds(60))) }
         let session = Session(
             transport: StubTransport { _ in .text("abc") }, eventMonitors: [slow] + monitors)
         _ = await session.request(address).serializingString().response
         let first = try await monitors[0].requestEvents()
         for monitor in monitors { #expect(try await monitor.requestEvents() == first) }
-        gate.signal()
+        gate.open()
     }
 }

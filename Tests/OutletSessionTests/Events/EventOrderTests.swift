@@ -171,9 +171,9 @@ private final class InstantTransport: Transport {
         let ended = Events<Int>()
         let request = session.request(address).response { _ in ended.append(1) }
         while request.task == nil { await Task.yield() }
-        DispatchQueue.concurrentPerform(iterations: 100) { _ in request.suspend() }
-        DispatchQueue.concurrentPerform(iterations: 100) { _ in request.resume() }
-        DispatchQueue.concurrentPerform(iterations: 100) { _ in request.cancel() }
+        try await concurrently(100) { _ in request.suspend() }
+        try await concurrently(100) { _ in request.resume() }
+        try await concurrently(100) { _ in request.cancel() }
         try await ended.wait(for: 1)
         #expect(
             try await recorder.requestEvents() == [
@@ -256,7 +256,7 @@ private final class InstantTransport: Transport {
         root.suspend()
         let request = session.request(address).resume().cancel()
         root.resume()
-        session.requestQueue.sync {}
+        await session.requestQueue.drained()
         #expect(try await recorder.requestEvents() == ["didResume", "didCancel", "didFinish"])
         #expect(request.requests.isEmpty && request.error?.isExplicitlyCancelledError == true)
     }

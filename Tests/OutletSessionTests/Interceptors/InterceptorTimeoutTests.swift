@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTestSupport
 import Testing
 
 /// Never answers, but keeps what it was asked.
@@ -184,12 +185,12 @@ private struct MuteRedirector: RedirectHandler {
         let session = Session(transport: transport, configuration: configuration(timeout: 0.02))
         let seen = Events<Int>()
         let count = 300
-        DispatchQueue.concurrentPerform(iterations: count) { index in
+        try await concurrently(count) { index in
             let request = session.request(address, interceptor: mute)
             request.responseDecodable(of: Int.self) { _ in seen.append(index) }
             if index.isMultiple(of: 3) { DispatchQueue.global().async { request.cancel() } }
         }
-        DispatchQueue.concurrentPerform(iterations: 50) { _ in
+        try await concurrently(50) { _ in
             for answer in mute.held.values { answer() }
         }
         try await seen.wait(for: count)

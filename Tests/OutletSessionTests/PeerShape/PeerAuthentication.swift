@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -166,20 +167,22 @@ private final class PathAdapter: RequestAdapter {
         #expect(authenticator.calls == [1, 2, 1, 1])
     }
 
-    @Test func `a credential that goes or changes meanwhile`() async {
+    @Test func `a credential that goes or changes meanwhile`() async throws {
         let gone = OAuthAuthenticator()
         let interceptor = AuthenticationInterceptor(
             authenticator: gone, credential: OAuthCredential())
-        let gate = DispatchSemaphore(value: 0)
+        let gate = try Gate()
         let credentials = Lock<[OAuthCredential?]>([nil, OAuthCredential(accessToken: "a1")])
         monitor.requestDidCreateTask = { request, _ in
             guard request.retryCount == 0 else { return }
             interceptor.credential = credentials.withLock { $0.removeFirst() }
-            gate.signal()
+            gate.open()
         }
         let session = Session(
             transport: StubTransport { job in
-                if job.request.url?.lastPathComponent == "401" { gate.wait() }
+                if job.request.url?.lastPathComponent == "401" {
+                    #expect(gate.isOpen(within: .seconds(60)))
+                }
                 return .status(Int(job.request.url?.lastPathComponent ?? "") ?? 200)
             }, eventMonitors: [monitor])
         let (_, missing) = await get(session, "/status/401", interceptor)

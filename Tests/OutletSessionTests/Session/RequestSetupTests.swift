@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTestSupport
 import Testing
 
 /// When requests are made ready: with their first `resume()`, or as soon as they exist.
@@ -25,8 +26,8 @@ import Testing
         #expect(session.requestSetup == .lazy)
         let seen = Events<Int>()
         let request = session.request(address).response { _ in seen.append(1) }
-        session.rootQueue.sync {}
-        session.requestQueue.sync {}
+        await session.rootQueue.drained()
+        await session.requestQueue.drained()
         #expect(request.request == nil && request.task == nil && request.isInitialized)
         request.resume()
         try await seen.wait(for: 1)
@@ -67,7 +68,7 @@ import Testing
         for session in sessions {
             let interceptor = Counting()
             let request = session.request(address, interceptor: interceptor)
-            DispatchQueue.concurrentPerform(iterations: 100) { index in
+            try await concurrently(100) { index in
                 if index % 2 == 0 { request.resume() } else { request.suspend() }
             }
             request.resume()
@@ -128,8 +129,8 @@ import Testing
         let request = session.request(address).cancel()
         root.resume()
         #expect(try await recorder.requestEvents() == ["didCancel", "didFinish"])
-        session.rootQueue.sync {}
-        session.requestQueue.sync {}
+        await session.rootQueue.drained()
+        await session.requestQueue.drained()
         #expect(request.isCancelled && request.task == nil && request.request == nil)
     }
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletTesting
+import OutletTestSupport
 import Testing
 
 @testable import OutletSession
@@ -39,7 +40,7 @@ import Testing
             var parser = ServerSentEventParser(limit: 10)
             let results = parser.feed(Data(text.utf8)) + parser.feed(Data("more\n\n".utf8))
             #expect(results.count == 1)
-            let error = #expect(throws: SessionError.self) { try results[0].get() }
+            let error = #expect(throws: SessionError.self) { try results.at(0).get() }
             #expect(error?.underlyingError as? ServerSentEventError == .tooLarge(limit: 10))
         }
     }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTestSupport
 import Testing
 
 @Suite struct RecordingTests {
@@ -180,7 +181,7 @@ import Testing
             _ = await session.request(url).serializingString().response
         }
         #expect(
-            archive.log.entries[0].response.content.comment
+            try archive.log.entries.at(0).response.content.comment
                 == "the body of 10 bytes is larger than the limit of 9")
         let session = Session(transport: try ReplayTransport(from: file))
         let error = await session.request(url).serializingString().response.error?.transferError

@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTestSupport
 import Testing
 
 @Suite struct StubTransportTests {
@@ -63,7 +64,7 @@ import Testing
         #expect(await send(session, .head, "/").response?.statusCode == 205)
         try transport.verify()
         #expect(transport.recorded.map(\.stub).count == 5)
-        #expect(transport.bodies[2] == Data("longer".utf8))
+        #expect(try transport.bodies.at(2) == Data("longer".utf8))
     }
 
     @Test(arguments: [

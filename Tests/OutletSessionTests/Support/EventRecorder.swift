@@ -1,5 +1,6 @@
 import Dispatch
 import OutletSession
+import OutletTestSupport
 
 /// Keeps the names of events, those of requests and those of transfers apart.
 struct EventRecorder: EventObserver {
@@ -20,7 +21,7 @@ struct EventRecorder: EventObserver {
         while seen.count(where: { $0 == "didFinish" }) < count {
             seen = try await ofRequests.wait(for: seen.count + 1)
         }
-        queue.sync {}
+        await queue.drained()
         return ofRequests.values
     }
 }

@@ -9,7 +9,7 @@ import Testing
 /// A WebSocket that is open before whoever asked for it has it in hand.
 @Suite struct EarlyOpeningTests {
     @Test func `one that was closed in order meanwhile is not cut off afterwards`() async throws {
-        let transport = LateTransport()
+        let transport = LateTransport(closed: try Gate(), started: try Gate())
         let session = Session(transport: transport)
         let events = Events<String>()
         let request = session.webSocketRequest(
@@ -19,23 +19,23 @@ import Testing
             request.streamMessageEvents(on: DispatchQueue(label: "hears")) { event in
                 if case .connected = event.kind {
                     event.close(sending: .goingAway, reason: Data("later".utf8))
-                    transport.closed.signal()
+                    transport.closed.open()
                 }
                 events.append(event.kind.name)
             }
             request.resume()
-            transport.started.signal()
+            transport.started.open()
         }
         #expect(
             try await events.wait(for: 3)
                 == ["connected", "disconnected 1001 later", "completed"])
-        await transport.hasStarted()
+        try await transport.started.opened()
         #expect(transport.cancels == 0)
         withExtendedLifetime(session) {}
     }
 
     @Test func `messages sent meanwhile go out before the close`() async throws {
-        let transport = LateTransport()
+        let transport = LateTransport(closed: try Gate(), started: try Gate())
         let session = Session(transport: transport)
         let sent = Events<Bool>()
         let request = session.webSocketRequest(
@@ -47,7 +47,7 @@ import Testing
                     socket.send(.string(text)) { sent.append((try? $0.get()) != nil) }
                 }
                 socket.close(sending: .normalClosure)
-                transport.closed.signal()
+                transport.closed.open()
             }
             request.resume()
         }
@@ -58,20 +58,16 @@ import Testing
 
 /// Gives a connection away only once it was closed.
 private final class LateTransport: Transport {
-    let closed = DispatchSemaphore(value: 0)
-    let started = DispatchSemaphore(value: 0)
+    let closed: Gate
+    let started: Gate
     private let base = StubTransport { _ in .webSocket([.echo]) }
     private let connection = Lock<CountingConnection?>(nil)
 
     var cancels: Int { connection.withLock { $0?.cancels ?? -1 } }
 
-    func hasStarted() async {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                _ = self.started.wait(timeout: .now() + 20)
-                continuation.resume()
-            }
-        }
+    init(closed: Gate, started: Gate) {
+        self.closed = closed
+        self.started = started
     }
 
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
@@ -83,7 +79,7 @@ private final class LateTransport: Transport {
     ) -> any WebSocketConnection {
         let counting = CountingConnection(base.connect(job, handler: handler))
         connection.withLock { $0 = counting }
-        _ = closed.wait(timeout: .now() + 20)
+        _ = closed.isOpen(within: .seconds(20))
         return counting
     }
 

@@ -96,9 +96,9 @@ import Testing
     }
 
     @Test func `several handlers see the same`() async throws {
-        let gate = DispatchSemaphore(value: 0)
+        let gate = try Gate()
         let transport = StubTransport { _ in
-            gate.wait()
+            #expect(gate.isOpen(within: .seconds(60)))
             return .webSocket([.send(.string("a")), .close(.normalClosure)])
         }
         let request = sessions.make(transport).webSocketRequest(to: "ws://example.org")
@@ -108,7 +108,7 @@ import Testing
         request.streamMessageEvents { first.append($0.kind.name) }
         request.streamMessageEvents { second.append($0.kind.name) }
         request.streamMessages { messages.append($0) }
-        gate.signal()
+        gate.open()
         let wanted = ["connected", "a", "disconnected 1000", "completed"]
         #expect(try await first.wait(for: 4) == wanted)
         #expect(try await second.wait(for: 4) == wanted)

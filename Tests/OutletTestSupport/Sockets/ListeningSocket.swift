@@ -6,15 +6,17 @@ final class ListeningSocket: Sendable {
     /// The port; 0 on a unix socket.
     let port: UInt16
 
-    init(_ address: SocketAddress) throws {
+    /// - Parameter listens: Whether it accepts connections; if not, its port refuses them.
+    init(_ address: SocketAddress, listens: Bool = true) throws {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         let number = socket(address.family, type, 0)
         guard number >= 0 else { throw TestSupportError("socket: not made", errno: errno) }
         descriptor = FileDescriptor(number)
-        var reuse: Int32 = 1
+        // Without it nobody else is given the port, not even while nothing listens there.
+        var reuse: Int32 = listens ? 1 : 0
         setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<Int32>.size))
         let bound = try address.withSystemAddress { bind(number, $0, $1) }
-        guard bound == 0, listen(number, SOMAXCONN) == 0 else {
+        guard bound == 0, !listens || listen(number, SOMAXCONN) == 0 else {
             throw TestSupportError("socket: cannot listen on \(address)", errno: errno)
         }
         var name = sockaddr_in()

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import OutletSession
 
 /// Where a server listens: a TCP port on 127.0.0.1, or a path of a unix socket.
 public enum SocketAddress: Sendable, Equatable {
@@ -53,9 +54,14 @@ public enum SocketAddress: Sendable, Equatable {
     }
 }
 
-/// A TCP port on 127.0.0.1 that was free a moment ago, and on which nothing listens.
+/// A TCP port on 127.0.0.1 that refuses connections, and that no other program gets as long as the
+/// tests run: its socket is bound and does not listen.
 ///
 /// - Throws: ``TestSupportError`` if there is none.
-public func freePort() throws -> UInt16 {
-    try ListeningSocket(.loopback(port: 0)).port
+public func refusingPort() throws -> UInt16 {
+    let socket = try ListeningSocket(.loopback(port: 0), listens: false)
+    refusingSockets.withLock { $0.append(socket) }
+    return socket.port
 }
+
+private let refusingSockets = Lock<[ListeningSocket]>([])
