@@ -90,4 +90,169 @@ import Testing
         machine.didFinish()
         #expect(machine.state == .finished)
     }
+
+    @Test func `answers for an attempt that is over change nothing`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        _ = machine.didSetUp(attempt: 1)
+        _ = machine.beginEvaluating(attempt: 1)
+        _ = machine.willRetry(attempt: 1)
+        _ = machine.retryNow(attempt: 1)
+        // Of the second attempt, which is being set up, the first one's late answers say nothing.
+        #expect(machine.didSetUp(attempt: 1) == .nothing)
+        #expect(machine.beginEvaluating(attempt: 1) == false)
+        #expect(machine.willRetry(attempt: 1) == false)
+        #expect(machine.retryNow(attempt: 1) == .nothing)
+        #expect(machine.phase == .settingUp && machine.attempt == 2 && machine.retryCount == 1)
+        _ = machine.didSetUp(attempt: 2)
+        #expect(machine.beginEvaluating(attempt: 1) == false)
+        #expect(machine.phase == .transferring)
+    }
+
+    @Test func `a cancel while a retry waits finishes, and the retry does not come`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        _ = machine.didSetUp(attempt: 1)
+        _ = machine.beginEvaluating(attempt: 1)
+        _ = machine.willRetry(attempt: 1)
+        #expect(machine.cancel() == .finish)
+        #expect(machine.retryNow(attempt: 1) == .nothing)
+        #expect(machine.retryCount == 0)
+    }
+
+    @Test func `a cancel of a request that is ready begins the transfer, to be cancelled`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        _ = machine.suspend()
+        _ = machine.didSetUp(attempt: 1)
+        #expect(machine.cancel() == .startTransfer)
+        #expect(machine.phase == .transferring && machine.state == .cancelled)
+    }
+
+    @Test func `a cancel while a retrier is asked about a value ends the question, once`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        _ = machine.didSetUp(attempt: 1)
+        _ = machine.beginEvaluating(attempt: 1)
+        _ = machine.beginFinishing()
+        // Nobody is asked: values are on their way, and a cancel comes too late.
+        #expect(machine.cancel() == nil)
+        machine.beginConsulting()
+        #expect(machine.isConsulting)
+        #expect(machine.cancel() == .endWait)
+        #expect(machine.endConsulting() == false)
+        #expect(machine.willRetry(attempt: 1) == false)
+        machine.didFinish()
+        #expect(machine.state == .cancelled)
+    }
+
+    @Test func `a question about a value is not begun after a cancel, or before the values`() {
+        var early = RequestMachine()
+        _ = early.resume()
+        _ = early.didSetUp(attempt: 1)
+        early.beginConsulting()
+        #expect(!early.isConsulting)
+        var cancelled = RequestMachine()
+        _ = cancelled.resume()
+        _ = cancelled.cancel()
+        cancelled.beginConsulting()
+        #expect(!cancelled.isConsulting)
+    }
+
+    @Test func `set up ahead, a request waits for its resume, and is set up once`() {
+        var machine = RequestMachine()
+        #expect(machine.setUpAhead() == .setUp(attempt: 1))
+        #expect(machine.setUpAhead() == .nothing)
+        #expect(machine.didSetUp(attempt: 1) == .nothing)
+        #expect(machine.phase == .ready)
+        #expect(machine.resume() == .startTransfer)
+        #expect(machine.setUpAhead() == .nothing)
+        var cancelled = RequestMachine()
+        _ = cancelled.cancel()
+        #expect(cancelled.setUpAhead() == .nothing)
+    }
+
+    @Test func `suspending and resuming reach a transfer, and nothing that is over`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        _ = machine.didSetUp(attempt: 1)
+        #expect(machine.suspend() == .suspendTransfer)
+        #expect(machine.resume() == .resumeTransfer)
+        _ = machine.beginEvaluating(attempt: 1)
+        #expect(machine.suspend() == .nothing)
+        #expect(machine.resume() == .nothing)
+        _ = machine.beginFinishing()
+        #expect(machine.suspend() == nil)
+        machine.didFinish()
+        #expect(machine.suspend() == nil)
+        #expect(machine.resume() == nil)
+        #expect(machine.cancel() == nil)
+    }
+
+    /// What happens to a request, by itself or from outside.
+    private enum Step: CaseIterable {
+        case resume, suspend, cancel, ahead, setUp, lateSetUp, evaluate, retry, retryNow, finish
+        case didFinish
+    }
+
+    @Test func `whatever comes in whatever order, each attempt is sent and ends once`() {
+        struct Run {
+            var machine = RequestMachine()
+            var sent: [Int] = []
+            var finishes = 0
+        }
+        func go(_ run: Run, _ path: [Step]) {
+            #expect(Set(run.sent).count == run.sent.count, "\(path): sent twice: \(run.sent)")
+            #expect(run.finishes <= 1, "\(path): finished twice")
+            #expect(run.machine.retryCount <= max(0, run.machine.attempt - 1))
+            guard path.count < 7 else { return }
+            for step in Step.allCases {
+                var next = run
+                let attempt = run.machine.attempt
+                var action: RequestMachine.Action?
+                switch step {
+                case .resume: action = next.machine.resume()
+                case .suspend: action = next.machine.suspend()
+                case .cancel: action = next.machine.cancel()
+                case .ahead: action = next.machine.setUpAhead()
+                case .setUp: action = next.machine.didSetUp(attempt: attempt)
+                case .lateSetUp:
+                    guard attempt > 1 else { continue }
+                    #expect(next.machine.didSetUp(attempt: attempt - 1) == .nothing)
+                    #expect(next.machine.beginEvaluating(attempt: attempt - 1) == false)
+                    #expect(next.machine.phase == run.machine.phase)
+                case .evaluate:
+                    guard attempt > 0, next.machine.beginEvaluating(attempt: attempt) else {
+                        continue
+                    }
+                case .retry:
+                    let may = next.machine.willRetry(attempt: attempt)
+                    if run.machine.state == .cancelled { #expect(!may, "\(path)") }
+                    guard may else { continue }
+                    // A value's failure begins another attempt: the end has not come.
+                    next.finishes = 0
+                case .retryNow: action = next.machine.retryNow(attempt: attempt)
+                case .finish:
+                    guard next.machine.beginFinishing() else { continue }
+                    next.finishes += 1
+                case .didFinish:
+                    guard run.machine.phase == .finishing else { continue }
+                    next.machine.didFinish()
+                    #expect([.finished, .cancelled].contains(next.machine.state))
+                }
+                if action == .finish { next.finishes += 1 }
+                if action == .startTransfer { next.sent.append(next.machine.attempt) }
+                // Only steps that change anything lead on.
+                guard
+                    next.machine.phase != run.machine.phase
+                        || next.machine.state != run.machine.state
+                else { continue }
+                if run.machine.state == .cancelled {
+                    #expect(next.machine.state == .cancelled, "\(path): cancelled, then \(step)")
+                }
+                go(next, path + [step])
+            }
+        }
+        go(Run(), [])
+    }
 }
