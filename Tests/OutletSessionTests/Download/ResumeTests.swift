@@ -118,6 +118,51 @@ import Testing
         #expect(directory.text("a") == "short")
     }
 
+    /// Gives one address after the other.
+    private final class Moving: URLRequestConvertible {
+        private let addresses: Lock<[String]>
+        init(_ addresses: String...) { self.addresses = Lock(addresses) }
+
+        func asURLRequest() throws -> HTTPRequest {
+            let next = addresses.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+            return HTTPRequest(url: URL(string: next))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a retry goes on at the same address only`(moves: Bool) async throws {
+        let content = Content(text, breaks: [8])
+        let transport = content.transport
+        let session = Session(transport: transport, interceptor: Counting(until: 2))
+        let convertible = Moving(address, moves ? address + "/other" : address)
+        let response = await session.download(convertible, to: place)
+            .serializingDownloadedFileURL().response
+        #expect(response.error == nil && directory.text("a") == text)
+        #expect(
+            transport.requests.map { $0.headers["Range"] } == [nil, moves ? nil : "bytes=8-"])
+    }
+
+    @Test func `an error's text that breaks off leaves no file`() async throws {
+        let failed = await broken(Content(text, breaks: [8]))
+        let mark = "aside-\(UUID().uuidString)"
+        let answer = StubAnswer.text(mark + text, statusCode: 503)
+            .failing(with: TransferErrors.lost, atByte: mark.utf8.count + 2)
+        let session = Session(transport: StubTransport(answers: [answer]))
+        let response = await session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).serializingDownloadedFileURL().response
+        #expect(response.error?.transferError?.code == .networkConnectionLost)
+        let temporary = FileManager.default.temporaryDirectory
+        let names = try FileManager.default.contentsOfDirectory(atPath: temporary.path)
+        let left = names.filter { name in
+            guard name.hasPrefix("Outlet_") else { return false }
+            let data = try? Data(contentsOf: temporary.appending(path: name))
+            return data.map { String(decoding: $0, as: UTF8.self).contains(mark) } == true
+        }
+        #expect(left == [])
+        DownloadRequest.discard(resumeData: try #require(response.resumeData))
+    }
+
     @Test func `an error in between destroys nothing`() async throws {
         let content = Content(text, breaks: [8])
         let failed = await broken(content)

@@ -165,6 +165,19 @@ private struct Fixed: RandomNumberGenerator {
         #expect(transport.requests.count == 4 + 3)
     }
 
+    @Test func `only a request's first attempt adds to the budget`() async {
+        let budget = RetryBudget(ratio: 1, retriesPerSecond: 0, capacity: 1)
+        let policy = RetryPolicy(
+            retryLimit: 5, exponentialBackoffScale: 0, budget: budget)
+        let transport = StubTransport { _ in .status(503) }
+        let session = Session(transport: transport, interceptor: policy)
+        for _ in 0..<2 {
+            _ = await session.request(address).validate().serializingUnserialized().response
+        }
+        // What a retry costs comes back with the next request alone.
+        #expect(transport.requests.count == 2 + 2)
+    }
+
     @Test func `codes of URL loading elsewhere lead here and back`() {
         for code in TransferError.Code.allCases {
             #expect(TransferError.Code(urlErrorCode: code.urlErrorCode) != nil)

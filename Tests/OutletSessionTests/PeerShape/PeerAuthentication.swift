@@ -171,17 +171,26 @@ private final class PathAdapter: RequestAdapter {
         let gone = OAuthAuthenticator()
         let interceptor = AuthenticationInterceptor(
             authenticator: gone, credential: OAuthCredential())
-        let gate = try Gate()
+        // One for each of the two requests.
+        let gates = (try Gate(), try Gate())
+        let asked = Lock(0)
         let credentials = Lock<[OAuthCredential?]>([nil, OAuthCredential(accessToken: "a1")])
         monitor.requestDidCreateTask = { request, _ in
             guard request.retryCount == 0 else { return }
-            interceptor.credential = credentials.withLock { $0.removeFirst() }
-            gate.open()
+            let (credential, isFirst) = credentials.withLock { credentials in
+                (credentials.removeFirst(), !credentials.isEmpty)
+            }
+            interceptor.credential = credential
+            (isFirst ? gates.0 : gates.1).open()
         }
         let session = Session(
             transport: StubTransport { job in
                 if job.request.url?.lastPathComponent == "401" {
-                    #expect(gate.isOpen(within: .seconds(60)))
+                    let number = asked.withLock { asked in
+                        asked += 1
+                        return asked
+                    }
+                    #expect((number == 1 ? gates.0 : gates.1).isOpen(within: .seconds(60)))
                 }
                 return .status(Int(job.request.url?.lastPathComponent ?? "") ?? 200)
             }, eventMonitors: [monitor])

@@ -37,6 +37,22 @@ import Testing
     }
 
     private let ended = Events<SessionError?>()
+    private let gate = StubGate()
+
+    /// Answers once the gate is open; a WebSocket is closed after a message.
+    private var gated: InterruptingTransport {
+        InterruptingTransport { [gate] job in
+            job.request.url?.path == "/chat"
+                ? .webSocket([.receive, .close(.normalClosure)])
+                : .text("x").waiting(atByte: 0, for: gate)
+        }
+    }
+
+    /// Lets what ``gated`` has begun come to its end.
+    private func goOn(_ request: Request) {
+        gate.open()
+        (request as? WebSocketRequest)?.send(.string("go")) { _ in }
+    }
 
     private func session(
         _ transport: any Transport, cache: Bool = false, coalesces: Bool = false,
@@ -73,9 +89,7 @@ import Testing
 
     @Test(arguments: Kind.allCases, [false, true])
     func `a suspend holds the transfer that comes of it`(kind: Kind, cache: Bool) async throws {
-        let transport = InterruptingTransport { job in
-            job.request.url?.path == "/chat" ? .webSocket([.close(.normalClosure)]) : .text("x")
-        }
+        let transport = gated
         let session = session(transport, cache: cache)
         let request = kind.make(session, ended)
         let held = Events<Bool>()
@@ -90,14 +104,13 @@ import Testing
         #expect(task.state == .suspended)
         #expect(request.isSuspended && ended.values.isEmpty)
         request.resume()
+        goOn(request)
         #expect(try await ended.wait(for: 1)[0] == nil)
     }
 
     @Test(arguments: Kind.allCases)
     func `a suspend that is taken back lets the transfer go on`(kind: Kind) async throws {
-        let transport = InterruptingTransport { job in
-            job.request.url?.path == "/chat" ? .webSocket([.close(.normalClosure)]) : .text("x")
-        }
+        let transport = gated
         let session = session(transport)
         let request = kind.make(session, ended)
         transport.interrupt {
@@ -105,6 +118,7 @@ import Testing
             request.resume()
         }
         request.resume()
+        goOn(request)
         #expect(try await ended.wait(for: 1)[0] == nil)
     }
 
@@ -118,24 +132,27 @@ import Testing
         transport.interrupt(start: 2) { request.cancel() }
         request.resume()
         #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
-        let task = try await transport.tasks.wait(for: 2)[1]
+        let task = try await transport.latest(of: 2)
         while task.state != .completed { await Task.yield() }
         #expect(ended.values.count == 1)
     }
 
     @Test(arguments: [Kind.data, .upload, .download, .stream])
     func `a suspend at a redirect's next transfer holds that`(kind: Kind) async throws {
-        let transport = InterruptingTransport { job in
-            job.request.url?.path == "/slow" ? .redirect(307, to: "/next") : .text("x")
+        let transport = InterruptingTransport { [gate] job in
+            job.request.url?.path == "/slow"
+                ? .redirect(307, to: "/next") : .text("x").waiting(atByte: 0, for: gate)
         }
         let session = session(transport)
         let request = kind.make(session, ended)
         transport.interrupt(start: 2) { request.suspend() }
         request.resume()
-        let task = try await transport.tasks.wait(for: 2)[1]
+        let task = try await transport.latest(of: 2)
         while task.state == .running { await Task.yield() }
-        #expect(task.state == .suspended && ended.values.isEmpty)
+        #expect(task.state == .suspended)
+        #expect(ended.values.isEmpty && request.isSuspended)
         request.resume()
+        goOn(request)
         #expect(try await ended.wait(for: 1)[0] == nil)
     }
 
@@ -155,7 +172,7 @@ import Testing
     }
 
     @Test func `a wish for progress reaches the transfer that comes of it`() async throws {
-        let transport = InterruptingTransport { _ in .text("x") }
+        let transport = gated
         let session = session(transport)
         let seen = Events<Double>()
         let request = session.request("http://example.test/")
@@ -163,6 +180,7 @@ import Testing
             request.downloadProgress { seen.append($0.fractionCompleted) }
         }
         request.response { self.ended.append($0.error) }.resume()
+        goOn(request)
         try await ended.wait(for: 1)
         #expect(try await seen.wait(for: 1).last == 1)
     }
@@ -181,7 +199,7 @@ import Testing
     }
 
     @Test func `a suspend of the only one to share a transfer holds it`() async throws {
-        let transport = InterruptingTransport { _ in .text("x") }
+        let transport = gated
         let session = session(transport, coalesces: true)
         let request = Kind.data.make(session, ended)
         transport.interrupt { request.suspend() }
@@ -190,13 +208,14 @@ import Testing
         while task.state == .running { await Task.yield() }
         #expect(task.state == .suspended && ended.values.isEmpty)
         request.resume()
+        goOn(request)
         #expect(try await ended.wait(for: 1)[0] == nil)
     }
 
     @Test func `one that joins meanwhile keeps the transfer that the first gives up`()
         async throws
     {
-        let transport = InterruptingTransport { _ in .text("x") }
+        let transport = gated
         let session = session(transport, coalesces: true)
         let first = Kind.data.make(session, ended)
         let others = Events<SessionError?>()
@@ -207,6 +226,7 @@ import Testing
         }
         first.resume()
         #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        gate.open()
         #expect(try await others.wait(for: 1)[0] == nil)
         #expect(transport.tasks.values.count == 1)
     }
@@ -226,9 +246,7 @@ import Testing
         request.cancel()
         session.requestQueue.resume()
         #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
-        await withCheckedContinuation { continuation in
-            session.requestQueue.async { continuation.resume() }
-        }
+        await session.requestQueue.drained()
         #expect(counting.calls == [0, 0])
         #expect(transport.tasks.values.isEmpty)
     }
@@ -247,9 +265,7 @@ import Testing
         request.resume()
         request.suspend()
         session.requestQueue.resume()
-        await withCheckedContinuation { continuation in
-            session.requestQueue.async { continuation.resume() }
-        }
+        await session.requestQueue.drained()
         #expect(counting.calls == [1, 0])
         #expect(transport.tasks.values.isEmpty && request.isSuspended)
         request.resume()
@@ -274,15 +290,15 @@ import Testing
         async throws
     {
         let transport = InterruptingTransport { _ in .text("x") }
-        let session = Session(transport: transport)
+        let session = Session(transport: transport, interceptor: Counting())
+        session.requestQueue.suspend()
         let request = session.request("http://example.test/")
-        request.suspend()
         let task = request.serializingString()
+        request.suspend()
+        session.requestQueue.resume()
         let value = Events<String>()
         let waiting = Task { value.append(try await task.value) }
-        await withCheckedContinuation { continuation in
-            session.requestQueue.async { continuation.resume() }
-        }
+        await session.requestQueue.drained()
         #expect(transport.tasks.values.isEmpty && value.values.isEmpty)
         request.resume()
         try await waiting.value

@@ -22,6 +22,19 @@ import Testing
         #expect(wakeUp == 30)
     }
 
+    @Test func `a timer that is late arms nothing beside the one that is armed`() {
+        var table = DeadlineTable()
+        _ = table.add(at: 100) {}
+        _ = table.add(at: 50) {}
+        _ = table.add(at: 200) {}
+        // Two timers are there for 100: the first one of all, and the one that 50 has armed anew.
+        #expect(table.takeDue(now: 50, armedFor: 50).wakeUp == 100)
+        #expect(table.takeDue(now: 100, armedFor: 100).wakeUp == 200)
+        let late = table.takeDue(now: 100, armedFor: 100)
+        #expect(late.due.isEmpty && late.wakeUp == nil)
+        #expect(table.takeDue(now: 200, armedFor: 200).due.count == 1)
+    }
+
     @Test func `what was called off does not run, and is let go at once`() {
         final class Captured: Sendable {}
         var table = DeadlineTable()

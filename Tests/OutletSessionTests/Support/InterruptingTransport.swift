@@ -1,18 +1,26 @@
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import Testing
 
 /// A stub transport that calls a closure while it takes a job: its caller has no task by then.
 final class InterruptingTransport: Transport {
     /// What answers.
     let stub: StubTransport
-    /// The tasks that it has begun, in order.
+    /// The tasks that it has begun.
     let tasks = Events<any TransferTask>()
     private let interruption = Lock<(number: Int, call: @Sendable () -> Void)?>(nil)
     private let count = Lock(0)
 
     init(_ responder: @escaping StubTransport.Responder) {
         stub = StubTransport(responder)
+    }
+
+    /// The task that was begun last, once there are so many: the thread that has begun one may come to
+    /// note it after the next.
+    func latest(of count: Int) async throws -> any TransferTask {
+        let all = try await tasks.wait(for: count)
+        return try #require(all.max { $0.identifier < $1.identifier })
     }
 
     /// Calls `body` inside the start of that transfer; the first is number 1.
