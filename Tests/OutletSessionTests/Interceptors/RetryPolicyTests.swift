@@ -192,7 +192,8 @@ private struct Fixed: RandomNumberGenerator {
         #expect(
             Set(own) == [
                 .badRequest, .proxyConnectionFailed, .tooManyOpenFiles, .transportClosed,
-                .decompressionLimitExceeded, .headerFieldsExceedMaximum,
+                .decompressionLimitExceeded, .headerFieldsExceedMaximum, .requestQueueFull,
+                .addressNotAllowed,
             ])
     }
 }
