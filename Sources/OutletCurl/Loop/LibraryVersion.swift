@@ -3,9 +3,10 @@ import OutletSession
 
 /// Which versions of libcurl the transport works with.
 enum LibraryVersion {
-    /// 7.87.0, the first with all options that are set (`CURLOPT_QUICK_EXIT`); from 7.84.0
-    /// `curl_global_init` may run while other threads use libcurl. In the form of
-    /// `curl_version_info_data.version_num`.
+    /// The oldest: 7.87.0, as `curl_version_info_data.version_num` has it.
+    ///
+    /// It is the first with all options that are set (`CURLOPT_QUICK_EXIT`); from 7.84.0 on
+    /// `curl_global_init` may run while other threads use libcurl.
     static let oldest: UInt32 = 0x07_57_00
 
     /// The version that runs, which may be another than the one that was compiled against.
