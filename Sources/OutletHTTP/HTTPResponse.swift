@@ -71,16 +71,3 @@ extension HTTPResponse: CustomStringConvertible, CustomDebugStringConvertible {
         headers.isEmpty ? description : "\(description)\n\(headers)"
     }
 }
-
-extension HTTPResponse: CustomStringConvertible, CustomDebugStringConvertible {
-    /// Protocol, status and address, secrets left out by ``Redaction/standard``.
-    public var description: String {
-        let address = url.map { " from \(Redaction.standard.url($0))" } ?? ""
-        return "\(httpVersion) \(statusCode)\(address)"
-    }
-
-    /// The same, and a line for each field.
-    public var debugDescription: String {
-        headers.isEmpty ? description : "\(description)\n\(headers)"
-    }
-}

@@ -274,8 +274,9 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
             let recording = try RecordingTransport(
                 wrapping: StubTransport(answers: [.text("x")]), to: URL(filePath: path))
             #expect(permissions(path) == 0o600)
-            _ = await Session(transport: recording).request("http://h.test/").serializingData()
-                .response
+            let session = Session(transport: recording)
+            _ = await session.request("http://h.test/").serializingData().response
+            withExtendedLifetime(session) {}
             try await recording.finish()
             #expect(try HAR(contentsOf: URL(filePath: path)).log.entries.count == 1)
             chmod(path, 0o644)

@@ -19,7 +19,7 @@ import Testing
         for _ in 0..<20 {
             let program = try await Program.run(
                 Products.path("OutletStorm"),
-                ["leave", nginx.baseURL(.tls) + "/info", nginx.authority.certificatePath],
+                ["leave", nginx.baseURL(.tls) + "/closing", nginx.authority.certificatePath],
                 environment: ["ASAN_OPTIONS": sanitizer])
             #expect(
                 program.exitCode == 7 && program.output == "",

@@ -29,11 +29,13 @@ import Testing
             let server = try ScriptedServer.start(
                 .request,
                 .respond(headers: ["Content-Disposition: attachment; \(field)"], body: "hostile"))
-            let response = await Session().download(
+            let session = Session()
+            let response = await session.download(
                 "\(server.baseURL)/",
                 to: DownloadRequest.suggestedDownloadDestination(
                     in: URL(filePath: folder), options: .removePreviousFile)
             ).serializingDownloadedFileURL().response
+            withExtendedLifetime(session) {}
             #expect(response.error == nil)
             let names = try FileManager.default.contentsOfDirectory(atPath: folder)
             #expect(names.count == 1 && names.first.map { $0.utf8.first != 0x2E } == true)

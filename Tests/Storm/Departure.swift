@@ -46,7 +46,7 @@ struct Departure {
     }
 
     /// - Parameters:
-    ///   - address: Of a server over TLS.
+    ///   - address: Over TLS, of a server that closes the connection.
     ///   - authority: The file with the authority's certificate.
     static func run(_ address: String, authority: String) -> Never {
         var configuration = SessionConfiguration()
@@ -54,8 +54,7 @@ struct Departure {
         configuration.httpVersion = .http1
         configuration.certificateAuthorities = .file(path: authority)
         let transport = CurlTransport(configuration: configuration)
-        var request = HTTPRequest(url: URL(string: address))
-        request.headers.add(name: "Connection", value: "close")
+        let request = HTTPRequest(url: URL(string: address))
         let answered = DispatchSemaphore(value: 0)
         // Some are judged in the handshake by an evaluator, some by libcurl.
         let manager = ServerTrustManager(evaluators: ["localhost": DefaultTrustEvaluator()])

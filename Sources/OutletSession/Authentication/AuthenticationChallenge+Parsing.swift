@@ -65,6 +65,8 @@ extension AuthenticationChallenge {
             guard !challenges.isEmpty, scanner.skip("=") else { continue }
             scanner.skipBlanks()
             let quoted = scanner.readQuotedString()
+            // The quotation mark of a string that does not end is none of its value.
+            if quoted == nil { _ = scanner.skip("\"") }
             // Nothing but padding: a single opaque token, as of NTLM, not a name.
             guard quoted != nil || scanner.rest.utf8.contains(where: { $0 != UInt8(ascii: "=") })
             else { continue }

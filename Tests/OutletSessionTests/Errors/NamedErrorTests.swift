@@ -14,6 +14,7 @@ import Testing
     @Test func `a transfer's error names method and address, secrets left out`() async throws {
         let session = Session(transport: StubTransport(answers: [.failure(lost)]))
         let response = await session.request(address, method: .put).serializingData().response
+        withExtendedLifetime(session) {}
         let error = try #require(response.error)
         #expect("\(error)" == "PUT \(shown): lost (try again)")
         let transfer = try #require(error.transferError)
@@ -26,7 +27,9 @@ import Testing
 
     @Test func `after a redirect it names the hop that failed`() async throws {
         let hops = StubTransport(answers: [.redirect(to: "/b?sig=1"), .failure(lost)])
-        let response = await Session(transport: hops).request(address).serializingData().response
+        let session = Session(transport: hops)
+        let response = await session.request(address).serializingData().response
+        withExtendedLifetime(session) {}
         #expect(
             "\(String(describing: response.error?.transferError?.description))"
                 .contains("GET http://•••@h.test/b?sig=•••: lost")
@@ -40,16 +43,18 @@ import Testing
     {
         for location in ["ftp://h.test/", "http://"] {
             let stub = StubTransport(answers: [.redirect(to: location)])
-            let response = await Session(transport: stub).request(address).serializingData()
-                .response
+            let session = Session(transport: stub)
+            let response = await session.request(address).serializingData().response
+            withExtendedLifetime(session) {}
             #expect(
                 "\(String(describing: response.error))".contains("GET \(shown): redirect (302)"))
         }
         var configuration = SessionConfiguration()
         configuration.maximumRedirects = 1
         let endless = StubTransport { _ in .redirect(to: "/again?pwd=1") }
-        let response = await Session(transport: endless, configuration: configuration)
-            .request(address).serializingData().response
+        let session = Session(transport: endless, configuration: configuration)
+        let response = await session.request(address).serializingData().response
+        withExtendedLifetime(session) {}
         #expect("\(String(describing: response.error))".contains("/again?pwd=•••: gave up after 1"))
     }
 
@@ -61,6 +66,7 @@ import Testing
     @Test func `what is no address is named without its password`() async {
         let session = Session(transport: StubTransport(answers: []))
         let response = await session.request("http://u:pw@[/?token=x").serializingData().response
+        withExtendedLifetime(session) {}
         let text = "\(String(describing: response.error))"
         #expect(!text.contains("pw") && !text.contains("token=x"), "\(text)")
     }
