@@ -74,6 +74,7 @@ lint: setup ## Check format, imports and warnings
 	@$(STEP) "format" swift format lint --strict --recursive $(FORMATTED)
 	@$(STEP) "imports" .ci/check-imports
 	@$(STEP) "exclusivity" .ci/check-exclusivity
+	@$(STEP) "text as bytes" .ci/check-text
 	@$(STEP) "no warnings" swift build --build-tests $(LINT_FLAGS)
 
 format: ## Format the Swift sources in place

@@ -39,7 +39,7 @@ enum Effects {
         guard before != after else { return [] }
         var effects: [String] = []
         var seen: Set<String> = []
-        for header in after where seen.insert(header.name.lowercased()).inserted {
+        for header in after where seen.insert(header.name.lowercasedASCII).inserted {
             let old = before.values(for: header.name)
             let new = after.values(for: header.name)
             guard old != new else { continue }
@@ -49,7 +49,7 @@ enum Effects {
             effects.append(
                 "\(old.isEmpty ? "+" : "~") \(header.name): \(shown.joined(separator: ", "))")
         }
-        for header in before where seen.insert(header.name.lowercased()).inserted {
+        for header in before where seen.insert(header.name.lowercasedASCII).inserted {
             effects.append("- \(header.name)")
         }
         return effects
