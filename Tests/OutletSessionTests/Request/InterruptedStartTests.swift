@@ -20,7 +20,10 @@ import Testing
             case .upload:
                 return session.upload(Data("x".utf8), to: url).response { ended.append($0.error) }
             case .download:
-                return session.download(url).response { ended.append($0.error) }
+                return session.download(url).response { response in
+                    response.removeFiles()
+                    ended.append(response.error)
+                }
             case .stream:
                 return session.streamRequest(url).responseStream { stream in
                     if let completion = stream.completion { ended.append(completion.error) }
