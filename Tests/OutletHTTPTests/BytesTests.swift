@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func `only LF and CRLF end a line`() {
-        let text = "a\u{2028}b\u{85}c\u{B}d\re\r\nf\n\ng\n"
+        let text = "a\u{2028}b\u{85}c\u{B}d\re\r\nf\n\n\r\ng\n"
         #expect(text.lines == ["a\u{2028}b\u{85}c\u{B}d\re", "f", "g"])
     }
 

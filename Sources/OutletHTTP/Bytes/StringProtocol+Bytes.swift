@@ -92,7 +92,7 @@ extension StringProtocol {
     package var lines: [Substring] {
         Substring(self).utf8.split(separator: UInt8(ascii: "\n")).map { line in
             Substring(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
-        }
+        }.filter { !$0.isEmpty }
     }
 
     /// The text as far as all bytes fulfil a condition.

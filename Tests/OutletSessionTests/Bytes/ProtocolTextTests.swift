@@ -169,8 +169,7 @@ import Testing
         let name = "n\"\u{301}; x=\"\r\n\u{301}X: y"
         form.append(Data(), withName: name, fileName: name)
         let text = String(decoding: try form.encode(), as: UTF8.self)
-        // Boundary, one field, an empty line, no body, boundary.
-        #expect(text.lines.count == 5)
+        #expect(text.lines.count == 3)
         #expect(text.utf8.filter { $0 == UInt8(ascii: "\"") }.count == 4)
         form.append(Data(), withName: "a", mimeType: "text/plain\r\n\u{301}X: y")
         #expect(throws: SessionError.self) { try form.encode() }
