@@ -68,10 +68,12 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length) {
     // A loop, because names are short, and a call for each of them is long.
     size_t colon = 0;
     while (colon < length && line[colon] != ':') colon++;
-    if (colon < length) head->marks |= ccurl_mark(line, colon);
-    if (RARELY(colon == sizeof length_name - 1) && !head->is_behind &&
-        strncasecmp(line, length_name, colon) == 0)
-        note_length(head, line + colon + 1, line + length);
+    if (colon < length) {
+        head->marks |= ccurl_mark(line, colon);
+        if (RARELY(colon == sizeof length_name - 1) && !head->is_behind &&
+            strncasecmp(line, length_name, colon) == 0)
+            note_length(head, line + colon + 1, line + length);
+    }
     memcpy(head->bytes + head->count, line, length);
     head->count += length;
     return !is_end || head->completed(head->client, true);

@@ -18,10 +18,7 @@ final class BrotliEngine: ContentDecoder.Engine {
         _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
     ) throws(ContentDecoder.Failure) -> Int {
         if isAtEnd {
-            guard input.isEmpty else {
-                throw ContentDecoder.Failure(
-                    description: "br: \(input.count) bytes follow the end of the coding")
-            }
+            try checkEnd(input)
             return 0
         }
         var available = input.count
@@ -33,6 +30,8 @@ final class BrotliEngine: ContentDecoder.Engine {
         input = UnsafeRawBufferPointer(rebasing: input[(input.count - available)...])
         if result == BROTLI_DECODER_RESULT_SUCCESS {
             isAtEnd = true
+            // Bytes that were decoded are handed over first; the next call tells what follows them.
+            if room == output.count { try checkEnd(input) }
         } else if result == BROTLI_DECODER_RESULT_ERROR {
             let code = BrotliDecoderGetErrorCode(state)
             throw ContentDecoder.Failure(
@@ -40,5 +39,12 @@ final class BrotliEngine: ContentDecoder.Engine {
                     + (BrotliDecoderErrorString(code).map { String(cString: $0) } ?? "broken"))
         }
         return output.count - room
+    }
+
+    /// Refuses what follows the end of the coding.
+    private func checkEnd(_ input: UnsafeRawBufferPointer) throws(ContentDecoder.Failure) {
+        guard !input.isEmpty else { return }
+        throw ContentDecoder.Failure(
+            description: "br: \(input.count) bytes follow the end of the coding")
     }
 }

@@ -10,7 +10,7 @@ let fieldTargets: [FuzzTarget] = [
     FuzzTarget("head-block") { data in
         let block = HTTPHeaders(HeaderBlock(bytes: Array(data)))
         try checkFields(block)
-        // As libcurl's callback collects it, in pieces.
+        // As libcurl's callback collects it: in pieces of whole lines.
         var head = ccurl_head()
         head.completed = { _, _ in true }
         head.limit = 1 << 20
@@ -18,8 +18,9 @@ let fieldTargets: [FuzzTarget] = [
         defer { free(head.bytes) }
         var rest = data
         while !rest.isEmpty {
-            var piece = Array(rest.prefix(97)).map { CChar(bitPattern: $0) }
-            rest = rest.dropFirst(97)
+            let end = rest.dropFirst(97).firstIndex(of: 0x0A).map { $0 + 1 } ?? rest.endIndex
+            var piece = rest[..<end].map { CChar(bitPattern: $0) }
+            rest = rest[end...]
             guard ccurl_collect_header(&piece, 1, piece.count, &head) == piece.count else { return }
         }
         let bytes = UnsafeRawBufferPointer(start: head.bytes, count: head.count)
