@@ -161,30 +161,6 @@ import Testing
         #expect(plugin.loadDuration > 0)
     }
 
-    @Test func `what loading a plugin changes of the process is put back and noted`() async throws {
-        let folder = try PluginFolder(faulty: "ChangesProcess")
-        let recorder = ActivityRecorder()
-        let host = try folder.load(observer: recorder)
-        #expect(host.plugins.first?.misbehaviour == [.changedProcess: 1])
-        #expect(
-            recorder.misbehaviours.values.map(\.fact) == [
-                "loading it changed the handler of SIGXFSZ; that was put back"
-            ])
-        var action = sigaction()
-        sigaction(SIGXFSZ, nil, &action)
-        #expect(action.__sigaction_handler.sa_handler == nil)
-
-        // It also wants to be alone.
-        let second = try folder.load()
-        #expect(
-            second.failures.map(\.description) == [
-                "\(folder.path)/libFaultyChangesProcess.so: 'faulty.changes-process' could not "
-                    + "start: it allows one instance per process, and there is one"
-            ])
-        _ = await host.shutDown()
-        #expect(try folder.load().plugins.count == 1)
-    }
-
     @Test func `a file that is named is loaded, if its place is safe`() throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         let file = folder.directory.path("librequest-id.so")
@@ -197,21 +173,6 @@ import Testing
         #expect(throws: PluginDirectoryError.incomplete([unsafe])) {
             try PluginHost.load(directories: [], files: [file])
         }
-    }
-
-    @Test func `unless others are enough, all plugins of a folder are loaded or none`() throws {
-        let folder = try PluginFolder(
-            faulty: "ChangesProcess", "CreateFails", "NoEntry", samples: ["librequest-id.so"])
-        let failures = try folder.load().failures
-        #expect(failures.count == 2)
-        #expect(throws: PluginDirectoryError.incomplete(failures)) {
-            try PluginHost.load(directory: folder.path)
-        }
-        #expect(
-            PluginDirectoryError.incomplete(failures).description
-                == "\(failures[0]); and 1 more")
-        // What had started was ended: it wants to be alone, and is again.
-        #expect(try folder.load().failures == failures)
     }
 
     @Test func `configuration for a plugin that is not there stops the others`() throws {
@@ -240,5 +201,49 @@ import Testing
         #expect(throws: PluginDirectoryError.incomplete([unsafe])) {
             try PluginHost.load(directories: [], files: [file])
         }
+    }
+}
+
+/// A plugin that allows one instance in a process: one test at a time.
+@Suite(.serialized) struct LonePluginTests {
+    @Test func `what loading a plugin changes of the process is put back and noted`() async throws {
+        let folder = try PluginFolder(faulty: "ChangesProcess")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        #expect(host.plugins.first?.misbehaviour == [.changedProcess: 1])
+        #expect(
+            recorder.misbehaviours.values.map(\.fact) == [
+                "loading it changed the handler of SIGXFSZ; that was put back"
+            ])
+        var action = sigaction()
+        sigaction(SIGXFSZ, nil, &action)
+        #expect(action.__sigaction_handler.sa_handler == nil)
+
+        // It also wants to be alone.
+        let second = try folder.load()
+        #expect(
+            second.failures.map(\.description) == [
+                "\(folder.path)/libFaultyChangesProcess.so: 'faulty.changes-process' could not "
+                    + "start: it allows one instance per process, and there is one"
+            ])
+        _ = await host.shutDown()
+        let third = try folder.load()
+        #expect(third.plugins.count == 1)
+        _ = await third.shutDown()
+    }
+
+    @Test func `unless others are enough, all plugins of a folder are loaded or none`() throws {
+        let folder = try PluginFolder(
+            faulty: "ChangesProcess", "CreateFails", "NoEntry", samples: ["librequest-id.so"])
+        let failures = try folder.load().failures
+        #expect(failures.count == 2)
+        #expect(throws: PluginDirectoryError.incomplete(failures)) {
+            try PluginHost.load(directory: folder.path)
+        }
+        #expect(
+            PluginDirectoryError.incomplete(failures).description
+                == "\(failures[0]); and 1 more")
+        // What had started was ended: it wants to be alone, and is again.
+        #expect(try folder.load().failures == failures)
     }
 }
