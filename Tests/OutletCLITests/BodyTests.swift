@@ -132,6 +132,17 @@ import Testing
         #expect(sent["data"] == "hello")
     }
 
+    @Test func `a named pipe is no body file, which would be waited for without an end`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let pipe = directory.path("pipe")
+        _ = try await Program.run("/usr/bin/mkfifo", [pipe])
+        let result = try await outlet("\(server.baseURL)/post", "@\(pipe)")
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.contains("a named pipe"))
+    }
+
     @Test func `a credential is sent`() async throws {
         let address = "127.0.0.1:\(server.port)/basic-auth/u/p"
         #expect(try await outlet("u:p@\(address)").exitCode == 0)

@@ -100,10 +100,11 @@ import Testing
     }
 
     @Test func `a response's head cannot command the terminal`() {
-        let response = HTTPResponse(url: nil, statusCode: 404, headers: ["A": "b\u{1B}[2J"])
+        let response = HTTPResponse(
+            url: nil, statusCode: 404, headers: ["A": "b\u{1B}[2J", "N\u{202E}\u{1B}[m": "x"])
         #expect(
             HeadText(style: .plain, showsSecrets: false).response(response)
-                == "HTTP/1.1 404 Not Found\nA: b [2J\n\n")
+                == "HTTP/1.1 404 Not Found\nA: b [2J\nN<U+202E> [m: x\n\n")
     }
 
     @Test func `a status without a known phrase stands alone`() {

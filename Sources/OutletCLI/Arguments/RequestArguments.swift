@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Outlet
 
 /// A request's command line, looked at and understood; stdin not yet read.
@@ -98,6 +99,11 @@ struct RequestArguments: Sendable {
                 guard path == nil else { throw .usage("@\(file): a second body file") }
                 guard FileManager.default.isReadableFile(atPath: file) else {
                     throw .usage("@\(file): no such file, or not readable")
+                }
+                var status = stat()
+                guard stat(file, &status) != 0 || status.st_mode & S_IFMT != S_IFIFO else {
+                    throw .usage(
+                        "@\(file): a named pipe", advice: "as stdin it can be waited for: <\(file)")
                 }
                 path = file
             case .header, .unsetHeader, .emptyHeader, .query: break

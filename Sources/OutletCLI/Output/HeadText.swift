@@ -42,7 +42,7 @@ struct HeadText {
 
     private func field(_ header: HTTPHeader) -> String {
         let value = showsSecrets ? header.value : Redaction.standard.value(of: header)
-        return "\(style.blue(header.name)): \(singleLine(value))\n"
+        return "\(style.blue(singleLine(header.name))): \(singleLine(value))\n"
     }
 }
 

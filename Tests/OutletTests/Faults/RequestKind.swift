@@ -107,6 +107,8 @@ extension Session {
     ) -> Session {
         var configuration = SessionConfiguration()
         configuration.proxy = .none
+        // The tests share the machine's cores: what waits for a test is not to end by itself.
+        configuration.connectTimeout = 300
         change(&configuration)
         return Session(
             configuration: configuration, startRequestsImmediately: startRequestsImmediately,
