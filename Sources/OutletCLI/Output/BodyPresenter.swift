@@ -15,7 +15,7 @@ struct BodyPresenter {
         case text(TerminalText)
         /// For a terminal; the first piece decides whether it is text.
         case undecided
-        /// A terminal is told of it only.
+        /// Not written to a terminal; a line at the end gives its size.
         case binary
         case spooled(BodySpool)
     }

@@ -184,7 +184,7 @@ final class HookedInterceptor: AbandonableInterceptor, RedirectGuard {
             let error = PluginError(
                 plugin: instance.id, hook: token.hook, kind: .cancelled,
                 message: "nobody waits for its answer any more")
-            // Whoever cancels is not held up by the plugin.
+            // The cancelling thread does not wait for the plugin.
             DispatchQueue.global().async { token.cancel(error) }
         }
     }

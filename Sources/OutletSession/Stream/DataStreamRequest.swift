@@ -89,7 +89,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         return .cancel
     }
 
-    /// Why a handler cannot read the body of a response, if there is such a one.
+    /// Why a handler cannot read the body of a response, or `nil` if it can.
     private func refusal(of head: HTTPResponse) -> SessionError? {
         stream.withLock { $0.refusals }.lazy.compactMap { $0(head) }.first
     }
