@@ -12,6 +12,9 @@ SHELL := bash
 STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
 	--explicit-target-dependency-import-check error
 SWIFT_FLAGS := $(if $(STRICT),$(STRICT_FLAGS))
+# All at once, every test would take as long as the whole run, on a busy machine longer than a
+# time limit or the freshness of a response.
+TEST_FLAGS := --experimental-maximum-parallelization-width 8
 LINT_FLAGS := $(STRICT_FLAGS) $(if $(STRICT),,--scratch-path .build/lint)
 
 # What `swift format` looks at; SamplePlugins' C sources are not its business.
@@ -43,7 +46,7 @@ test: setup ## Build everything in every language and run all tests
 	@$(STEP) "build, debug, with tests" swift build --build-tests $(SWIFT_FLAGS)
 	@$(HERE) headers samples
 	@$(STEP) "examples of the documentation" .ci/check-readme
-	@.ci/remains swift test --skip-build $(SWIFT_FLAGS)
+	@.ci/remains swift test --skip-build $(TEST_FLAGS) $(SWIFT_FLAGS)
 
 headers: ## Compile the plugin headers with gcc and clang in every standard of C and C++
 	@$(STEP) "plugin headers, every compiler and standard" .ci/check-headers

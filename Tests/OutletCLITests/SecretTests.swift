@@ -149,7 +149,9 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
         let request = session.request(secret.request())
         let response = await request.serializingData().response
         try await recording.finish()
-        for logger in loggers { logger.queue.sync {} }
+        for logger in loggers {
+            await withCheckedContinuation { done in logger.queue.async { done.resume() } }
+        }
         secret.expectHidden(in: try text(of: directory, "a.har"), by: "recording")
         try archive.write(to: file)
         secret.expectHidden(in: try text(of: directory, "a.har"), by: "archive")

@@ -159,6 +159,7 @@ extension EventLoop {
 
     /// Who judges the servers of a transfer; `nil` without a manager.
     private func trust(of transfer: CurlTransfer, _ address: Address) -> TransferTrust? {
+        assertOnLoop()
         guard let extras = transfer.extras, let manager = extras.answers?.trustManager else {
             return nil
         }
@@ -177,6 +178,7 @@ extension EventLoop {
         _ proxy: SecureProxy, of transfer: CurlTransfer, _ trust: TransferTrust?,
         _ easy: EasyHandle
     ) throws(TransferError) {
+        assertOnLoop()
         let judge = transfer.extras?.answers?.trustManager.flatMap { manager in
             ServerJudge(
                 manager, host: proxy.host, port: proxy.port, verifier: settings.verifier)

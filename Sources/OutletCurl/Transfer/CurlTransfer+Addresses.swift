@@ -9,6 +9,7 @@ extension CurlTransfer {
     ///
     /// - Returns: Whether it may. The proxy and the Unix socket of the configuration are exempt.
     func mayConnect(to address: UnsafePointer<sockaddr>, _ settings: TransportSettings) -> Bool {
+        loop?.assertOnLoop()
         guard settings.addressPolicy != nil || addressPolicy != nil else { return true }
         guard address.pointee.sa_family != AF_UNIX, proxy.isEmpty else { return true }
         guard let address = InternetAddress(address) else { return false }
@@ -27,6 +28,7 @@ extension CurlTransfer {
     ///
     /// The transport's own policy has judged it when it was made.
     func mayUseConnection(to remote: UnsafePointer<CChar>, _ settings: TransportSettings) -> Bool {
+        loop?.assertOnLoop()
         guard let policy = addressPolicy, policy != settings.addressPolicy, proxy.isEmpty,
             settings.configuration.unixSocketPath == nil
         else { return true }
@@ -36,6 +38,7 @@ extension CurlTransfer {
     /// Refuses a target that a proxy would connect to: an address by the policies, a name unless the
     /// proxy keeps to them.
     func checkTarget(_ target: Address, _ settings: TransportSettings) throws(TransferError) {
+        loop?.assertOnLoop()
         if let address = InternetAddress(target.origin.addressWithoutZone) {
             guard let policy = refusal(of: address, settings) else { return }
             throw .addressNotAllowed(address, policy, host: target.host)
@@ -51,6 +54,7 @@ extension CurlTransfer {
 
     /// Why a connection was not made, if it is for the policy: no address of the host was allowed.
     var addressFault: TransferError? {
+        loop?.assertOnLoop()
         guard let refused = refusedAddress, !hasAllowedAddress else { return nil }
         return .addressNotAllowed(refused.address, refused.policy, host: address?.host)
     }

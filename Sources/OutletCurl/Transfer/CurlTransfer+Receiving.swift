@@ -89,6 +89,7 @@ extension CurlTransfer {
     /// An informational head has come: without bounds a server could hold the request with them for
     /// ever.
     private func receiveInterim(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
         interimHeads += 1
         if interimHeads <= Self.progressingInterimHeads { lastProgress = loop.now }
         guard interimHeads <= Self.mostInterimHeads else {

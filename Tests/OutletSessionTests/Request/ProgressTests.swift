@@ -224,7 +224,7 @@ enum ProgressKind: CaseIterable {
         if isCancelled { request.cancel() }
         #expect(try await told.wait(for: 1) == ["completion"])
         queue.resume()
-        queue.sync {}
+        await withCheckedContinuation { done in queue.async { done.resume() } }
         #expect(told.values == ["completion"])
         withExtendedLifetime(session) {}
     }

@@ -92,7 +92,7 @@ import Testing
     @Test func `a completion comes before an answer that waits with an earlier message`()
         async throws
     {
-        let request = socket(.send(.string("first")), .echo)
+        let request = socket(.send(.string("first")), .echo, starts: false)
         let told = Events<String>()
         let hasEcho = DispatchSemaphore(value: 0)
         let queue = DispatchQueue(label: "one queue")
@@ -106,6 +106,7 @@ import Testing
             }
             if case .receivedMessage(.string(let text)) = event.kind { told.append(text) }
         }
+        request.resume()
         let order = try await told.wait(for: 3)
         #expect(order.filter { $0 != "first" } == ["sent", "x"])
         #expect(order.filter { $0 != "sent" } == ["first", "x"])
