@@ -13,8 +13,8 @@ public struct HTTPHeaders: Sendable {
     /// The fields as they came from a peer, until one is changed.
     private var received: HeaderBlock?
 
-    /// Whether every name is known to be a token, no value to break its line, and no field to say
-    /// how a message is framed.
+    /// Whether every name is known to be a token, no value to hold a control character, and no field
+    /// to say how a message is framed.
     ///
     /// Found out when a field is set, because a request is sent more often than its fields change.
     package private(set) var isWellFormed = true

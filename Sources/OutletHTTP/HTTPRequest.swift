@@ -152,7 +152,8 @@ public enum HTTPRequestError: Error, Equatable, Sendable {
     case invalidMethod(String)
     /// The field's name is not a token.
     case invalidHeaderName(String)
-    /// The field's value holds CR, LF or NUL; the value itself is left out, it may be a secret.
+    /// The field's value holds a control character other than HTAB (RFC 9110 §5.5); the value itself
+    /// is left out, it may be a secret.
     case invalidHeaderValue(name: String)
     /// The field says how a message is framed or what becomes of its connection, which only the
     /// transport does.
@@ -176,7 +177,7 @@ extension HTTPRequestError: CustomStringConvertible {
         case .invalidHeaderName(let name):
             "header name \(String(reflecting: name)): not a token (letters, digits and !#$%&'*+-.^_`|~)"
         case .invalidHeaderValue(let name):
-            "header \(name): its value holds a line break or NUL, which would split the request"
+            "header \(name): its value holds a control character, such as a line break or NUL"
         case .reservedHeader(let name):
             "header \(name): \(Self.reason(toReserve: name)): leave it out"
         case .repeatedHeader(let name): "header \(name): is there more than once"
@@ -204,10 +205,11 @@ extension HTTPRequest {
     /// Refuses what HTTP cannot carry, and what would leave client and server at odds about where
     /// the request ends.
     ///
-    /// These are methods and names that are no tokens, values that break the line, fields that are
-    /// the transport's (`Transfer-Encoding`, `TE`, `Trailer`, `Connection`, `Keep-Alive`,
-    /// `Proxy-Connection`, `Upgrade`), a `Host` that is none, and a `Content-Length` that is no
-    /// length or not that of a body in memory. A file's length is compared when it is opened.
+    /// These are methods and names that are no tokens, values with control characters other than
+    /// HTAB, fields that are the transport's (`Transfer-Encoding`, `TE`, `Trailer`, `Connection`,
+    /// `Keep-Alive`, `Proxy-Connection`, `Upgrade`), a `Host` that is none, and a `Content-Length`
+    /// that is no length or not that of a body in memory. A file's length is compared when it is
+    /// opened.
     ///
     /// - Throws: ``HTTPRequestError``.
     public func checkSyntax() throws(HTTPRequestError) {
@@ -237,37 +239,40 @@ extension HTTPRequest {
 }
 
 extension HTTPHeaders {
-    /// Refuses names that are no tokens, and values that break the line.
+    /// Refuses names that are no tokens, and values with control characters other than HTAB.
     ///
     /// - Throws: ``HTTPRequestError``.
     public func checkSyntax() throws(HTTPRequestError) {
         guard !isWellFormed else { return }
         for header in self {
             guard isToken(header.name) else { throw .invalidHeaderName(header.name) }
-            guard isLine(header.value) else { throw .invalidHeaderValue(name: header.name) }
+            guard isFieldValue(header.value) else { throw .invalidHeaderValue(name: header.name) }
         }
     }
 }
 
 extension HTTPHeader {
-    /// Whether the name is a token, the value does not break the line, and the field does not say
+    /// Whether the name is a token, the value has no control characters, and the field does not say
     /// how a message is framed.
-    var isWellFormed: Bool { isToken(name) && isLine(value) && !isFraming }
+    var isWellFormed: Bool { isToken(name) && isFieldValue(value) && !isFraming }
 }
 
-/// Whether a text has no CR, LF or NUL, which would end the line it is sent in.
-private func isLine(_ text: String) -> Bool {
+/// Whether a text has no control characters but HTAB (RFC 9110 §5.5): some end the line that it is
+/// sent in, and servers take offence at the others or read them as one of those.
+package func isFieldValue(_ text: String) -> Bool {
     var text = text
     return text.withUTF8 { bytes in
-        // Eight at a time: a byte below 0x20 is rare, and only then is it worth a closer look.
+        // Eight at a time: a control character is rare, and only then is it worth a closer look.
         var index = 0
         while index &+ 8 <= bytes.count {
             let word = UnsafeRawBufferPointer(bytes).loadUnaligned(
                 fromByteOffset: index, as: UInt64.self)
-            let low: UInt64 = 0x2020_2020_2020_2020
-            if (word &- low) & ~word & 0x8080_8080_8080_8080 != 0 { break }
+            let isLow = (word &- 0x2020_2020_2020_2020) & ~word
+            let deletes = word ^ 0x7F7F_7F7F_7F7F_7F7F
+            let isDelete = (deletes &- 0x0101_0101_0101_0101) & ~deletes
+            if (isLow | isDelete) & 0x8080_8080_8080_8080 != 0 { break }
             index &+= 8
         }
-        return bytes[index...].allSatisfy { $0 != 0x0D && $0 != 0x0A && $0 != 0 }
+        return bytes[index...].allSatisfy { !$0.isControl || $0 == 0x09 }
     }
 }

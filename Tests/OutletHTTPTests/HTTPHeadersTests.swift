@@ -86,12 +86,20 @@ import Testing
 
     @Test(arguments: [
         ("a b", "v"), ("", "v"), ("a:", "v"), ("ä", "v"), ("a", "v\r\nb: c"), ("a", "v\nb"),
-        ("a", "v\0"),
+        ("a", "v\0"), ("a", "\u{1}"), ("a", "v\u{1B}"), ("a", "12345678\u{7F}"),
+        ("a", "1234567\u{7F}8"), ("a", "1234567\u{1F}8"), ("a", "12345678é1234567\u{8}"),
     ])
-    func `a field that would split the request is refused`(name: String, value: String) {
+    func `a field that would split the request, or holds another control character, is refused`(
+        name: String, value: String
+    ) {
         #expect(throws: HTTPRequestError.self) {
             try HTTPHeaders([HTTPHeader(name: name, value: value)]).checkSyntax()
         }
+    }
+
+    @Test(arguments: ["", "a\tb", "é \u{9B} 😀 \u{7E}", "1234567\t89"])
+    func `a tab and bytes above ASCII are no control characters`(value: String) throws {
+        try HTTPHeaders([HTTPHeader(name: "a", value: value)]).checkSyntax()
     }
 
     @Test func `a received block keeps case, order and repeats`() {

@@ -29,6 +29,14 @@ import Testing
         #expect(handle.seal().request.url?.absoluteString == url)
     }
 
+    @Test(arguments: ["a\r\nb: c", "\u{1}", "a\u{7F}", "\u{1B}[m"])
+    func `a plugin sets no field with a control character`(value: String) {
+        #expect(handle.set(header: "A", value: value) == OUTLET_E_ARGUMENT)
+        #expect(handle.add(header: "A", value: value) == OUTLET_E_ARGUMENT)
+        #expect(handle.add(header: "A", value: "a\tb") == OUTLET_OK)
+        #expect(handle.seal().request.headers.map(\.value) == ["a\tb"])
+    }
+
     @Test func `a sealed request is changed no more`() {
         _ = handle.seal()
         #expect(handle.set(url: "http://other.example/") == OUTLET_E_STATE)

@@ -26,13 +26,16 @@ extension CacheRules {
             selectors: selectors, userInfo: nil, storagePolicy: .allowed)
     }
 
-    /// The fields that ask whether a stored response still holds (§4.3.1).
+    /// The fields that ask whether a stored response still holds (§4.3.1); none that could not be
+    /// sent.
     func validators(of entry: CacheEntry) -> HTTPHeaders {
         var fields = HTTPHeaders()
-        if let tag = entry.response.headers.values(for: "ETag").first {
+        if let tag = entry.response.headers.values(for: "ETag").first, isFieldValue(tag) {
             fields.append(name: "If-None-Match", value: tag)
         }
-        if let changed = entry.response.headers.values(for: "Last-Modified").first {
+        if let changed = entry.response.headers.values(for: "Last-Modified").first,
+            isFieldValue(changed)
+        {
             fields.append(name: "If-Modified-Since", value: changed)
         }
         return fields

@@ -88,8 +88,12 @@ struct ResumedRequest: URLRequestConvertible {
 }
 
 extension HTTPResponse {
-    /// What tells this body from all others at its address, byte by byte.
+    /// What tells this body from all others at its address, byte by byte, and can be sent.
     fileprivate var rangeValidator: String? {
+        statedValidator.flatMap { isFieldValue($0) ? $0 : nil }
+    }
+
+    private var statedValidator: String? {
         guard headers.value(for: "Content-Encoding")?.equalsIgnoringCase("identity") != false,
             headers.value(for: "Accept-Ranges")?.equalsIgnoringCase("none") != true
         else { return nil }

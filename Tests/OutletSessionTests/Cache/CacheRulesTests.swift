@@ -128,6 +128,14 @@ import Testing
         #expect(rules.decide(request(), always, now: now) == .validate(always))
     }
 
+    @Test func `a validator that could not be sent asks for nothing`() throws {
+        let odd = try entry(
+            ["Cache-Control": "max-age=60", "ETag": "\"\u{1}\"", "Last-Modified": "\u{7F}"], ago: 99
+        )
+        #expect(rules.decide(request(), odd, now: now) == .load(fallback: odd))
+        #expect(rules.validators(of: odd).isEmpty)
+    }
+
     @Test func `the request's own directives count`() throws {
         let entry = try entry(["Cache-Control": "max-age=60", "ETag": "\"1\""], ago: 30)
         func decision(_ directive: String) -> CacheRules.Decision {

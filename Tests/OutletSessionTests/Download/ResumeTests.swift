@@ -233,8 +233,8 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test(arguments: [nil, "W/\"v1\""])
-    func `without a strong validator there is no resume data`(tag: String?) async {
+    @Test(arguments: [nil, "W/\"v1\"", "\"v\u{1}\""])
+    func `without a strong validator that can be sent there is no resume data`(tag: String?) async {
         let failed = await broken(Content(text, tag: tag, breaks: [8]))
         #expect(failed.error != nil)
         #expect(failed.resumeData == nil)
