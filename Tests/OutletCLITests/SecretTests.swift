@@ -58,6 +58,12 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
         "http://{host}/?X-Amz-Credential=s3cret&X-Amz-Signature=s3cret&open=sh0wn",
         "http://{host}/?sv=1&sig=s3cret&open=sh0wn",
         "http://{host}/?X-Goog-Signature=s3cret&open=sh0wn",
+        "http://{host}/?open=sh0wn&next=http://u:s3cret@h/",
+        "http://{host}/?open=sh0wn&http://u:s3cret@h/",
+        "http://{host}/?open=sh0wn&next=//u:s3cret@h/",
+        "http://{host}/?open=sh0wn&next=http:///u:s3cret@h/",
+        "http://{host}/?open=sh0wn&next=http%3A%2F%2Fu%3As3cret%40h%2F",
+        "http://{host}/http://u:s3cret@h/?open=sh0wn",
         "http://{host}/?user[password]=s3cret&open=sh0wn", "http://{host}/?open=sh0wn&sid=s3cret",
     ].map { SecretCase(testDescription: $0, address: $0) }
 

@@ -35,6 +35,12 @@ extension Redaction {
         let start = authority ?? text.startIndex
         var shown = Array(text[..<start])
         var rest = text[start...]
+        // 'http:///user:password@host/' has no host, and is meant to have one.
+        if authority != nil, !text.prefix(5).map(\.lowercased).elementsEqual("file:".utf8) {
+            let slashes = rest.prefix { $0 == UInt8(ascii: "/") }
+            shown += slashes
+            rest = rest[slashes.endIndex...]
+        }
         if let end = userInfoEnd(rest, isAuthority: authority != nil) {
             shown += hidesUserInfo ? Array(mark.utf8) : Array(rest[..<end])
             rest = rest[end...]
