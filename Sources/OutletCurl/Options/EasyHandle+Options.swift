@@ -21,6 +21,8 @@ extension EasyHandle {
         // Redirects are the session's. That the scheme is http or https has been seen to by
         // `Address`; CURLOPT_PROTOCOLS_STR would parse its names for each handle anew.
         set(CURLOPT_FOLLOWLOCATION, 0)
+        // An answer without a status line comes as a body then, and is refused with its first bytes.
+        set(CURLOPT_HTTP09_ALLOWED, 1)
         // The head of a proxy's answer to CONNECT is not the response's.
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(CURLOPT_ERRORBUFFER, pointer: errorText)

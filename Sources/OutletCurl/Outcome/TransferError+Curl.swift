@@ -24,6 +24,10 @@ extension TransferError {
     }
 }
 
+extension TransferError {
+    static let notHTTPAdvice = "the server may not speak HTTP on this port"
+}
+
 extension TransferError.Stage {
     /// How far a transfer has come.
     init(_ transfer: CurlTransfer) {
@@ -83,10 +87,10 @@ private struct Meaning {
         switch code {
         case CURLE_UNSUPPORTED_PROTOCOL:
             self =
-                text.containsBytes(of: "HTTP/0.9")
+                transfer.sends > 0
                 ? Meaning(
-                    .badServerResponse, "the answer does not begin with an HTTP status line",
-                    "check that the port speaks HTTP")
+                    .badServerResponse, "the answer is not HTTP: \(fact)",
+                    TransferError.notHTTPAdvice)
                 : Meaning(.unsupportedURL, fact, "write http:// or https://")
         case CURLE_URL_MALFORMAT:
             self = Meaning(.badURL, fact, "write it as http://host/path")
@@ -105,7 +109,7 @@ private struct Meaning {
         case CURLE_WEIRD_SERVER_REPLY:
             self = Meaning(
                 .badServerResponse, "the answer is not HTTP: \(fact)",
-                "check that the port speaks HTTP")
+                TransferError.notHTTPAdvice)
         case CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
             let isLost =
                 stage == .receiving || stage == .waiting || fact.containsBytes(of: "Send failure")

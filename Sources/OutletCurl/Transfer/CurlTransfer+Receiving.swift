@@ -17,12 +17,22 @@ extension CurlTransfer {
         }
         wasAnswered = true
         guard let head = easy.head.takeHead(url: request.url) else {
-            failure = TransferError(
-                code: .badServerResponse, stage: .receiving, host: address?.host,
-                reason: "the answer does not begin with an HTTP status line")
-            return false
+            return fail(notHTTP(easy.head.bytes))
         }
         return receive(head, easy, loop)
+    }
+
+    /// The answer is something else than HTTP, of which the beginning is shown.
+    private func notHTTP(_ bytes: UnsafeRawBufferPointer) -> TransferError {
+        let line = bytes.prefix(80).prefix { $0 != 0x0D && $0 != 0x0A }
+        let isCut = line.count == 80 && bytes.count > 80
+        let shown = Redaction.standard.text(
+            TerminalText.visibleLine(String(decoding: line, as: UTF8.self)))
+        return TransferError(
+            code: .badServerResponse, stage: .receiving, host: address?.host,
+            reason: "the answer does not begin with an HTTP status line, but with "
+                + "'\(shown)\(isCut ? "…" : "")'",
+            advice: TransferError.notHTTPAdvice)
     }
 
     /// A proxy has answered `CONNECT`, on a connection that the request has not been sent on: what it
@@ -147,6 +157,8 @@ extension CurlTransfer {
             heldHead = nil
             guard accept(head, loop) else { return refused }
         }
+        // libcurl takes what begins without a status line for the body of HTTP/0.9.
+        guard wasAnswered, hasResponse else { return fail(notHTTP(bytes)) ? bytes.count : refused }
         if received == 0 {
             if easy.headers.facts.acceptsCodings, !findDecoder() { return refused }
             expected = announcedLength(easy)

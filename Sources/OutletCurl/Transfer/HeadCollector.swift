@@ -40,7 +40,8 @@ struct HeadCollector: ~Copyable {
     /// Whether a line has come since the last complete head.
     var isInsideHead: Bool { !lines.pointee.is_behind && lines.pointee.count > 0 }
 
-    private var bytes: UnsafeRawBufferPointer {
+    /// The lines that have come.
+    var bytes: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: lines.pointee.bytes, count: lines.pointee.count)
     }
 
