@@ -22,8 +22,10 @@ enum PrivateFile {
         try checkKind(of: path)
         let temporary = temporaryName(beside: path)
         let descriptor = try create(temporary)
-        let failure = data.withUnsafeBytes { write($0, to: descriptor) }
-        close(descriptor)
+        let written = data.withUnsafeBytes { write($0, to: descriptor) }
+        // Some file systems tell of a full disk only now.
+        let closed = close(descriptor) == 0 ? 0 : errno
+        let failure = written == 0 ? closed : written
         guard failure == 0 else {
             unlink(temporary)
             throw Failure(path: temporary, what: "cannot be written", number: failure)

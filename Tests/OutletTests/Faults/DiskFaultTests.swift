@@ -77,6 +77,36 @@ extension AloneTests {
         }
 
         @Test(.enabled(if: mayMount, "this user may not mount a small disk"))
+        func `a disk that is full keeps the cookies and the archive that are there`() async {
+            await #expect(processExitsWith: .success) {
+                let disk = try DiskFaultTests.smallDisk(kilobytes: 64)
+                let file = URL(filePath: "\(disk)/cookies")
+                let storage = CookieStorage()
+                storage.setCookie(Cookie(name: "a", value: "kept", domain: "h.test"))
+                try storage.save(to: file)
+                let archive = URL(filePath: "\(disk)/archive")
+                try HAR(log: HAR.Log()).write(to: archive)
+                let before = try [file, archive].map { try Data(contentsOf: $0) }
+
+                for number in 0..<100 {
+                    let value = String(repeating: "x", count: 2000)
+                    storage.setCookie(Cookie(name: "\(number)", value: value, domain: "h.test"))
+                }
+                let error = #expect(throws: CacheStorageError.self) { try storage.save(to: file) }
+                #expect("\(error as Any)".contains("No space left on device"))
+                let filler = "\(disk)/filler"
+                let left = open(filler, O_WRONLY | O_CREAT, 0o600)
+                let block = [UInt8](repeating: 0, count: 4096)
+                while write(left, block, block.count) > 0 {}
+                close(left)
+                #expect(throws: HARError.self) { try HAR(log: HAR.Log()).write(to: archive) }
+                #expect(try [file, archive].map { try Data(contentsOf: $0) } == before)
+                let names = try FileManager.default.contentsOfDirectory(atPath: disk)
+                #expect(names.sorted() == ["archive", "cookies", "filler"])
+            }
+        }
+
+        @Test(.enabled(if: mayMount, "this user may not mount a small disk"))
         func `a disk that is full where the file is wanted is named`() async {
             await #expect(processExitsWith: .success) {
                 let disk = try DiskFaultTests.smallDisk(kilobytes: 64)
