@@ -79,7 +79,7 @@ import Testing
         var output: [UInt8] = []
         var json = JSONReformatter.pretty(Style(isOn: true))
         try json.append(Array(#"{"a":[1,true]}"#.utf8), to: &output)
-        try json.finish(to: &output)
+        try json.finish()
         let text = String(decoding: output, as: UTF8.self)
         #expect(
             text == "{\n    \u{1B}[34m\"a\"\u{1B}[0m: [\n        \u{1B}[36m1\u{1B}[0m,\n        "

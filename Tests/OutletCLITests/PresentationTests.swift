@@ -3,6 +3,8 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
+@testable import OutletHTTP
+
 /// The real program: what people see, and what programs read.
 @Suite struct PresentationTests {
     private let server: LoopbackServer
@@ -82,6 +84,35 @@ import Testing
         let output = try await terminal(["TERM": "xterm"], "\(server.baseURL)/get")
         #expect(output.contains("\u{1B}[1m\u{1B}[32m200 OK"))
         #expect(output.contains("    \u{1B}[34m\"method\"\u{1B}[0m: \u{1B}[32m\"GET\"\u{1B}[0m"))
+    }
+
+    /// Broken off by the connection, or by a byte that is no JSON.
+    @Test(arguments: [[], [0x01]] as [[UInt8]])
+    func `coloured JSON that breaks off anywhere loses nothing, and leaves no colour on`(
+        end: [UInt8]
+    ) async throws {
+        let body = Array(#"{"né":[-1.5e3,"x\u00e9y€",true,{"a":null}]}"#.utf8)
+        let broken = try ScriptedServer.start { count in
+            let sent = body.prefix(count) + end
+            let length = end.isEmpty ? body.count + 1 : sent.count
+            let head = "Content-Type: application/json\r\nContent-Length: \(length)"
+            return [.request, .send(Array("HTTP/1.1 200 OK\r\n\(head)\r\n\r\n".utf8) + sent)]
+        }
+        for count in 0..<body.count {
+            let output = try await terminal(["TERM": "xterm"], broken.baseURL, "-b")
+            let colours = output.matches(of: /\u{1B}\[[0-9]*m/)
+            #expect(colours.last.map { $0.output == "\u{1B}[0m" } ?? true, "\(count): \(output)")
+            let plain = output.replacing(/\u{1B}\[[0-9]*m/, with: "")
+            let shown = plain.prefix(
+                upTo: plain.firstRange(of: "outlet: ")?.lowerBound ?? plain.endIndex)
+            var text = TerminalText()
+            var sent: [UInt8] = []
+            (body.prefix(count) + end).withUnsafeBytes { text.append($0, to: &sent) }
+            text.finish(to: &sent)
+            #expect(
+                shown.filter { !$0.isWhitespace }
+                    == String(decoding: sent, as: UTF8.self).replacing("\\u00e9", with: "é"))
+        }
     }
 
     @Test(arguments: [["NO_COLOR": "1", "TERM": "xterm"], ["TERM": "dumb"]])

@@ -46,13 +46,46 @@ import Testing
         let bytes = Array(text.utf8)
         do {
             try reformatter.append(bytes, to: &output)
-            try reformatter.finish(to: &output)
+            try reformatter.finish()
             Issue.record("accepted")
         } catch {
             let shown = output + reformatter.held + bytes.suffix(reformatter.unread)
             let plain = text.utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
             #expect(shown.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == Array(plain))
         }
+    }
+
+    private static let palette = JSONPalette(
+        name: "<n>", string: "<s>", number: "<d>", literal: "<l>", reset: "<>")
+
+    @Test(arguments: valid + broken)
+    func `no colour is left on between two pieces, at the end or at a fault`(text: String) {
+        let bytes = Array(text.utf8)
+        for cut in 0...bytes.count {
+            var reformatter = JSONReformatter(layout: .indented(2), palette: Self.palette)
+            for piece in [bytes[..<cut], bytes[cut...]] {
+                var output: [UInt8] = []
+                let result = Result { try reformatter.append(Array(piece), to: &output) }
+                let marks = String(decoding: output, as: UTF8.self).matches(of: /<[nsdl]?>/)
+                #expect(marks.last.map { $0.output == "<>" } ?? true, "\(text), \(cut)")
+                guard case .success = result else { break }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        [0xEF], [0xEF, 0xBB], [0xEF, 0x31], [0xEF, 0xBB, 0x31], [0xBB, 0xBF, 0x31],
+    ])
+    func `half a byte order mark is a fault, and not lost`(bytes: [UInt8]) {
+        var reformatter = JSONReformatter(layout: .compact)
+        var output: [UInt8] = []
+        let fault = #expect(throws: JSONSyntaxError.self) {
+            try reformatter.append(bytes, to: &output)
+            try reformatter.finish()
+        }
+        #expect(output + reformatter.held + bytes.suffix(reformatter.unread) == bytes)
+        let parsed = #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: bytes) }
+        if bytes.count > 2 { #expect(fault == parsed) }
     }
 
     @Test func `bytes that are not UTF-8 are refused`() {
@@ -104,7 +137,7 @@ import Testing
         for piece in pieces {
             try reformatter.append(piece, to: &output)
         }
-        try reformatter.finish(to: &output)
+        try reformatter.finish()
         return String(decoding: output, as: UTF8.self)
     }
 }

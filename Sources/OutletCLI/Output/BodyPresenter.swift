@@ -115,10 +115,10 @@ struct BodyPresenter {
             shown += "(\(Quantity.bytes(count)) of binary data: -o FILE saves it)\n".utf8
         case .json(var json) where count > 0:
             do {
-                try json.finish(to: &shown)
+                try json.finish()
                 shown.append(0x0A)
             } catch {
-                shown += json.held
+                shown += visible(json.held)
                 if isComplete { jsonFault = error }
             }
         case .spooled(var spool):
@@ -135,6 +135,16 @@ struct BodyPresenter {
     var spool: BodySpool? {
         guard case .spooled(let spool) = way else { return nil }
         return spool
+    }
+
+    /// A text's last bytes, with nothing in them that a terminal would obey if there is one.
+    private func visible(_ bytes: [UInt8]) -> [UInt8] {
+        guard isTerminal else { return bytes }
+        var text = TerminalText()
+        var shown: [UInt8] = []
+        bytes.withUnsafeBytes { text.append($0, to: &shown) }
+        text.finish(to: &shown)
+        return shown
     }
 
     /// Goes on as text with what was to be JSON.

@@ -76,9 +76,8 @@ struct BodySpool {
 
     private mutating func isJSON() -> Bool {
         guard var parser = json, jsonFault == nil, count > 0 else { return false }
-        var scratch: [UInt8] = []
         do {
-            try parser.finish(to: &scratch)
+            try parser.finish()
             return true
         } catch {
             jsonFault = error

@@ -182,7 +182,7 @@ private struct ReportWriter {
 
     mutating func finish() throws(OutputError) {
         do {
-            try layout.finish(to: &text)
+            try layout.finish()
         } catch {
             throw .failed(name: "the report", reason: "\(error)")
         }

@@ -73,14 +73,15 @@ package struct JSONReformatter: Sendable {
     private var containers: [Container] = []
     private var isName = false
     private var decoder = UTF8Decoder()
-    /// How much of a byte order mark may still come.
+    /// How much of a byte order mark may still come, at the beginning.
     private var mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     private var offset = 0
     private var line = 1
     private var lineStart = 0
 
-    /// What was read of a token and not yet written: of a literal, an escape, a torn character.
+    /// What was read of a token and not yet written: of a literal, an escape, a torn character, a
+    /// byte order mark.
     ///
     /// After a fault it stands before ``unread`` in the text.
     package private(set) var held: [UInt8] = []
@@ -98,6 +99,9 @@ package struct JSONReformatter: Sendable {
 
     /// Takes a piece of the text.
     ///
+    /// A token that goes on in the next piece is coloured in each: whoever stops between two has no
+    /// colour to take back.
+    ///
     /// - Parameters:
     ///   - bytes: The piece, which may end anywhere.
     ///   - output: Gets the text in its new layout, as far as it is certain.
@@ -114,6 +118,9 @@ package struct JSONReformatter: Sendable {
     private mutating func append(
         _ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]
     ) throws(JSONSyntaxError) {
+        guard !bytes.isEmpty else { return }
+        if let colour { output += colour.utf8 }
+        defer { if colour != nil, let palette { output += palette.reset.utf8 } }
         var index = 0
         while index < bytes.count {
             if case .string(.text) = token, held.isEmpty {
@@ -133,9 +140,9 @@ package struct JSONReformatter: Sendable {
     /// Takes the end of the text.
     ///
     /// - Throws: ``JSONSyntaxError`` when the value is not complete.
-    package mutating func finish(to output: inout [UInt8]) throws(JSONSyntaxError) {
+    package mutating func finish() throws(JSONSyntaxError) {
         unread = 0
-        if case .number(let part) = token, part.isComplete { endToken(to: &output) }
+        if case .number(let part) = token, part.isComplete { endToken() }
         guard case .none = token, case .end = expected else { throw fault(.unexpectedEnd) }
     }
 
@@ -169,10 +176,16 @@ package struct JSONReformatter: Sendable {
     private mutating func takeStructure(
         _ byte: UInt8, to output: inout [UInt8]
     ) throws(JSONSyntaxError) {
-        if offset < 3, mark.first == byte {
+        if mark.first == byte, offset + mark.count == 3 {
             mark.removeFirst()
+            held = mark.isEmpty ? [] : held + [byte]
             offset += 1
             return
+        }
+        guard held.isEmpty else {
+            throw JSONSyntaxError(
+                reason: .unexpectedByte(held[0], expected: "a value"), offset: 0, line: 1, column: 1
+            )
         }
         if byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { return advance(byte) }
         switch (expected, byte) {
@@ -192,7 +205,7 @@ package struct JSONReformatter: Sendable {
         case (.firstName, UInt8(ascii: "\"")), (.name, UInt8(ascii: "\"")):
             if case .firstName = expected { breakLine(to: &output) }
             isName = true
-            begin(.string(.text), palette?.name, byte, to: &output)
+            begin(.string(.text), byte, to: &output)
         case (.value, _), (.firstElement, _): try beginValue(byte, to: &output)
         case (.firstName, _), (.name, _): throw unexpected(byte, "a name in quotes")
         case (.colon, _): throw unexpected(byte, "':'")
@@ -224,13 +237,13 @@ package struct JSONReformatter: Sendable {
         }
         isName = false
         switch byte {
-        case UInt8(ascii: "\""): begin(.string(.text), palette?.string, byte, to: &output)
-        case UInt8(ascii: "-"): begin(.number(.minus), palette?.number, byte, to: &output)
-        case UInt8(ascii: "0"): begin(.number(.zero), palette?.number, byte, to: &output)
+        case UInt8(ascii: "\""): begin(.string(.text), byte, to: &output)
+        case UInt8(ascii: "-"): begin(.number(.minus), byte, to: &output)
+        case UInt8(ascii: "0"): begin(.number(.zero), byte, to: &output)
         case UInt8(ascii: "t"): beginLiteral("true", byte)
         case UInt8(ascii: "f"): beginLiteral("false", byte)
         case UInt8(ascii: "n"): beginLiteral("null", byte)
-        default: begin(.number(.integer), palette?.number, byte, to: &output)
+        default: begin(.number(.integer), byte, to: &output)
         }
     }
 
@@ -387,17 +400,28 @@ package struct JSONReformatter: Sendable {
 
     // MARK: Tokens and containers
 
-    private mutating func begin(
-        _ token: Token, _ colour: String?, _ byte: UInt8, to output: inout [UInt8]
-    ) {
+    /// The colour of the token that is being written; a literal is written when it is complete.
+    private var colour: String? {
+        switch token {
+        case .none, .literal: nil
+        case .string: isName ? palette?.name : palette?.string
+        case .number: palette?.number
+        }
+    }
+
+    private mutating func begin(_ token: Token, _ byte: UInt8, to output: inout [UInt8]) {
         self.token = token
         if let colour { output += colour.utf8 }
         output.append(byte)
     }
 
     private mutating func endToken(to output: inout [UInt8]) {
-        token = .none
         if let palette { output += palette.reset.utf8 }
+        endToken()
+    }
+
+    private mutating func endToken() {
+        token = .none
         expected = isName ? .colon : containers.isEmpty ? .end : .separator
         isName = false
     }
