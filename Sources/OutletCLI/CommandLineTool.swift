@@ -1,19 +1,29 @@
+import Glibc
+
 /// The program `outlet` as a function.
 public enum CommandLineTool {
     /// Runs a command line to its end.
     ///
-    /// - Parameter arguments: With the program's name in front.
+    /// - Parameters:
+    ///   - arguments: C strings, the program's name in front.
+    ///   - count: How many there are.
     /// - Returns: What the shell gets; ``ExitCode`` explains it.
     ///
     /// Thread: the main one, once per process: signals, limits and standard streams are set up.
-    public static func run(arguments: [String]) -> Int32 {
+    public static func run(
+        arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, count: Int
+    ) -> Int32 {
         ProcessSetup.prepare()
         let environment = Environment.current
         var console = Console(color: .auto, environment: environment)
         do {
-            let parsed = try ArgumentParser.parse(Array(arguments.dropFirst()))
-            let color = parsed.value(.color).flatMap(ColorChoice.init) ?? .auto
-            console = Console(color: color, environment: environment)
+            let words = UnsafeBufferPointer(start: arguments, count: count).compactMap {
+                $0.map { [UInt8](UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
+            }
+            let texts = try ArgumentText.texts(words)
+            let parsed = try ArgumentParser.parse(Array(texts.dropFirst()))
+            console = Console(
+                color: ColorChoice(parsed), environment: environment)
             return try run(parsed, console).rawValue
         } catch let error as CommandError {
             console.report(error)
@@ -21,9 +31,6 @@ public enum CommandLineTool {
         } catch OutputError.closed {
             // Whoever read the output has seen enough.
             return ExitCode.ok.rawValue
-        } catch OutputError.failed(let name, let reason) {
-            console.report(CommandError(.failure, "\(name): cannot be written: \(reason)"))
-            return ExitCode.failure.rawValue
         } catch {
             console.report(CommandError(.failure, "\(error)"))
             return ExitCode.failure.rawValue
@@ -43,8 +50,13 @@ public enum CommandLineTool {
         }
         switch arguments.verb {
         case .request:
-            let command = try RequestCommand(arguments: arguments, console: console)
-            return Interruption.run(console, command.run)
+            // The time allowed runs from the start: stdin and files may keep the request waiting.
+            let countdown = try SessionOptions.timeout(arguments).map { Countdown($0, console) }
+            return try Interruption.run(console) {
+                try RequestCommand(arguments: arguments, console: console, countdown: countdown)
+            } _: {
+                await $0.run()
+            }
         case .pluginsList:
             let command = try PluginsListCommand(arguments: arguments, console: console)
             return try Interruption.run(console, blocking: command.run)
@@ -55,8 +67,11 @@ public enum CommandLineTool {
             let command = try PluginsCallCommand(arguments: arguments, console: console)
             return try Interruption.run(console, blocking: command.run)
         case .demo:
-            let command = try DemoCommand(arguments: arguments, console: console)
-            return Interruption.run(console, command.run)
+            return try Interruption.run(console) {
+                try DemoCommand(arguments: arguments, console: console)
+            } _: {
+                await $0.run()
+            }
         case .help: return try HelpCommand(arguments: arguments, console: console).run()
         }
     }

@@ -10,7 +10,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case redirection = 3
     /// The status is 4xx.
     case clientError = 4
-    /// The status is 5xx.
+    /// The status is 5xx, or none that HTTP has: such a one counts as 5xx (RFC 9110 §15).
     case serverError = 5
     /// More redirects than allowed.
     case tooManyRedirects = 6
@@ -30,10 +30,10 @@ extension ExitCode {
     /// The code that stands for a response's status.
     public init(status: Int) {
         switch status {
+        case 100..<300: self = .ok
         case 300..<400: self = .redirection
         case 400..<500: self = .clientError
-        case 500..<600: self = .serverError
-        default: self = .ok
+        default: self = .serverError
         }
     }
 
@@ -45,7 +45,7 @@ extension ExitCode {
         case .timeout: "the time allowed has passed, in a plugin too"
         case .redirection: "status 3xx, not followed (see --follow)"
         case .clientError: "status 4xx"
-        case .serverError: "status 5xx"
+        case .serverError: "status 5xx, or outside of 100 to 599"
         case .tooManyRedirects: "more redirects than --max-redirects"
         case .plugin: "a plugin is unusable, missing, or failed the request"
         case .usage: "wrong command line"

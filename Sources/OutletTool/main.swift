@@ -1,4 +1,4 @@
 import Glibc
 import OutletCLI
 
-exit(CommandLineTool.run(arguments: CommandLine.arguments))
+exit(CommandLineTool.run(arguments: CommandLine.unsafeArgv, count: Int(CommandLine.argc)))

@@ -21,6 +21,46 @@ import Testing
         #expect(result.errorOutput == "")
     }
 
+    @Test(arguments: [600, 999])
+    func `a status that HTTP does not have counts as 5xx`(status: Int) async throws {
+        let odd = try ScriptedServer.start(.request, .respond("\(status) Odd", body: "x"), .again)
+        #expect(try await outlet(odd.baseURL).exitCode == 5)
+        #expect(try await outlet(odd.baseURL, "--no-check-status").exitCode == 0)
+    }
+
+    @Test(arguments: [
+        ("SSH-2.0-OpenSSH_9.2\r\n", "'SSH-2.0-OpenSSH_9.2'"), ("\u{1B}[2Jx\n\n", "'^[[2Jx'"),
+        ("HTTP/1.1 two hundred\r\n\r\n", "not HTTP: Unsupported HTTP version"),
+        ("HTTP/9.9 200 OK\r\n\r\n", "Unsupported HTTP version"),
+    ])
+    func `what is no HTTP is shown`(answer: String, shown: String) async throws {
+        let broken = try ScriptedServer.start(.request, .send(answer))
+        let result = try await outlet(broken.baseURL)
+        #expect(result.exitCode == 1)
+        #expect(result.errorOutput.contains(shown))
+        #expect(result.errorOutput.hasSuffix(" (the server may not speak HTTP on this port)\n"))
+        #expect(isOneLine(result.errorOutput))
+    }
+
+    @Test(arguments: [
+        (#"a=\344"#, #"argument 2: not text in UTF-8: \xe4 at byte 3"#),
+        (#"a=\342\202"#, #"argument 2: not text in UTF-8: \xe2\x82 at byte 3"#),
+        (#"\303\244\342("#, #"argument 2: not text in UTF-8: \xe2\x28 at byte 3"#),
+    ])
+    func `an argument that is not UTF-8 is refused`(bytes: String, shown: String) async throws {
+        let result = try await Program.run(
+            "/bin/sh", ["-c", #""$0" :1/ "$(printf "$1")" -I"#, Products.path("outlet"), bytes])
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.hasPrefix("outlet: \(shown) "))
+    }
+
+    @Test(arguments: ["A:b\u{1}", "A:b\u{7F}", "Authorization:\u{8}", "User-Agent:\u{1B}"])
+    func `a field with a control character is refused`(item: String) async throws {
+        let result = try await outlet(":1/", item)
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.contains("its value holds a control character"))
+    }
+
     @Test func `the status is not looked at where that is asked for`() async throws {
         let result = try await outlet("\(server.baseURL)/status/503", "--no-check-status")
         #expect(result.exitCode == 0)
@@ -121,6 +161,44 @@ import Testing
         #expect(result.exitCode == 1)
         #expect(
             result.errorOutput == "outlet: stdout: cannot be written: No space left on device\n")
+    }
+
+    @Test func `a file that may grow no more is named`() async throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.path("body")
+        let result = try await Program.run(
+            "/usr/bin/env",
+            [
+                "--default-signal=XFSZ", "/bin/sh", "-c",
+                #"ulimit -f 8; exec "$0" "$1/bytes/100000" -o "$2""#, Products.path("outlet"),
+                server.baseURL, file,
+            ])
+        #expect(result.exitCode == 1)
+        #expect(result.errorOutput == "outlet: \(file): cannot be written: File too large\n")
+    }
+
+    @Test(
+        arguments: [
+            (">&-", 1, "outlet: stdout: cannot be written: Bad file descriptor\n"),
+            (">&- -q", 0, ""), ("2>&-", 0, ""), (">&- 2>&-", 1, ""), ("<&-", 0, ""),
+        ] as [(String, Int32, String)])
+    func `what is closed is missed only by what is written to it`(
+        end: String, code: Int32, error: String
+    ) async throws {
+        let result = try await Program.run(
+            "/bin/sh",
+            ["-c", #""$0" "$1/get" "# + end, Products.path("outlet"), server.baseURL])
+        #expect(result.exitCode == code)
+        #expect(result.errorOutput == error)
+    }
+
+    @Test func `a place that takes no file is named`() async throws {
+        let directory = try TemporaryDirectory()
+        let place = directory.path("")
+        let result = try await outlet("\(server.baseURL)/get", "-o", place)
+        #expect(result.exitCode == 1)
+        #expect(result.errorOutput == "outlet: \(place): cannot be written: Is a directory\n")
+        #expect(try await outlet("\(server.baseURL)/get", "-o", "").exitCode == 64)
     }
 
     private func isOneLine(_ text: String) -> Bool {

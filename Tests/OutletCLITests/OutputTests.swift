@@ -32,7 +32,10 @@ import Testing
         #expect(error.description == "outlet: a b [31m: wrong (do this)")
     }
 
-    @Test(arguments: [(200, 0), (204, 0), (304, 3), (404, 4), (500, 5), (599, 5), (101, 0)])
+    @Test(arguments: [
+        (200, 0), (204, 0), (304, 3), (404, 4), (500, 5), (599, 5), (101, 0), (0, 5), (99, 5),
+        (600, 5), (999, 5),
+    ])
     func `a status has its exit code`(status: Int, code: Int32) {
         #expect(ExitCode(status: status).rawValue == code)
     }

@@ -146,9 +146,14 @@ import Testing
         #expect(try await outlet("--json", "--max-response-size=5", server.baseURL).exitCode == 0)
         let result = try await outlet("--json", "--max-response-size=4", server.baseURL)
         #expect(result.exitCode == 1)
-        #expect(result.errorOutput.contains("larger than 4 B: --max-response-size allows more"))
+        #expect(
+            result.errorOutput.contains(
+                "larger than the limit of 4 bytes (raise maximumResponseSize, in the program "))
+        #expect(
+            result.errorOutput.hasSuffix("--max-response-size, or write it to a file with -o)\n"))
         let report = try JSONValue(parsing: result.standardOutput)
         #expect(report["exit_code"] == 1)
+        #expect(report["error"]?["code"] == "dataLengthExceedsMaximum")
     }
 
     // MARK: stdin
@@ -196,6 +201,36 @@ import Testing
         #expect(try await waiting.result(within: .seconds(20)).exitCode == 130)
     }
 
+    @Test func `a device gives the body as a pipe does, and the null device none`() async throws {
+        let server = try ScriptedServer.start { connection in
+            connection == 0 ? [.requestHead, .stall] : [.request, .respond()]
+        }
+        let endless = try await shell(#""$0" --timeout=1 "$1" </dev/zero"#, server.baseURL)
+        #expect(endless.exitCode == 2)
+        #expect(try await shell(#""$0" "$1" </dev/null"#, server.baseURL).exitCode == 0)
+        #expect(try await shell(#""$0" --chunked "$1" </dev/null"#, server.baseURL).exitCode == 0)
+        let requests = try await server.requests.values(3)
+        #expect(requests[0].head.contains("\r\nTransfer-Encoding: chunked\r\n"))
+        #expect(requests[1].head.hasPrefix("GET / "))
+        #expect(requests[2].head.hasPrefix("POST / "))
+        #expect(requests[2].body == Array("0\r\n\r\n".utf8))
+        let second = try await shell(#""$0" "$1" a=1 </dev/zero"#, server.baseURL)
+        #expect(second.exitCode == 64)
+    }
+
+    @Test(arguments: ["a=1", "--raw=x", "--ignore-stdin"])
+    func `a body of the items is not sent where stdin is asked for`(argument: String) async throws {
+        let result = try await outlet("--chunked", ":1/", argument)
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.hasPrefix("outlet: --chunked: "))
+    }
+
+    @Test func `stdin that cannot be read is named`() async throws {
+        let result = try await shell(#""$0" "$1" </"#, ":1/")
+        #expect(result.exitCode == 1)
+        #expect(result.errorOutput == "outlet: stdin: cannot be read: Is a directory\n")
+    }
+
     @Test func `what of stdin is sent is not sent again`() async throws {
         let server = try ScriptedServer.start { connection in
             connection == 0
@@ -220,6 +255,11 @@ import Testing
         let server = try ScriptedServer.start(.request, .send(Array(head.utf8) + body))
         let result = try await outlet("--json", server.baseURL)
         return try JSONValue(parsing: result.standardOutput)["response"]?["body"] ?? .null
+    }
+
+    /// Runs a line of the shell in which `$0` is the program.
+    private func shell(_ line: String, _ arguments: String...) async throws -> Program.Result {
+        try await Program.run("/bin/sh", ["-c", line, Products.path("outlet")] + arguments)
     }
 
     private func terminal(_ arguments: String...) throws -> RunningProgram {

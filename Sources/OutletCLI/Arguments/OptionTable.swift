@@ -33,10 +33,11 @@ enum OptionTable {
             "How to authenticate; basic unless told otherwise."),
         Option(
             .chunked, .request,
-            "Sends a body from stdin while it comes, in chunks, however short it is."),
+            "Sends stdin as the body while it comes, in chunks, whatever it is but a terminal."),
         Option(
             .ignoreStdin, short: "I", .request,
-            "Does not read a body from stdin, even when it is a pipe or a file."),
+            "Does not read a body from stdin; it is read unless it is a terminal, and an empty one "
+                + "is no body."),
     ]
 
     private static let output = [
@@ -102,7 +103,8 @@ enum OptionTable {
     private static let network = [
         Option(
             .timeout, value: "SECONDS", .network,
-            "How long the request may take in all, plugins too, such as 2.5; 0 for no limit."),
+            "How long all may take, waits for stdin, plugins and readers too, such as 2.5; 0 for "
+                + "no limit."),
         Option(
             .connectTimeout, value: "SECONDS", .network,
             "How long connecting may take, TLS included; 30 unless told otherwise."),

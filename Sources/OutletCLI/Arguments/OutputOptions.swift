@@ -18,11 +18,12 @@ struct OutputOptions: Sendable, Equatable {
 
     /// - Parameters:
     ///   - isTerminal: Whether stdout is a terminal.
-    ///   - style: The colours that stdout shall have.
+    ///   - style: The colours of stdout.
     init(_ arguments: ParsedArguments, isTerminal: Bool, style: Style) throws(CommandError) {
         let asked = try OutputParts(arguments)
         isReport = arguments.isOn(.json)
         path = arguments.value(.output)
+        guard path != "" else { throw .usage("--output: the file has no name") }
         showsSecrets = arguments.isOn(.showSecrets)
         checksStatus = arguments.isOn(.checkStatus)
         if isReport, asked != nil {
@@ -35,22 +36,7 @@ struct OutputOptions: Sendable, Equatable {
         }
         let pretty = arguments.value(.pretty)
         readsJSON = isReport || pretty == "all" || pretty == "format"
-        switch pretty {
-        case "all":
-            formats = true
-            self.style = arguments.value(.color) == "never" ? .plain : Style(isOn: true)
-        case "colors":
-            formats = false
-            self.style = arguments.value(.color) == "never" ? .plain : Style(isOn: true)
-        case "format":
-            formats = true
-            self.style = .plain
-        case "none":
-            formats = false
-            self.style = .plain
-        default:
-            formats = isTerminal
-            self.style = style
-        }
+        formats = pretty == nil ? isTerminal : pretty == "all" || pretty == "format"
+        self.style = style
     }
 }

@@ -7,15 +7,18 @@ struct RequestCommand: Sendable {
     private let configuration: SessionConfiguration
     private let output: OutputOptions
     private let followsRedirects: Bool
-    private let deadline: Deadline?
+    private let countdown: Countdown?
     private let loading: PluginLoading
     private let isVerbose: Bool
     private let console: Console
 
     /// Looks at the whole command line, and reads stdin if it gives the body.
     ///
+    /// - Parameter countdown: The time allowed, if there is a limit.
     /// - Throws: ``CommandError``; nothing was sent then.
-    init(arguments: ParsedArguments, console: Console) throws {
+    ///
+    /// Thread: blocks while stdin and files that are pipes have not come to their ends.
+    init(arguments: ParsedArguments, console: Console, countdown: Countdown?) throws {
         self.console = console
         output = try OutputOptions(
             arguments, isTerminal: console.outputIsTerminal, style: console.outputStyle)
@@ -26,15 +29,14 @@ struct RequestCommand: Sendable {
         request = RequestCommand.request(asked, input: input)
         self.configuration = configuration
         followsRedirects = arguments.isOn(.follow)
-        deadline = try SessionOptions.timeout(arguments).map(Deadline.init)
+        self.countdown = countdown
         isVerbose = arguments.isOn(.verbose)
         loading = try PluginLoading(arguments, environment: console.environment)
+        countdown?.begin(request)
     }
 
     func run() async -> ExitCode {
         let progress = ProgressReporter(console: console)
-        // Plugins start within the time allowed.
-        let countdown = deadline.map { Countdown($0, of: request, console) }
         let service: RequestService
         do {
             service = try makeService(progress)
@@ -78,6 +80,7 @@ struct RequestCommand: Sendable {
     private static func input(
         _ asked: RequestArguments, _ arguments: ParsedArguments, _ console: Console
     ) throws(CommandError) -> HTTPBody? {
+        if arguments.isOn(.chunked) { return try chunkedInput(asked, arguments) }
         guard !arguments.isOn(.ignoreStdin), StandardInput.isGiven else { return nil }
         guard asked.body == .unsaid else {
             // A pipe that nobody writes to is no body: programs inherit such pipes.
@@ -85,10 +88,27 @@ struct RequestCommand: Sendable {
             throw .usage(
                 "stdin: a second body beside the items", advice: "--ignore-stdin leaves it unread")
         }
-        if arguments.isOn(.chunked) { return .stream(StandardInputBody()) }
         return try StandardInput.body {
             console.report("outlet: stdin: waiting for the body (--ignore-stdin does without)")
         }
+    }
+
+    /// The body from stdin where the command line asks for it: whatever stdin is, it is sent, be it
+    /// without a byte.
+    private static func chunkedInput(
+        _ asked: RequestArguments, _ arguments: ParsedArguments
+    ) throws(CommandError) -> HTTPBody {
+        guard !arguments.isOn(.ignoreStdin) else {
+            throw .usage("--chunked: contradicts --ignore-stdin")
+        }
+        guard asked.body == .unsaid else {
+            throw .usage("--chunked: sends stdin, but the items give the body")
+        }
+        guard StandardInput.isGiven else {
+            throw .usage(
+                "--chunked: stdin is a terminal", advice: "a pipe or a file gives the body")
+        }
+        return .stream(StandardInputBody())
     }
 
     private static func request(_ asked: RequestArguments, input: HTTPBody?) -> HTTPRequest {

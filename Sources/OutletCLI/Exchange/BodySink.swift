@@ -50,6 +50,9 @@ final class BodySink: Sendable {
 
     private func open(_ state: inout State) throws(OutputError) -> OutputFile {
         if let file = state.file { return file }
+        // A named pipe waits for its reader.
+        let number = WritesUnderWay.begin(path)
+        defer { WritesUnderWay.end(number, took: 0) }
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
             throw .failed(name: path, reason: systemReason(errno))

@@ -8,7 +8,7 @@ extension Exchange.Failure {
     ///   - error: The session's error.
     ///   - request: The request; its address names the error's line.
     init(_ error: SessionError, request: HTTPRequest) {
-        let place = Redaction.standard.address(request.url?.absoluteString ?? "the request")
+        let place = Self.place(of: request)
         if error.isExplicitlyCancelledError {
             self.init(
                 error: CommandError(.interrupted, "\(place): interrupted"), code: "cancelled",
@@ -34,7 +34,7 @@ extension Exchange.Failure {
 
     /// What a plugin's own error means to the shell.
     init(pluginError error: any Error, request: HTTPRequest) {
-        let place = Redaction.standard.address(request.url?.absoluteString ?? "the request")
+        let place = Self.place(of: request)
         let words = TerminalText.visibleLine("\(error)")
         self.init(
             error: CommandError(.plugin, "\(place): a plugin failed the request: \(words)"),
@@ -43,7 +43,7 @@ extension Exchange.Failure {
 
     /// What it means that there was no answer in time.
     init(timedOutAfter seconds: Double, request: HTTPRequest) {
-        let place = Redaction.standard.address(request.url?.absoluteString ?? "the request")
+        let place = Self.place(of: request)
         self.init(
             error: CommandError(
                 .timeout, "\(place): no answer within \(seconds) s, redirects and retries included",
@@ -51,8 +51,23 @@ extension Exchange.Failure {
             code: TransferError.Code.timedOut.rawValue, stage: "")
     }
 
+    /// What names a request in a line: its address without secrets.
+    static func place(of request: HTTPRequest) -> String {
+        Redaction.standard.address(request.url?.absoluteString ?? "the request")
+    }
+
     private static func text(_ error: SessionError) -> String {
         error.underlyingError.map { "\($0)" } ?? "\(error)"
+    }
+
+    /// What it means that a body is larger than what a report may carry.
+    init(bodyAbove limit: Int64, request: HTTPRequest) {
+        self.init(
+            error: CommandError(
+                .failure, "\(Self.place(of: request)): \(OutputError.tooLarge(limit: limit))",
+                advice: TransferError.raise("maximumResponseSize", "--max-response-size")
+                    + ", or write it to a file with -o"),
+            code: TransferError.Code.dataLengthExceedsMaximum.rawValue, stage: "receiving")
     }
 
     private static func exitCode(of code: TransferError.Code) -> ExitCode {

@@ -43,12 +43,7 @@ struct BodySpool {
     /// - Throws: ``OutputError`` when the body passes its limit, or the temporary directory cannot
     ///   take it.
     mutating func append(_ piece: Data) throws(OutputError) {
-        guard limit - count >= piece.count else {
-            throw .failed(
-                name: "the report",
-                reason: "the body is larger than \(Quantity.bytes(limit)): "
-                    + "--max-response-size allows more, -o FILE takes it by itself")
-        }
+        guard limit - count >= piece.count else { throw .tooLarge(limit: limit) }
         if jsonFault == nil {
             var scratch: [UInt8] = []
             do {

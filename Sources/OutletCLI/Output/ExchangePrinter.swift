@@ -74,12 +74,12 @@ final class ExchangePrinter: ResponseReceiver {
     func finish(_ exchange: Exchange) -> ExitCode {
         do {
             return try state.withLock { state throws(OutputError) in try end(exchange, &state) }
-        } catch .failed(let name, let reason) {
-            console.report(CommandError(.failure, "\(name): cannot be written: \(reason)"))
-            return .failure
-        } catch {
+        } catch .closed {
             // The reader of stdout has seen enough.
             return .ok
+        } catch {
+            console.report(CommandError(.failure, "\(error)"))
+            return .failure
         }
     }
 
@@ -133,10 +133,16 @@ final class ExchangePrinter: ResponseReceiver {
 
     /// A report tells of a file that cannot be written; without one nothing else is printed.
     private func note(_ error: OutputError, in exchange: inout Exchange) throws(OutputError) {
-        guard options.isReport, case .failed(let name, let reason) = error else { throw error }
-        exchange.failure = Exchange.Failure(
-            error: CommandError(.failure, "\(name): cannot be written: \(reason)"),
-            code: TransferError.Code.cannotWriteToFile.rawValue, stage: "receiving")
+        guard options.isReport else { throw error }
+        switch error {
+        case .closed: throw error
+        case .failed:
+            exchange.failure = Exchange.Failure(
+                error: CommandError(.failure, "\(error)"),
+                code: TransferError.Code.cannotWriteToFile.rawValue, stage: "receiving")
+        case .tooLarge(let limit):
+            exchange.failure = Exchange.Failure(bodyAbove: limit, request: exchange.request)
+        }
     }
 
     /// A body that is not the JSON it claims to be is a failure to those who asked for JSON, and

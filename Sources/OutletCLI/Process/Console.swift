@@ -9,7 +9,6 @@ struct Console: Sendable {
     let outputIsTerminal: Bool
     let errorsAreTerminal: Bool
     let outputStyle: Style
-    let errorStyle: Style
 
     init(color: ColorChoice, environment: [String: String]) {
         self.environment = environment
@@ -17,8 +16,6 @@ struct Console: Sendable {
         errorsAreTerminal = isatty(STDERR_FILENO) == 1
         outputStyle = Style(
             isOn: color.isOn(isTerminal: outputIsTerminal, environment: environment))
-        errorStyle = Style(
-            isOn: color.isOn(isTerminal: errorsAreTerminal, environment: environment))
     }
 
     /// Whether a line on stderr may be drawn over (`TERM=dumb` cannot).

@@ -4,12 +4,14 @@ import Outlet
 import Synchronization
 
 /// Runs a command's asynchronous work; the first SIGINT or SIGTERM cancels it, a second one ends
-/// the process at once, and so does a plugin that does not come back after the first.
+/// the process at once, and so does what holds the process up after the first.
 ///
 /// The main thread waits here instead of being given to the concurrency runtime: that would cost
 /// a millisecond and several threads before the first line of work, also for `--help`.
 final class Interruption: Sendable {
     private struct State {
+        /// Whether there is nothing to cancel yet.
+        var isPreparing = true
         var received: Int32?
         var cancel: (@Sendable () -> Void)?
         var code: ExitCode?
@@ -19,15 +21,15 @@ final class Interruption: Sendable {
 
     private init(_ console: Console) { self.console = console }
 
-    /// Runs work that nothing but the end of the process ends: a signal ends that, and says which
-    /// plugin was at work.
+    /// Runs work that nothing but the end of the process ends: a signal ends that, and says what was
+    /// waited for.
     ///
     /// Thread: the main one.
     static func run<Result>(
         _ console: Console, blocking work: () throws -> Result
     ) rethrows -> Result {
         let source = SignalPipe.open([SIGINT, SIGTERM]) { number in
-            HungPlugins.endNow(console, with: CommandError(endedBy: number))
+            ProcessEnd.endNow(console, with: CommandError(endedBy: number))
         }
         defer { source?.cancel() }
         return try work()
@@ -35,24 +37,31 @@ final class Interruption: Sendable {
 
     /// Runs work to its end, blocking the caller.
     ///
+    /// - Parameters:
+    ///   - prepare: Makes the command; a signal ends the process meanwhile.
+    ///   - work: What the command does.
     /// - Returns: What the work answers, or the code of the signal that came meanwhile.
+    /// - Throws: What `prepare` throws.
     ///
     /// Thread: the main one; never one of the concurrency runtime's own.
-    static func run(
-        _ console: Console, _ work: @escaping @Sendable () async -> ExitCode
-    ) -> ExitCode {
+    static func run<Command: Sendable>(
+        _ console: Console, preparing prepare: () throws -> Command,
+        _ work: @escaping @Sendable (Command) async -> ExitCode
+    ) throws -> ExitCode {
         let interruption = Interruption(console)
         let done = DispatchSemaphore(value: 0)
         // Before the work begins: a signal that comes with its first output is not lost.
         let source = SignalPipe.open([SIGINT, SIGTERM]) { interruption.receive($0) }
+        defer { source?.cancel() }
+        let command = try prepare()
+        interruption.state.withLock { $0.isPreparing = false }
         let task = Task {
-            let code = await work()
+            let code = await work(command)
             interruption.state.withLock { $0.code = code }
             done.signal()
         }
         interruption.onSignal { task.cancel() }
         done.wait()
-        source?.cancel()
         let state = interruption.state.withLock { $0 }
         return state.received.map(ExitCode.init(signal:)) ?? state.code ?? .failure
     }
@@ -60,13 +69,14 @@ final class Interruption: Sendable {
     /// Cancels at the first signal, ends the process at the second.
     private func receive(_ number: Int32) {
         let (isFirst, cancel) = state.withLock { state in
-            let isFirst = state.received == nil
+            let isFirst = state.received == nil && !state.isPreparing
             if isFirst { state.received = number }
             return (isFirst, state.cancel)
         }
-        guard isFirst else { _exit(ExitCode(signal: number).rawValue) }
+        let error = CommandError(endedBy: number)
+        guard isFirst else { ProcessEnd.endNow(console, with: error) }
+        ProcessEnd.hasten(console, with: error, finishesOutput: false)
         cancel?()
-        HungPlugins.end(console, with: CommandError(endedBy: number))
     }
 
     /// What to do at the first signal; done at once if it came already.

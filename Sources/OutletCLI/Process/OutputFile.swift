@@ -7,6 +7,18 @@ enum OutputError: Error, Equatable {
     case closed
     /// The system's reason.
     case failed(name: String, reason: String)
+    /// The body for a report is larger than so many bytes.
+    case tooLarge(limit: Int64)
+}
+
+extension OutputError: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .closed: "stdout: its reader has left"
+        case .failed(let name, let reason): "\(name): cannot be written: \(reason)"
+        case .tooLarge(let limit): "the body is larger than the limit of \(limit) bytes"
+        }
+    }
 }
 
 /// A file descriptor to write to: stdout, stderr, or a file of the user's.
@@ -30,22 +42,36 @@ struct OutputFile: Sendable {
         if let result { throw result }
     }
 
+    /// The most bytes of one call: a reader that reads slowly is known by the time that one takes.
+    private static let pieceSize = 65_536
+
     private func writeAll(_ bytes: UnsafeRawBufferPointer) -> OutputError? {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = Glibc.write(
-                descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+            let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(Self.pieceSize))
+            let number = WritesUnderWay.begin(name)
+            let (count, error) = take(piece)
+            WritesUnderWay.end(number, took: count)
             if count >= 0 {
                 rest = rest.dropFirst(count)
-            } else if errno == EAGAIN {
-                // Somebody else's O_NONBLOCK on a shared terminal or pipe.
-                var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                _ = poll(&wanted, 1, -1)
-            } else if errno != EINTR {
-                return errno == EPIPE ? .closed : .failed(name: name, reason: systemReason(errno))
+            } else if error != EINTR {
+                return error == EPIPE ? .closed : .failed(name: name, reason: systemReason(error))
             }
         }
         return nil
+    }
+
+    /// Has the system take some bytes; waits until it can.
+    ///
+    /// - Returns: How many it took, or -1 and the error number.
+    private func take(_ bytes: UnsafeRawBufferPointer) -> (count: Int, error: Int32) {
+        while true {
+            let count = Glibc.write(descriptor, bytes.baseAddress, bytes.count)
+            guard count < 0, errno == EAGAIN else { return (count, errno) }
+            // Somebody else's O_NONBLOCK on a shared terminal or pipe.
+            var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            _ = poll(&wanted, 1, -1)
+        }
     }
 }
 

@@ -8,12 +8,16 @@ enum ProcessSetup {
         raiseFileLimit()
         // A reader that left is an error of the write, not the end of the process.
         signal(SIGPIPE, SIG_IGN)
+        // So is a file that may grow no more (RLIMIT_FSIZE).
+        signal(SIGXFSZ, SIG_IGN)
     }
 
     /// A stream that was closed by the caller would be the first socket's number otherwise.
+    ///
+    /// Of stdin there is nothing to read then; what is written to the others fails, as it would have.
     private static func openStandardStreams() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) == -1 {
-            _ = open("/dev/null", O_RDWR)
+            _ = open("/dev/null", O_RDONLY)
         }
     }
 

@@ -5,26 +5,25 @@ import Synchronization
 
 /// The body that a pipe or a file gives on stdin.
 enum StandardInput {
-    /// Whether stdin is something that ends by itself: a pipe, a socket or a file.
-    ///
-    /// A terminal and `/dev/null` are not asked.
-    static var isGiven: Bool {
-        var status = stat()
-        guard fstat(STDIN_FILENO, &status) == 0 else { return false }
-        switch status.st_mode & S_IFMT {
-        case S_IFREG, S_IFIFO, S_IFSOCK: return true
-        default: return false
-        }
-    }
+    /// Whether stdin is something else than a terminal; `/dev/null` has no byte, and so no body.
+    static var isGiven: Bool { isatty(STDIN_FILENO) == 0 }
 
     /// Whether bytes are there to read, without waiting for them.
     static var hasBytes: Bool {
         var status = stat()
-        if fstat(STDIN_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
-            return status.st_size > lseek(STDIN_FILENO, 0, SEEK_CUR)
+        guard fstat(STDIN_FILENO, &status) == 0 else { return false }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: return status.st_size > lseek(STDIN_FILENO, 0, SEEK_CUR)
+        case S_IFCHR: return !isNullDevice(status)
+        default:
+            var count: Int32 = 0
+            return ioctl(STDIN_FILENO, UInt(FIONREAD), &count) == 0 && count > 0
         }
-        var count: Int32 = 0
-        return ioctl(STDIN_FILENO, UInt(FIONREAD), &count) == 0 && count > 0
+    }
+
+    private static func isNullDevice(_ status: stat) -> Bool {
+        var null = stat()
+        return stat("/dev/null", &null) == 0 && null.st_rdev == status.st_rdev
     }
 
     /// How much is read before the request is sent, in bytes.
@@ -40,15 +39,22 @@ enum StandardInput {
     ///
     /// Thread: blocks until ``heldSize`` bytes have come, or the writer closes its end.
     static func body(onSilence: () -> Void) throws(CommandError) -> HTTPBody? {
+        try AwaitedInput.reading("stdin") { () throws(CommandError) in try read(onSilence) }
+    }
+
+    private static func read(_ onSilence: () -> Void) throws(CommandError) -> HTTPBody? {
         var wanted = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
         if poll(&wanted, 1, 2000) == 0 { onSilence() }
         var data = Data()
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while data.count < heldSize {
-            let count = read(STDIN_FILENO, &buffer, buffer.count)
+            let count = Glibc.read(STDIN_FILENO, &buffer, buffer.count)
             if count == 0 { return data.isEmpty ? nil : .data(data) }
             if count > 0 {
                 data.append(contentsOf: buffer[..<count])
+            } else if errno == EAGAIN {
+                // Somebody else's O_NONBLOCK on a shared pipe.
+                _ = poll(&wanted, 1, -1)
             } else if errno != EINTR {
                 throw CommandError(.failure, "stdin: cannot be read: \(systemReason(errno))")
             }

@@ -1,21 +1,28 @@
 internal import CSpawn
 internal import Glibc
 
-/// Reads one stream of a program to its end, on a thread of its own.
+/// Reads one stream of a program to its end or a limit, on a thread of its own.
 final class OutputCollector: Sendable {
     /// Pieces as they came; the empty one is the end.
     private let pieces = Recorder<[UInt8]>()
     private let end = Once<Void>()
+    /// Kept open, so that a stream that is no longer read is not taken for one whose reader left.
+    private let reader: FileDescriptor?
 
     /// A stream that has ended.
     init() {
+        reader = nil
         end.set(())
     }
 
-    init(reader: FileDescriptor) throws {
+    /// - Parameter limit: Once so many bytes have come, nothing more is read.
+    init(reader: FileDescriptor, limit: Int = .max) throws {
+        self.reader = reader
         try onOwnThread { [pieces, end] in
-            while true {
-                let piece = reader.read()
+            var rest = limit
+            while rest > 0 {
+                let piece = reader.read(upTo: min(rest, 64 * 1024))
+                rest -= piece.count
                 // A terminal whose last user is gone fails to be read, which is its end.
                 pieces.record(piece)
                 if piece.isEmpty { break }
@@ -30,6 +37,11 @@ final class OutputCollector: Sendable {
     func all() async throws -> [UInt8] {
         try await end.value()
         return Array(pieces.values.joined())
+    }
+
+    /// Waits until something has come, or the end.
+    func begun(within deadline: Duration) async throws {
+        try await pieces.values(1, within: deadline)
     }
 
     /// What has come when it contains `text`.

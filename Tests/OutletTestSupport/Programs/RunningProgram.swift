@@ -18,6 +18,9 @@ public final class RunningProgram: Sendable {
         case pipes
         /// Both to one terminal of this width in columns, as if a person watched.
         case terminal(columns: UInt16)
+        /// To a pipe each, and of standard output nothing is read any more once so many bytes have
+        /// come.
+        case unread(after: Int)
     }
 
     /// The process id, which is also its process group's.
@@ -49,7 +52,7 @@ public final class RunningProgram: Sendable {
         let outputEnds: (reader: FileDescriptor, writer: FileDescriptor)
         let errorEnds: (reader: FileDescriptor, writer: FileDescriptor)?
         switch standardOutput {
-        case .pipes:
+        case .pipes, .unread:
             outputEnds = try FileDescriptor.pipe()
             errorEnds = try FileDescriptor.pipe()
         case .terminal(let columns):
@@ -61,7 +64,8 @@ public final class RunningProgram: Sendable {
             descriptors: [inputPipe.reader, outputEnds.writer, (errorEnds ?? outputEnds).writer]
                 + descriptors)
         self.path = path
-        output = try OutputCollector(reader: outputEnds.reader)
+        let limit: Int = if case .unread(let limit) = standardOutput { limit } else { .max }
+        output = try OutputCollector(reader: outputEnds.reader, limit: limit)
         error = try errorEnds.map { try OutputCollector(reader: $0.reader) } ?? OutputCollector()
 
         switch standardInput {
@@ -114,6 +118,11 @@ public final class RunningProgram: Sendable {
         async throws -> String
     {
         try await output.text(containing: text, within: deadline)
+    }
+
+    /// Waits until something has come on standard output.
+    public func outputBegun(within deadline: Duration = .seconds(20)) async throws {
+        try await output.begun(within: deadline)
     }
 
     /// Waits for the program's end.

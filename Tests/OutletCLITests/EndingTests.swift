@@ -1,0 +1,163 @@
+import Glibc
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+/// The real program: what it waits for ends with the time allowed, and with a signal.
+@Suite(.timeLimit(.minutes(3))) struct EndingTests {
+    private static let size = 4 << 20
+
+    private let directory: TemporaryDirectory
+    private let server: LoopbackServer
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        server = try LoopbackServer.start()
+    }
+
+    private func start(
+        _ arguments: String..., standardInput: RunningProgram.Input = .bytes([]),
+        standardOutput: RunningProgram.Output = .pipes
+    ) throws -> RunningProgram {
+        try RunningProgram(
+            Products.path("outlet"), arguments, standardInput: standardInput,
+            standardOutput: standardOutput)
+    }
+
+    /// The path of a named pipe.
+    private func namedPipe() throws -> String {
+        let path = directory.path("pipe")
+        try #require(mkfifo(path, 0o600) == 0)
+        return path
+    }
+
+    // MARK: Before there is a request
+
+    @Test func `the time allowed passes while stdin is waited for`() async throws {
+        let program = try start(server.baseURL, "--timeout=0.3", standardInput: .open)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        #expect(
+            result.errorOutput
+                == "outlet: no request within 0.3 s: stdin is not at its end "
+                + "(--timeout allows more)\n")
+    }
+
+    @Test(arguments: [(2, 130), (15, 143)] as [(Int32, Int32)])
+    func `a signal ends the wait for stdin`(signal: Int32, code: Int32) async throws {
+        let program = try start(
+            server.baseURL, standardInput: .open, standardOutput: .terminal(columns: 80))
+        try await program.output(containing: "waiting for the body")
+        program.signal(signal)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == code)
+        #expect(
+            result.output.hasSuffix(
+                "outlet: \(code == 130 ? "interrupted" : "terminated"): "
+                    + "stdin is not at its end\r\n"))
+    }
+
+    @Test(arguments: ["a=@", "a:=@", "a==@", "A:@"])
+    func `the time allowed passes while a file is waited for`(item: String) async throws {
+        let path = try namedPipe()
+        let program = try start(":1/", "--timeout=0.3", "\(item)\(path)")
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        #expect(result.errorOutput.contains("no request within 0.3 s: \(path) is not at its end"))
+    }
+
+    @Test func `a signal ends the wait for a file`() async throws {
+        let path = try namedPipe()
+        let program = try start(":1/", "a=@\(path)")
+        // Opens once the program has opened it.
+        let isOpen = try Gate()
+        try onOwnThread {
+            let writer = open(path, O_WRONLY | O_CLOEXEC)
+            isOpen.open()
+            var byte: UInt8 = 0
+            _ = read(writer, &byte, 0)
+        }
+        try await isOpen.opened()
+        program.signal(2)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 130)
+        #expect(result.errorOutput == "outlet: interrupted: \(path) is not at its end\n")
+    }
+
+    @Test func `a file that is no end of bytes is no value`() async throws {
+        let result = try await outlet(":1/", "a=@/dev/zero")
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.contains("/dev/zero: larger than 256 MiB"))
+    }
+
+    @Test func `the time allowed passes while a certificate is waited for`() async throws {
+        let path = try namedPipe()
+        let program = try start(
+            "https://127.0.0.1:\(server.port)/", "--timeout=0.3", "--cacert", path)
+        #expect(try await program.result(within: .seconds(30)).exitCode == 2)
+    }
+
+    // MARK: A reader that does not read
+
+    @Test(arguments: [["--json"], ["--pretty=all"], []])
+    func `the time allowed passes while nobody reads`(options: [String]) async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            options + ["\(server.baseURL)/bytes/\(Self.size)", "--timeout=2"],
+            standardOutput: .unread(after: 1))
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        #expect(result.errorOutput.contains("/bytes/\(Self.size): "))
+        #expect(result.errorOutput.contains(" within 2.0 s"))
+        #expect(result.errorOutput.contains(": stdout has taken nothing for "))
+    }
+
+    @Test(arguments: [["--json"], []], [(2, 130), (15, 143)] as [(Int32, Int32)])
+    func `a signal ends the wait for a reader`(
+        options: [String], end: (signal: Int32, code: Int32)
+    ) async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"), options + ["\(server.baseURL)/bytes/\(Self.size)"],
+            standardOutput: .unread(after: 1))
+        // More follows than a pipe takes.
+        try await program.outputBegun()
+        program.signal(end.signal)
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == end.code)
+    }
+
+    @Test func `a signal ends the program where stderr is not read either`() async throws {
+        let program = try RunningProgram(
+            "/bin/sh",
+            [
+                "-c", #"exec "$0" --json "$1" 2>&1"#, Products.path("outlet"),
+                "\(server.baseURL)/bytes/\(Self.size)",
+            ], standardOutput: .unread(after: 1))
+        try await program.outputBegun()
+        program.signal(2)
+        #expect(try await program.result(within: .seconds(30)).exitCode == 130)
+    }
+
+    @Test func `the time allowed passes while nobody opens the pipe that is to take the body`()
+        async throws
+    {
+        let path = try namedPipe()
+        let result = try await start("\(server.baseURL)/get", "-o", path, "--timeout=1")
+            .result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        #expect(result.errorOutput.contains(": \(path) has taken nothing for "))
+    }
+
+    @Test func `a report that is read goes on after the time allowed`() async throws {
+        let slow = try ScriptedServer.start(
+            .request,
+            .send(
+                Array("HTTP/1.1 200 OK\r\nContent-Length: \(Self.size)\r\n\r\n".utf8)
+                    + [UInt8](repeating: 0xFF, count: Self.size - 1)), .stall)
+        let result = try await start("--json", slow.baseURL, "--timeout=0.5").result()
+        #expect(result.exitCode == 2)
+        let report = try JSONValue(parsing: result.standardOutput)
+        #expect(report["error"]?["code"] == "timedOut")
+    }
+}
