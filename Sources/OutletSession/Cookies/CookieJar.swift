@@ -84,7 +84,7 @@ struct CookieJar: Sendable {
         domains.values.contains { cookies in
             cookies.contains { other in
                 other.isSecure && other.name.hasSameBytes(as: cookie.name)
-                    && cookie.isFor(path: other.path)
+                    && other.isFor(path: cookie.path)
                     && (other.isFor(host: cookie.domain) || cookie.isFor(host: other.domain))
             }
         }

@@ -79,4 +79,36 @@ import Testing
         }
         #expect(jar.count == 2)
     }
+
+    private func secure(_ path: String) -> CookieJar {
+        var jar = CookieJar()
+        let cookie = Cookie(
+            name: "id", value: "good", domain: "x.test", path: path, isSecure: true,
+            creationDate: now)
+        jar.set(cookie, isSecure: true, now: now)
+        return jar
+    }
+
+    @Test(arguments: [
+        ("/docs", "/docs", 1), ("/docs", "/docs/deep", 1), ("/docs", "/", 2), ("/docs", "/x", 2),
+        ("/", "/x", 1),
+    ])
+    func `a secure cookie's name is its own at its path and below`(
+        path: String, other: String, count: Int
+    ) {
+        var jar = secure(path)
+        let clear = Cookie(
+            name: "id", value: "evil", domain: "x.test", path: other, creationDate: now)
+        jar.set(clear, isSecure: false, now: now)
+        #expect(jar.count == count)
+    }
+
+    @Test func `a cookie of the host alone stands beside one for the names below`() {
+        var jar = CookieJar()
+        for domain in ["x.test", ".x.test"] {
+            jar.set(cookie("n", age: 1, domain: domain), isSecure: true, now: now)
+        }
+        #expect(jar.count == 2)
+        #expect(names(jar) == ["n", "n"] && names(jar, "www.x.test") == ["n"])
+    }
 }
