@@ -80,6 +80,9 @@ import Testing
         request.httpShouldHandleCookies = false
         _ = await session.request(request).serializingUnserialized().response
         #expect(cookies(transport) == [nil, nil])
+        session.sessionConfiguration.httpCookieStorage?.removeCookies(since: .distantPast)
+        _ = await session.request(request).serializingUnserialized().response
+        #expect(session.sessionConfiguration.httpCookieStorage?.cookies.isEmpty == true)
     }
 
     @Test func `other sites that a redirect leads to may be kept from setting any`() async {

@@ -214,4 +214,34 @@ import Testing
         storage.removeCookies(since: .distantPast)
         #expect(storage.cookies.isEmpty)
     }
+
+    @Test(arguments: [
+        "Max-Age=99999999999", "Expires=Sun, 06 Nov 2095 08:49:37 GMT", "Max-Age=34560001",
+    ])
+    func `no cookie is kept for more than 400 days`(attribute: String) throws {
+        let now = Date.now
+        let cookie = try #require(
+            SetCookie("a=1; \(attribute)")?.cookie(from: try url("http://x.test/"), now: now))
+        #expect(cookie.expiresDate == now + 400 * 86_400)
+    }
+
+    @Test(arguments: [1024, 1025])
+    func `an attribute of more than 1024 bytes does not count`(size: Int) throws {
+        let path = "/" + String(repeating: "x", count: size - 1)
+        let cookie = SetCookie("a=1; Path=\(path)")?
+            .cookie(from: try url("http://x.test/"), now: .now)
+        #expect(cookie?.path == (size > 1024 ? "/" : path))
+    }
+
+    @Test func `the storage's own policy counts beside the session's`() throws {
+        let address = try url("http://x.test/")
+        let cookie = Cookie(name: "a", value: "1", domain: "x.test")
+        for (own, policy) in [
+            (CookieAcceptPolicy.never, CookieAcceptPolicy.always), (.always, .never),
+        ] {
+            let storage = CookieStorage(cookieAcceptPolicy: own)
+            storage.setCookies([cookie], for: address, policy: policy, mainDocumentURL: nil)
+            #expect(storage.cookies.isEmpty)
+        }
+    }
 }

@@ -114,4 +114,21 @@ import Testing
         nowhere.flush()
         #expect(nowhere.lastStorageError != nil)
     }
+
+    @Test func `a policy of a file that has ended upgrades nothing`() throws {
+        let directory = try TestDirectory()
+        try directory.write(
+            """
+            old.test "20010101 00:00:00"
+            .below.test "20010101 00:00:00"
+            a.test "20950131 23:59:58"
+            """, to: "hsts")
+        let hsts = HSTSStorage.file(directory.url.appending(path: "hsts"))
+        func upgraded(_ text: String) throws -> String? {
+            hsts.upgrade(try #require(URL(string: text)))?.absoluteString
+        }
+        #expect(try upgraded("http://a.test/") == "https://a.test/")
+        #expect(try upgraded("http://old.test/") == nil)
+        #expect(try upgraded("http://www.below.test/") == nil)
+    }
 }
