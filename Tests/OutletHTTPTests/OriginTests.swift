@@ -60,4 +60,15 @@ import Testing
     func `user name and password leave an address`(address: String, rest: String) throws {
         #expect(try #require(URL(string: address)).withoutUserInfo.absoluteString == rest)
     }
+
+    @Test(arguments: [
+        ("www.a.test", "a.test", true), ("a.test", "a.test", false), ("bada.test", "a.test", false),
+        ("www.bada.test", "a.test", false), ("1.2.3.4", "3.4", false), ("1.2.3.4", "4", false),
+        ("::ffff:1.2.3.4", "3.4", false),
+    ])
+    func `a name is under a domain behind a dot, an address under none`(
+        host: String, domain: String, isUnder: Bool
+    ) {
+        #expect(Origin.isName(host, under: domain) == isUnder)
+    }
 }
