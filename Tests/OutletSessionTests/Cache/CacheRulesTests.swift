@@ -260,4 +260,48 @@ import Testing
         let get = HTTPRequest(url: URL(string: "http://a.test/list"))
         #expect(rules.invalidated(by: response([:]), to: get).isEmpty)
     }
+
+    @Test(arguments: [
+        HTTPHeaders(["Cache-Control": "max-age=100"]), ["Cache-Control": "min-fresh=1"],
+    ])
+    func `a request's own wish for freshness is not answered while it is validated`(
+        fields: HTTPHeaders
+    ) throws {
+        let entry = try entry(
+            ["Cache-Control": "max-age=60, stale-while-revalidate=30", "ETag": "\"1\""], ago: 70)
+        #expect(rules.decide(request(.get, fields), entry, now: now) == .validate(entry))
+    }
+
+    private func asked(
+        _ address: String = "https://a.test/x", credential: Credential? = nil,
+        session: String? = nil, verifier: String? = nil
+    ) -> CacheRequest {
+        CacheRequest(
+            HTTPRequest(url: URL(string: address)), credential: credential, session: session,
+            verifier: verifier)
+    }
+
+    @Test func `credential, user info, session and evaluator each make a response personal`()
+        throws
+    {
+        let requests = [
+            asked(credential: Credential(user: "ada", password: "1")),
+            asked(credential: Credential(user: "ada", password: "2")),
+            asked(credential: Credential(bearerToken: "1")),
+            asked("https://ada:1@a.test/x"), asked("https://ada:2@a.test/x"),
+            asked(session: "one"), asked(session: "other"),
+            asked(verifier: "#1 "), asked(verifier: "#2 "),
+        ]
+        for (index, request) in requests.enumerated() {
+            let entry = try entry(["Cache-Control": "max-age=60"], to: request)
+            #expect(entry.isPersonal)
+            for (other, asked) in requests.enumerated() {
+                #expect(entry.matches(asked) == (index == other))
+            }
+            #expect(!entry.matches(asked()))
+        }
+        let file = try entry(["Cache-Control": "max-age=60"], to: asked(verifier: "file a.pem"))
+        #expect(!file.isPersonal)
+        #expect(!file.matches(asked(verifier: "file b.pem")) && !file.matches(asked()))
+    }
 }

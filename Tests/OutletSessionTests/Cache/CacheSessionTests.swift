@@ -391,4 +391,68 @@ import Testing
         #expect(response.metrics?.resourceFetchType == .localCache)
         #expect(transport.requests.isEmpty)
     }
+
+    @Test func `a 304 that nobody asked for is the response`() async {
+        let answers: [StubAnswer] = [
+            // Without a validator it can only stand in for a failure.
+            Self.answer(["Cache-Control": "max-age=0, stale-if-error=60"]), .status(304),
+        ]
+        let transport = StubTransport(answers: answers)
+        var configuration = SessionConfiguration()
+        configuration.urlCache = ResponseCache()
+        let session = Session(transport: transport, configuration: configuration)
+        _ = await get(session)
+        #expect(await get(session).response?.statusCode == 304)
+        withExtendedLifetime(session) {}
+    }
+
+    /// A session that verifies nothing, on a cache that one that does has filled.
+    private func laxSession(
+        _ cache: ResponseCache, _ answer: @escaping StubTransport.Responder
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.urlCache = cache
+        configuration.verifiesCertificates = false
+        return Session(transport: StubTransport(answer), configuration: configuration)
+    }
+
+    private func secureRequest() -> HTTPRequest {
+        HTTPRequest(url: URL(string: "https://a.test/x"))
+    }
+
+    @Test func `a 304 of a server that nobody has verified freshens nothing`() async throws {
+        let cache = ResponseCache()
+        let (session, _) = session(cache) { _ in
+            Self.answer(["Cache-Control": "max-age=0", "ETag": "\"1\"", "X": "old"])
+        }
+        _ = await session.request(secureRequest()).serializingData().response
+        let lax = laxSession(cache) { _ in
+            .status(304, headers: ["Cache-Control": "max-age=999", "X": "new"])
+        }
+        let response = await lax.request(secureRequest()).serializingData().response
+        #expect(response.response?.headers["X"] == "new")
+        let kept = try #require(cache.cachedResponse(for: secureRequest()))
+        #expect(kept.response.headers["X"] == "old")
+        withExtendedLifetime((session, lax)) {}
+    }
+
+    @Test func `nor is what such a server says behind a stored answer kept`() async throws {
+        let cache = ResponseCache()
+        let fields: HTTPHeaders = [
+            "Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\"",
+        ]
+        let (session, _) = session(cache) { _ in Self.answer(fields) }
+        _ = await session.request(secureRequest()).serializingData().response
+        let asked = Events<Void>()
+        let lax = laxSession(cache) { _ in
+            asked.append(())
+            return Self.answer(fields, "evil")
+        }
+        // A second validation begins once the first is over.
+        while asked.values.count < 2 {
+            _ = await lax.request(secureRequest()).serializingData().response
+        }
+        #expect(cache.cachedResponse(for: secureRequest())?.data == Data("body".utf8))
+        withExtendedLifetime((session, lax)) {}
+    }
 }

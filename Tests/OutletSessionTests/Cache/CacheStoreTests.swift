@@ -214,4 +214,41 @@ import Testing
         cache.flush()
         #expect(files(directory).isEmpty)
     }
+
+    private func entry(_ address: String) -> CacheEntry {
+        CacheEntry(
+            response: HTTPResponse(url: URL(string: address), statusCode: 200),
+            data: Data("x".utf8),
+            requestTime: .now, responseTime: .now, selectors: [], userInfo: nil,
+            storagePolicy: .allowed)
+    }
+
+    @Test func `a file answers for the address alone that it was written for`() throws {
+        let data = try #require(CacheFile.encode(entry("http://a.test/"), key: "http://a.test/"))
+        #expect(CacheFile.decode(data, key: "http://a.test/") != nil)
+        // As another address would have it whose hash is the same.
+        #expect(CacheFile.decode(data, key: "http://b.test/") == nil)
+    }
+
+    @Test func `no file holds a password of an address`() throws {
+        let data = try #require(
+            CacheFile.encode(entry("http://ada:geheim@a.test/"), key: "http://a.test/"))
+        #expect(!String(decoding: data, as: UTF8.self).containsBytes(of: "geheim"))
+        #expect(
+            CacheFile.decode(data, key: "http://a.test/")?.response.url?.absoluteString
+                == "http://a.test/")
+    }
+
+    @Test func `what was removed is gone while its file is still there`() throws {
+        let directory = try TestDirectory()
+        let cache = onDisk(directory)
+        cache.storeCachedResponse(response(10), for: request("a"))
+        cache.flush()
+        // These are written before the file is removed.
+        for index in 0..<200 { cache.storeCachedResponse(response(1000), for: request("\(index)")) }
+        cache.removeCachedResponse(for: request("a"))
+        #expect(cache.cachedResponse(for: request("a")) == nil)
+        cache.flush()
+        #expect(cache.cachedResponse(for: request("a")) == nil)
+    }
 }

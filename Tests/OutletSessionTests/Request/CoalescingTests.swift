@@ -306,4 +306,18 @@ import Testing
         try await counts.wait(for: 1000)
         #expect(counts.values.count == 1000)
     }
+
+    @Test func `what a retried request has come to is retried by nobody who shares it`()
+        async throws
+    {
+        let transport = StubTransport { _ in held.failing(with: lost, atByte: 4) }
+        let session = session(
+            transport, interceptor: RetryPolicy(retryLimit: 1, exponentialBackoffScale: 0))
+        _ = send(session, 3)
+        await gate.arrival()
+        gate.open()
+        let responses = try await seen.wait(for: 3)
+        #expect(responses.map { $0.error?.transferError } == [lost, lost, lost])
+        #expect(transport.requests.count == 2)
+    }
 }
