@@ -117,6 +117,22 @@ import Testing
         #expect(isHeld.values == Array(repeating: false, count: 6))
     }
 
+    @Test func `a host's own certificate is shown to no other host`() async throws {
+        let nginx = try await Nginx.shared()
+        let client = try await nginx.authority.client()
+        let certificate = ClientCertificate(
+            certificatePath: client.certificatePath, keyPath: client.keyPath)
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            $0.clientCertificateProvider = ClientCertificateProvider(["localhost": certificate])
+        }
+        let url = "\(nginx.baseURL(.clientCertificate))/info"
+        #expect(try await transport.get(url).response?.statusCode == 200)
+        let other = url.replacing("localhost", with: "127.0.0.1")
+        #expect(other != url)
+        #expect(try await transport.get(other).response?.statusCode == 400)
+    }
+
     @Test func `a server that gets no certificate says so`() async throws {
         let result = try await answer { _ in }
         #expect(result.response?.statusCode == 400)

@@ -67,4 +67,16 @@ import Testing
         #expect(verifier.read([list]) == nil)
         #expect(verifier.read([list]) == nil)
     }
+
+    @Test func `without authorities nothing is trusted, and nothing known`() async throws {
+        let error = TransferError(code: .secureConnectionFailed, reason: "none found")
+        let verifier = OpenSSLVerifier(.failure(error))
+        let chain = try OutletSession.Certificate.load(
+            try await TrustServer.shared().revocation.good.certificatePath)
+        #expect(
+            verifier.verify(chain, anchors: nil, 2).fault?.reason.contains("none found") == true)
+        let status = verifier.revocationStatus(
+            of: chain, ocspResponse: nil, lists: [RevocationList(bytes: bytes)], 2)
+        #expect(status == .unknown)
+    }
 }

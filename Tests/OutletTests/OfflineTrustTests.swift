@@ -42,4 +42,107 @@ import Testing
         #expect(
             isTrusted(DefaultTrustEvaluator(validateHost: false), trust) == (fault == .wrongHost))
     }
+
+    /// What a server shows, as one authority's client sees it.
+    private func trust(
+        _ authority: TestCA, _ path: String, staple: String? = nil
+    ) throws -> ServerTrust {
+        ServerTrust(
+            host: "localhost", sentCertificates: try certificates(path),
+            anchors: try certificates(authority.certificatePath),
+            ocspResponse: try staple.map { try Data(contentsOf: URL(filePath: $0)) })
+    }
+
+    @Test(arguments: [
+        ("DNS:127.0.0.1", "127.0.0.1", false), ("DNS:127.0.0.1, IP:127.0.0.1", "127.0.0.1", true),
+        ("DNS:*.a.test", "www.a.test", true), ("DNS:w*.a.test", "www.a.test", false),
+        ("DNS:*.a.test", "www.b.a.test", false),
+    ])
+    func `a name in a certificate is for no address, and has whole labels`(
+        names: String, host: String, isFor: Bool
+    ) async throws {
+        let authority = try await TestCA.shared()
+        let shown = try trust(authority, try await authority.server(names: names).certificatePath)
+        #expect(shown.chainFault == nil)
+        #expect((shown.hostFault(for: host) == nil) == isFor)
+    }
+
+    @Test func `a client's certificate is none of a server`() async throws {
+        let authority = try await TestCA.shared()
+        let shown = try trust(authority, try await authority.client().certificatePath)
+        #expect(shown.chainFault?.reason.contains("purpose") == true)
+    }
+
+    @Test func `a list that takes back the authority in between counts`() async throws {
+        let authority = try await TestCA()
+        let chain = try await authority.chain()
+        let list = try await authority.revocationList(of: chain.intermediate)
+        let shown = try trust(authority, chain.server.certificatePath)
+        #expect(isTrusted(DefaultTrustEvaluator(), shown))
+        let lists = [try RevocationList(path: list)]
+        #expect(!isTrusted(.revocationChecking(options: .crl, revocationLists: lists), shown))
+        withExtendedLifetime(authority) {}
+    }
+
+    @Test func `lists and stapled responses count where the options name them`() async throws {
+        let authority = try await TestCA()
+        let revocation = try await authority.revocation()
+        func isTrusted(
+            _ identity: TestCA.Identity, _ list: String, staple: String? = nil,
+            _ options: RevocationTrustEvaluator.Options
+        ) throws -> Bool {
+            let evaluator = RevocationTrustEvaluator(
+                options: options, revocationLists: [try RevocationList(path: list)])
+            return self.isTrusted(
+                evaluator, try trust(authority, identity.certificatePath, staple: staple))
+        }
+        let (good, revoked) = (revocation.good, revocation.revoked)
+        let staple = revocation.revokedStaplePath
+        #expect(try !isTrusted(revoked, revocation.listPath, .crl))
+        #expect(try isTrusted(revoked, revocation.listPath, .ocsp))
+        #expect(try !isTrusted(revoked, revocation.formerListPath, staple: staple, .ocsp))
+        #expect(try isTrusted(revoked, revocation.formerListPath, staple: staple, .crl))
+        // A list that knows the issuer is a positive response, another's is none.
+        #expect(try isTrusted(good, revocation.listPath, [.any, .requirePositiveResponse]))
+        let other = try await authority.revocationList(by: authority.chain().intermediate)
+        #expect(try !isTrusted(good, other, [.any, .requirePositiveResponse]))
+        #expect(try isTrusted(good, other, .any))
+        withExtendedLifetime(authority) {}
+    }
+
+    @Test func `a stapled response that somebody else has signed is refused`() async throws {
+        let authority = try await TestCA()
+        let good = try await authority.revocation().good
+        let evaluator = RevocationTrustEvaluator(options: .ocsp)
+        let own = try await authority.staple(good)
+        #expect(isTrusted(evaluator, try trust(authority, good.certificatePath, staple: own)))
+        let strange = try await authority.staple(good, signedBy: TestCA())
+        #expect(!isTrusted(evaluator, try trust(authority, good.certificatePath, staple: strange)))
+        withExtendedLifetime(authority) {}
+    }
+
+    @Test func `pins verify the host or the server's own certificate`() async throws {
+        let authority = try await TestCA.shared()
+        let anchors = try certificates(authority.certificatePath)
+        let right = try trust(authority, try await authority.server().certificatePath)
+        let wrong = try trust(authority, try await authority.server(.wrongHost).certificatePath)
+        func verifies(_ evaluator: any ServerTrustEvaluating, _ trust: ServerTrust) -> Bool {
+            evaluator.verifies(trust, forHost: "localhost")
+        }
+        for pins in [anchors, wrong.sentCertificates] {
+            let isOwn = pins == wrong.sentCertificates
+            for evaluator in [
+                .pinnedCertificates(certificates: pins, validateHost: false),
+                .publicKeys(keys: pins.publicKeys, validateHost: false),
+            ] as [any ServerTrustEvaluating] {
+                #expect(verifies(evaluator, right))
+                #expect(verifies(evaluator, wrong) == isOwn)
+            }
+        }
+        // One evaluator that verifies is enough.
+        let composite = CompositeTrustEvaluator(evaluators: [
+            DisabledTrustEvaluator(), DefaultTrustEvaluator(),
+        ])
+        #expect(verifies(composite, right) && !verifies(composite, wrong))
+    }
 }

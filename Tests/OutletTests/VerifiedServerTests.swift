@@ -129,4 +129,26 @@ import Testing
         #expect(refused.error?.isServerTrustEvaluationError == true)
         #expect(await text(usual, url) == kept)
     }
+
+    @Test func `a response answers those only who trust the same authorities`() async throws {
+        let nginx = try await Nginx.shared()
+        let stores = Stores()
+        let url = "\(nginx.baseURL(.tls))/kept"
+        let usual = try await stores.session(verifies: true)
+        let kept = try #require(await text(usual, url))
+        let stranger = try await TestCA()
+        for authorities: CertificateAuthorities in [
+            .file(path: stranger.certificatePath), .system,
+        ] {
+            var configuration = SessionConfiguration()
+            configuration.urlCache = stores.cache
+            configuration.certificateAuthorities = authorities
+            let session = Session(configuration: configuration)
+            let response = await session.request(url).serializingString().response
+            #expect(response.value == nil && response.error != nil)
+            withExtendedLifetime(session) {}
+        }
+        #expect(await text(usual, url) == kept)
+        withExtendedLifetime((usual, stranger)) {}
+    }
 }

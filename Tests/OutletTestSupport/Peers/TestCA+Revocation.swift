@@ -55,8 +55,7 @@ extension TestCA {
         try await openssl(["ca"] + files + ["-gencrl", "-crldays", "2", "-out", list])
         return Revocation(
             good: good, revoked: revoked, listPath: list, formerListPath: former,
-            goodStaplePath: try await staple(good, "good"),
-            revokedStaplePath: try await staple(revoked, "revoked"))
+            goodStaplePath: try await staple(good), revokedStaplePath: try await staple(revoked))
     }
 
     /// Issues a certificate.
@@ -64,9 +63,10 @@ extension TestCA {
     /// - Parameters:
     ///   - key: What `openssl req` makes the key by; a P-256 key if `nil`.
     ///   - digest: What the issuer signs.
+    ///   - file: The file that holds the section `extensions`.
     func sign(
         _ identity: Identity, subject: String, extensions: String, by issuer: Identity,
-        key: [String]? = nil, digest: String = "-sha256"
+        key: [String]? = nil, digest: String = "-sha256", file: String = "openssl.cnf"
     ) async throws {
         let request = identity.certificatePath + ".csr"
         try await openssl(
@@ -74,9 +74,35 @@ extension TestCA {
         try await openssl([
             "x509", "-req", digest, "-days", "2", "-CA", issuer.certificatePath, "-CAkey",
             issuer.keyPath,
-            "-extfile", "openssl.cnf", "-extensions", extensions, "-in", request,
+            "-extfile", file, "-extensions", extensions, "-in", request,
             "-out", identity.certificatePath,
         ])
+    }
+
+    /// Issues a server's certificate for other names.
+    ///
+    /// - Parameter names: As OpenSSL's configuration writes them, such as `DNS:a.test`.
+    public func server(names: String) async throws -> Identity {
+        let name = "names-\(UInt64.random(in: 0 ... .max))"
+        let identity = Identity(
+            certificatePath: directory.path("\(name).pem"), keyPath: directory.path("\(name).key"))
+        let extensions = "[names]\nextendedKeyUsage = serverAuth\nsubjectAltName = \(names)\n"
+        try directory.write(extensions, to: "\(name).cnf")
+        try await sign(
+            identity, subject: "/O=Outlet", extensions: "names",
+            by: Identity(certificatePath: certificatePath, keyPath: keyPath), file: "\(name).cnf")
+        return identity
+    }
+
+    /// Takes a certificate back.
+    ///
+    /// - Returns: The path of a list that holds it, PEM.
+    public func revocationList(of identity: Identity) async throws -> String {
+        let files = ["-config", "openssl.cnf", "-name", "revocation_files"]
+        let list = identity.certificatePath + ".crl"
+        try await openssl(["ca"] + files + ["-revoke", identity.certificatePath])
+        try await openssl(["ca"] + files + ["-gencrl", "-crldays", "2", "-out", list])
+        return list
     }
 
     /// A certificate that the authority's records know.
@@ -94,12 +120,32 @@ extension TestCA {
         return identity
     }
 
-    private func staple(_ identity: Identity, _ name: String) async throws -> String {
-        let path = directory.path("\(name).ocsp")
+    /// A list of another authority, an intermediate one.
+    ///
+    /// - Returns: The list's path, PEM.
+    public func revocationList(by issuer: Identity) async throws -> String {
+        let list = issuer.certificatePath + ".own.crl"
         try await openssl([
-            "ocsp", "-index", "revocation.txt", "-CA", certificatePath, "-rsigner", certificatePath,
-            "-rkey", keyPath, "-issuer", certificatePath, "-cert", identity.certificatePath,
-            "-ndays", "2", "-respout", path,
+            "ca", "-config", "openssl.cnf", "-name", "revocation_files", "-cert",
+            issuer.certificatePath, "-keyfile", issuer.keyPath, "-gencrl", "-crldays", "2", "-out",
+            list,
+        ])
+        return list
+    }
+
+    /// An OCSP response about a certificate of ``revocation()``, DER.
+    ///
+    /// - Parameter responder: Who signs it; the authority if `nil`.
+    /// - Returns: The response's path.
+    public func staple(
+        _ identity: Identity, signedBy responder: TestCA? = nil
+    ) async throws -> String {
+        let path = identity.certificatePath + (responder == nil ? "" : ".strange") + ".ocsp"
+        let signer = responder ?? self
+        try await openssl([
+            "ocsp", "-index", "revocation.txt", "-CA", certificatePath, "-rsigner",
+            signer.certificatePath, "-rkey", signer.keyPath, "-issuer", certificatePath, "-cert",
+            identity.certificatePath, "-ndays", "2", "-respout", path,
         ])
         return path
     }
