@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import Testing
 
@@ -13,5 +14,31 @@ import Testing
         #expect(PartFile(takingOver: path) == nil)
         part = nil
         #expect(PartFile(takingOver: path) != nil)
+    }
+
+    @Test func `only a file of one's own that is named like a part is taken over`() throws {
+        let directory = try TestDirectory()
+        func path(_ name: String) -> String { directory.url.appending(path: name).path }
+        let name = "Outlet_00000000-0000-0000-0000-000000000000.part"
+        #expect(mkfifo(path(name), 0o600) == 0)
+        #expect(PartFile(takingOver: path(name)) == nil)
+        #expect(unlink(path(name)) == 0)
+        try directory.write("x", to: "other")
+        #expect(PartFile(takingOver: path("other")) == nil)
+        #expect(symlink(path("other"), path(name)) == 0)
+        #expect(PartFile(takingOver: path(name)) == nil)
+        #expect(unlink(path(name)) == 0)
+        try directory.write("x", to: name)
+        #expect(PartFile(takingOver: path(name)) != nil)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root gives files away"))
+    func `another user's file is not taken over`() throws {
+        let directory = try TestDirectory()
+        let part = directory.url.appending(
+            path: "Outlet_00000000-0000-0000-0000-000000000000.part")
+        try directory.write("x", to: part.lastPathComponent)
+        #expect(chown(part.path, 65_534, 65_534) == 0)
+        #expect(PartFile(takingOver: part.path) == nil)
     }
 }

@@ -368,4 +368,20 @@ import Testing
         session.download(address).cancel { seen.append($0) }
         #expect(try await seen.wait(for: 1) == [nil])
     }
+
+    @Test func `what was written behind the resume data does not count`() async throws {
+        let failed = await broken(Content(text, breaks: [8]))
+        let data = try #require(failed.resumeData)
+        let path = try file(data)
+        let kept = try Data(contentsOf: URL(filePath: path))
+        try (kept + Data("not of this content".utf8)).write(to: URL(filePath: path))
+        let transport = Content(text).transport
+        let session = Session(transport: transport)
+        let resumed = await session.download(resumingWith: data, to: place)
+            .serializingDownloadedFileURL().response
+        #expect(resumed.response?.statusCode == 206)
+        #expect(transport.requests.last?.headers["Range"] == "bytes=\(kept.count)-")
+        #expect(directory.text("a") == text)
+        withExtendedLifetime(session) {}
+    }
 }

@@ -1,0 +1,63 @@
+import FoundationEssentials
+import OutletHTTP
+import Testing
+
+@testable import OutletSession
+
+/// What can be gone on with, as a value.
+@Suite struct ResumeDataTests {
+    private func data(
+        _ fields: HTTPHeaders, status: Int = 200, method: HTTPMethod = .get,
+        headers: HTTPHeaders = [:]
+    ) -> ResumeData? {
+        let url = URL(string: "http://a.test/")
+        return ResumeData(
+            request: HTTPRequest(url: url, method: method, headers: headers),
+            response: HTTPResponse(url: url, statusCode: status, headers: fields),
+            bytesReceived: 5, totalBytes: 9, file: "/tmp/part")
+    }
+
+    private let tag: HTTPHeaders = ["ETag": "\"1\""]
+    private let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+
+    @Test func `a strong tag or a date names the content`() {
+        #expect(data(tag)?.validator == "\"1\"")
+        #expect(data(["Last-Modified": date])?.validator == date)
+        #expect(data(["ETag": "W/\"1\"", "Last-Modified": date])?.validator == date)
+        #expect(
+            data(HTTPHeaders(["Content-Encoding": "identity"]).merging(tag))?.validator == "\"1\"")
+    }
+
+    @Test func `a weak tag, or a date of the very second of the answer, names none`() {
+        #expect(data([:]) == nil)
+        #expect(data(["ETag": "W/\"1\""]) == nil)
+        #expect(data(["Last-Modified": date, "Date": date]) == nil)
+        #expect(data(["Last-Modified": date, "Date": "Sun, 06 Nov 1994 08:49:38 GMT"]) != nil)
+    }
+
+    @Test func `only a whole GET can be gone on with, and what is not coded`() {
+        #expect(data(tag, status: 206) != nil)
+        #expect(data(tag, status: 203) == nil)
+        #expect(data(tag, method: .post) == nil)
+        #expect(data(tag, headers: ["Range": "bytes=1-"]) == nil)
+        #expect(data(HTTPHeaders(["Content-Encoding": "gzip"]).merging(tag)) == nil)
+        #expect(data(HTTPHeaders(["Accept-Ranges": "none"]).merging(tag)) == nil)
+    }
+
+    @Test func `data of another version are refused`() throws {
+        let encoded = try #require(data(tag)?.encoded)
+        #expect(try ResumeData(encoded) == data(tag))
+        let text = String(decoding: encoded, as: UTF8.self)
+        #expect(text.containsBytes(of: "\"version\":1"))
+        let other = Data(text.replacing("\"version\":1", with: "\"version\":2").utf8)
+        #expect(throws: ResumeDataError.self) { try ResumeData(other) }
+    }
+}
+
+extension HTTPHeaders {
+    fileprivate func merging(_ other: HTTPHeaders) -> HTTPHeaders {
+        var headers = self
+        for field in other { headers.append(name: field.name, value: field.value) }
+        return headers
+    }
+}
