@@ -142,4 +142,84 @@ import Testing
             .onURLSessionTaskCreation { _ in seen.append("task") }
         #expect(try await seen.wait(for: 2) == ["request", "task"])
     }
+
+    /// Its tasks suspend their request when they are resumed, as another thread may.
+    private final class SuspendingTransport: Transport {
+        final class SuspendingTask: TransferTask {
+            let identifier = TransferIdentifier.next()
+            let calls = Events<String>()
+            let request = Lock<Request?>(nil)
+            private let handler: any TransferHandler
+
+            init(_ handler: any TransferHandler) { self.handler = handler }
+
+            func suspend() { calls.append("suspend") }
+
+            func resume() {
+                request.withLock { $0.take() }?.suspend()
+                calls.append("resume")
+            }
+
+            func cancel() {
+                let turn = TransportTurn()
+                handler.transferDidFinish(
+                    self, result: TransferResult(error: .cancelled), turn: turn)
+                turn.end()
+            }
+        }
+
+        let tasks = Events<SuspendingTask>()
+
+        func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+            let task = SuspendingTask(handler)
+            tasks.append(task)
+            let turn = TransportTurn()
+            let head = HTTPResponse(url: job.request.url, statusCode: 200)
+            _ = handler.transfer(task, didReceive: head, turn: turn)
+            turn.end()
+            return task
+        }
+
+        func shutDown() {}
+    }
+
+    @Test func `a suspend while an answer lets the transfer go on holds it`() async throws {
+        let transport = SuspendingTransport()
+        let session = Session(transport: transport)
+        let asked = Events<@Sendable (Request.ResponseDisposition) -> Void>()
+        let done = Events<SessionError?>()
+        let request = session.request(address)
+            .onHTTPResponse { (_, completionHandler) in asked.append(completionHandler) }
+            .response { done.append($0.error) }
+        let answer = try await asked.wait(for: 1)[0]
+        let task = try await transport.tasks.wait(for: 1)[0]
+        task.request.withLock { $0 = request }
+        answer(.allow)
+        #expect(try await task.calls.wait(for: 3) == ["suspend", "resume", "suspend"])
+        request.cancel()
+        #expect(try await done.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a resume while an answer is awaited does not let the transfer go on`()
+        async throws
+    {
+        let transport = SuspendingTransport()
+        let session = Session(transport: transport)
+        let asked = Events<@Sendable (Request.ResponseDisposition) -> Void>()
+        let done = Events<SessionError?>()
+        let request = session.request(address)
+            .onHTTPResponse { (_, completionHandler) in asked.append(completionHandler) }
+            .response { done.append($0.error) }
+        let answer = try await asked.wait(for: 1)[0]
+        let task = try await transport.tasks.wait(for: 1)[0]
+        request.suspend()
+        request.resume()
+        #expect(task.calls.values == ["suspend"])
+        answer(.allow)
+        #expect(try await task.calls.wait(for: 2) == ["suspend", "resume"])
+        request.cancel()
+        #expect(try await done.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        withExtendedLifetime(session) {}
+    }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 import FoundationEssentials
+import Glibc
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
@@ -306,5 +307,121 @@ import Testing
         request.resume()
         try await waiting.value
         #expect(value.values == ["x"])
+    }
+
+    @Test func `a cancel of who begins a shared transfer anew ends that`() async throws {
+        let count = Lock(0)
+        let transport = InterruptingTransport { [gate] _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            guard number == 1 else { return .silence }
+            return .text("x").waiting(atByte: 0, for: gate)
+                .failing(with: TransferErrors.lost, atByte: 1)
+        }
+        let session = session(transport, coalesces: true)
+        let asked = Events<Void>()
+        let retrier = Retrier { _, _, _, completion in
+            asked.append(())
+            completion(.retryWithDelay(600))
+        }
+        let leader = session.request("http://example.test/slow", interceptor: retrier)
+            .response { [ended] in ended.append($0.error) }
+        let others = Events<SessionError?>()
+        let follower = Kind.data.make(session, others)
+        transport.interrupt(start: 2) { follower.cancel() }
+        leader.resume()
+        await gate.arrival()
+        follower.resume()
+        while follower.tasks.isEmpty { await Task.yield() }
+        gate.open()
+        try await asked.wait(for: 1)
+        leader.cancel()
+        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(try await others.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        let task = try await transport.latest(of: 2)
+        while task.state != .completed { await Task.yield() }
+    }
+
+    @Test func `a suspend while a load behind the disk begins holds that`() async throws {
+        let directory = try TestDirectory()
+        let transport = gated
+        var configuration = SessionConfiguration()
+        configuration.urlCache = ResponseCache(
+            memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory.url)
+        let session = Session(
+            transport: transport, configuration: configuration, startRequestsImmediately: false)
+        let request = Kind.data.make(session, ended)
+        // The request has its task, which has no transfer yet.
+        transport.interrupt {
+            while request.tasks.isEmpty { sched_yield() }
+            request.suspend()
+        }
+        request.resume()
+        let task = try await transport.tasks.wait(for: 1)[0]
+        while task.state == .running { await Task.yield() }
+        #expect(task.state == .suspended && ended.values.isEmpty)
+        request.resume()
+        goOn(request)
+        #expect(try await ended.wait(for: 1)[0] == nil)
+    }
+
+    @Test func `a cancel while a load behind the disk begins ends that`() async throws {
+        let directory = try TestDirectory()
+        let transport = silent()
+        var configuration = SessionConfiguration()
+        configuration.urlCache = ResponseCache(
+            memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory.url)
+        let session = Session(
+            transport: transport, configuration: configuration, startRequestsImmediately: false)
+        let request = Kind.data.make(session, ended)
+        transport.interrupt {
+            while request.tasks.isEmpty { sched_yield() }
+            request.cancel()
+        }
+        request.resume()
+        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        let task = try await transport.tasks.wait(for: 1)[0]
+        while task.state != .completed { await Task.yield() }
+    }
+
+    @Test func `a suspend of who begins a shared transfer anew holds that`() async throws {
+        let count = Lock(0)
+        let later = StubGate()
+        let transport = InterruptingTransport { [gate] _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            guard number == 1 else { return .text("x").waiting(atByte: 0, for: later) }
+            return .text("x").waiting(atByte: 0, for: gate)
+                .failing(with: TransferErrors.lost, atByte: 1)
+        }
+        let session = session(transport, coalesces: true)
+        let asked = Events<Void>()
+        let retrier = Retrier { _, _, _, completion in
+            asked.append(())
+            completion(.retryWithDelay(600))
+        }
+        let leader = session.request("http://example.test/slow", interceptor: retrier)
+            .response { [ended] in ended.append($0.error) }
+        let others = Events<SessionError?>()
+        let follower = Kind.data.make(session, others)
+        transport.interrupt(start: 2) { follower.suspend() }
+        leader.resume()
+        await gate.arrival()
+        follower.resume()
+        while follower.tasks.isEmpty { await Task.yield() }
+        gate.open()
+        try await asked.wait(for: 1)
+        leader.cancel()
+        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        let task = try await transport.latest(of: 2)
+        while task.state == .running { await Task.yield() }
+        #expect(task.state == .suspended && others.values.isEmpty)
+        follower.resume()
+        later.open()
+        #expect(try await others.wait(for: 1)[0] == nil)
     }
 }

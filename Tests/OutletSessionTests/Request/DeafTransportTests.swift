@@ -1,0 +1,115 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletTesting
+import Testing
+
+@testable import OutletSession
+
+/// Answers from inside of its start, whatever is asked of its tasks meanwhile.
+private final class DeafTransport: Transport {
+    private final class DeafTask: TransferTask {
+        let identifier = TransferIdentifier.next()
+        func cancel() {}
+        func suspend() {}
+        func resume() {}
+    }
+
+    let jobs = Events<TransferJob>()
+    private let willAnswer: @Sendable () -> Void
+    private let answer: HTTPResponse
+
+    init(_ answer: HTTPResponse, willAnswer: @escaping @Sendable () -> Void) {
+        self.answer = answer
+        self.willAnswer = willAnswer
+    }
+
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        jobs.append(job)
+        let task = DeafTask()
+        let turn = TransportTurn()
+        var head = answer
+        head.url = job.request.url
+        willAnswer()
+        _ = handler.transfer(task, didReceive: head, turn: turn)
+        handler.transferDidFinish(task, result: TransferResult(response: head), turn: turn)
+        turn.end()
+        return task
+    }
+
+    func shutDown() {}
+}
+
+/// A request that was cancelled when the transport has answered all the same.
+@Suite final class DeafTransportTests: Sendable {
+    private let asked = Events<String>()
+    private let request = Lock<Request?>(nil)
+
+    /// Cancels a request before it gets an answer, and returns what was sent.
+    private func send(
+        _ answer: HTTPResponse, redirectHandler: (any RedirectHandler)? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) async throws -> [TransferJob] {
+        let transport = DeafTransport(answer) { [self] in
+            request.withLock { $0 }?.cancel()
+        }
+        let session = Session(
+            transport: transport, startRequestsImmediately: false, interceptor: interceptor,
+            redirectHandler: redirectHandler)
+        let ended = Events<SessionError?>()
+        let made = session.request("http://a.test/").validate().response { ended.append($0.error) }
+        request.withLock { $0 = made }
+        made.resume()
+        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        request.withLock { $0 = nil }
+        withExtendedLifetime(session) {}
+        return transport.jobs.values
+    }
+
+    private let redirect = HTTPResponse(
+        url: nil, statusCode: 302, headers: ["Location": "http://b.test/"])
+
+    @Test func `is sent to no other address`() async throws {
+        #expect(try await send(redirect).count == 1)
+    }
+
+    @Test func `nobody is asked about a redirect`() async throws {
+        let handler = Redirector(
+            behavior: .modify { [asked] _, next, _ in
+                asked.append("redirect")
+                return next
+            })
+        #expect(try await send(redirect, redirectHandler: handler).count == 1)
+        #expect(asked.values.isEmpty)
+    }
+
+    @Test func `nobody is asked about a retry`() async throws {
+        let retrier = Retrier { [asked] _, _, _, completion in
+            asked.append("retry")
+            completion(.retry)
+        }
+        let failure = HTTPResponse(url: nil, statusCode: 500)
+        #expect(
+            try await send(failure, interceptor: Interceptor(adapters: [], retriers: [retrier]))
+                .count
+                == 1)
+        #expect(asked.values.isEmpty)
+    }
+
+    private struct Judge: RequestInterceptor, RedirectGuard {
+        let asked: Events<String>
+        var judge: ObjectIdentifier { ObjectIdentifier(asked) }
+
+        func adapt(
+            _ request: HTTPRequest, using state: RequestAdapterState,
+            completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+        ) {
+            asked.append(request.url?.host() ?? "")
+            completion(.success(request))
+        }
+    }
+
+    @Test func `no plugin is asked about a redirect`() async throws {
+        #expect(try await send(redirect, interceptor: Judge(asked: asked)).count == 1)
+        #expect(asked.values == ["a.test"])
+    }
+}
