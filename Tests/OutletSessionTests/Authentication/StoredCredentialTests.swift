@@ -217,4 +217,30 @@ import Testing
                     authenticationMethod: "basic", isProxy: true)
             ])
     }
+
+    @Test func `a retry asks anew after a credential was refused`() async {
+        let transport = StubTransport(answers: Array(repeating: challenge, count: 4))
+        let session = session(
+            transport,
+            interceptor: RetryPolicy(
+                retryLimit: 1, exponentialBackoffScale: 0, retryableHTTPStatusCodes: [401]))
+        let response = await session.request("https://a.test/").validate().serializingData()
+            .response
+        #expect(response.response?.statusCode == 401)
+        #expect(passwords(transport) == [nil, "for a.test", nil, "for a.test"])
+    }
+
+    @Test(arguments: ["Bearer", "Negotiate"])
+    func `a name and a password answer no challenge for a token`(scheme: String) async {
+        let transport = StubTransport(answers: [
+            .status(401, headers: ["WWW-Authenticate": #"\#(scheme) realm="x""#]), .text("in"),
+        ])
+        storage.set(
+            Credential(user: "ada", password: "pw"),
+            for: ProtectionSpace(host: "a.test", port: 443, protocol: "https", realm: "x"))
+        let session = session(transport)
+        let response = await session.request("https://a.test/").serializingData().response
+        #expect(response.response?.statusCode == 401)
+        #expect(passwords(transport) == [nil])
+    }
 }

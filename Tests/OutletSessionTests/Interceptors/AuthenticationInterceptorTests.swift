@@ -267,4 +267,28 @@ private final class AsyncTokens: Authenticator {
         #expect(try await welcomed.wait(for: 1) == ["welcome"])
         #expect(cancelled.values.count == 1)
     }
+
+    @Test func `a request that was refused with an older credential is sent again unrefreshed`()
+        async throws
+    {
+        let tokens = Tokens()
+        let gate = StubGate()
+        let sent = Events<String?>()
+        let transport = StubTransport { job in
+            sent.append(job.request.headers["Authorization"])
+            return sent.values.count == 1
+                ? .status(401).waiting(atByte: 0, for: gate) : .text("welcome")
+        }
+        let interceptor = AuthenticationInterceptor(
+            authenticator: tokens, credential: Token(value: 1))
+        let session = Session(transport: transport, interceptor: interceptor)
+        let task = session.request(address).validate().serializingString()
+        try await sent.wait(for: 1)
+        interceptor.credential = Token(value: 2)
+        gate.open()
+        #expect(await task.response.value == "welcome")
+        #expect(sent.values == ["Bearer 1", "Bearer 2"])
+        #expect(tokens.refreshes.load(ordering: .relaxed) == 0)
+        withExtendedLifetime(session) {}
+    }
 }

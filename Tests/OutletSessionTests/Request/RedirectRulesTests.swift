@@ -145,4 +145,29 @@ import Testing
         #expect(error?.code == .redirectToNonExistentLocation)
         #expect(error?.reason.contains(name) == true)
     }
+
+    // MARK: What plugins make of a redirected request
+
+    @Test(arguments: [
+        ("http://a.test/other", "Bearer t", "a.test"), ("http://b.test/", nil, nil),
+        ("https://a.test/", nil, nil), ("http://a.test:81/", nil, nil),
+    ])
+    func `another address that a plugin sets is another origin like that of a redirect`(
+        address: String, authorization: String?, host: String?
+    ) {
+        let request = HTTPRequest(
+            url: URL(string: "http://a.test/"),
+            headers: ["Authorization": "Bearer t", "Host": "a.test", "X-Kept": "1"]
+        ).redirected(1)
+        var adapted = request
+        adapted.url = URL(string: address)
+        adapted.headers["X-More"] = "2"
+        adapted.method = .delete
+        adapted.attributes["mine"] = "3"
+        let next = request.accepting(adapted)
+        #expect(next.url?.absoluteString == address && next.method == .get)
+        #expect(next.attributes["mine"] == "3")
+        #expect(next.headers["Authorization"] == authorization && next.headers["Host"] == host)
+        #expect(next.headers["X-Kept"] == "1" && next.headers["X-More"] == nil)
+    }
 }
