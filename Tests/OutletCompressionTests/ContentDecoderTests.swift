@@ -137,4 +137,15 @@ import Testing
         let decoder = try #require(try ContentDecoder.make(["zstd"]))
         #expect(throws: ContentDecoder.Failure.self) { try decode(decoder, frame, by: 1000) }
     }
+
+    @Test func `an outer coding that is cut off is not at its end, though the inner one is`() throws
+    {
+        // gzip once more, stored as it is; its sum and length would follow.
+        let count = UInt8(Self.brotli.count)
+        let outer =
+            [0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 0xFF, 0x01, count, 0, ~count, 0xFF] + Self.brotli
+        let decoder = try #require(try ContentDecoder.make(["br, gzip"]))
+        #expect(try decode(decoder, outer, by: 100) == "0123456789")
+        #expect(!decoder.isAtEnd)
+    }
 }

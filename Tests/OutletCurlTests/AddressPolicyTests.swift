@@ -268,4 +268,21 @@ import Testing
             #expect(try await transport.carry(job(server.baseURL, policy)).text == "x")
         }
     }
+
+    @Test func `a network may be longer than half an address`() throws {
+        let policy = try AddressPolicy(.any, denying: ["2606:4700::10/124"])
+        #expect(!policy.allows("2606:4700::1f") && policy.allows("2606:4700::20"))
+        #expect(policy.allows("2606:4700::1:10"))
+    }
+
+    @Test(arguments: [
+        "10.0.0.1", "::ffff:10.0.0.1", "::10.0.0.1", "::ffff:0:10.0.0.1", "64:ff9b::10.0.0.1",
+        "2002:a00:1::", "2001:0:a00:1::", "2001:0:808:808::f5ff:fffe", "2606::5efe:10.0.0.1",
+        "2606::200:5efe:10.0.0.1",
+    ])
+    func `a denied address is denied in every form it can have`(address: String) throws {
+        #expect(try !AddressPolicy(.any, denying: ["10.0.0.0/8"]).allows(address))
+        #expect(try AddressPolicy(.any, denying: ["11.0.0.0/8"]).allows(address))
+        #expect(!AddressPolicy.publicOnly.allows(address))
+    }
 }

@@ -84,6 +84,27 @@ import Testing
         #expect(probe.chunks.count == 1000)
     }
 
+    @Test func `the limit of time runs anew from a resume`() async throws {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"), .wait(gate),
+            .send("body"))
+        let transport = CurlTransport.test { $0.timeoutIntervalForRequest = 1 }
+        let probe = Probe(onHead: { _ in .pause })
+        let task = transport.start(job(server.baseURL), handler: probe)
+        try await probe.events.values(1)
+        // One that times out in the same while shows that the time has passed.
+        let silent = try ScriptedServer.start(.request, .stall)
+        #expect(try await transport.get(silent.baseURL).error?.code == .timedOut)
+        task.resume()
+        // Another that begins behind it shows that it was resumed.
+        let other = try LoopbackServer.start()
+        #expect(try await transport.get("\(other.baseURL)/get").error == nil)
+        gate.open()
+        #expect(try await probe.end.value().error == nil)
+        #expect(probe.chunks == Array("body".utf8))
+    }
+
     @Test func `one suspended before it has a place starts when it is resumed`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "x"), .again)

@@ -1,10 +1,10 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
 import OutletTestSupport
 import Testing
 
 @testable import OutletCurl
+@testable import OutletSession
 
 @Suite struct `Which proxy is used` {
     private func resolve(
@@ -94,5 +94,22 @@ import Testing
         let error = try await transport.get("http://far.invalid/x").error
         #expect(error?.code == .cannotFindHost)
         #expect(error?.reason.contains("proxy") == true)
+    }
+
+    @Test func `a proxy's own credential goes before a stored one`() async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "x"))
+        let address = server.baseURL.replacing("http://", with: "")
+        let transport = CurlTransport.test {
+            $0.proxy = .url("http://ada:own@\(address)", except: [])
+        }
+        var answers = TransferJob.Answers()
+        answers.toProxies = ["http://\(address)": Credential(user: "bob", password: "stored")]
+        let job = TransferJob(
+            request: HTTPRequest(url: URL(string: "http://example.test/")), delivery: .collect,
+            priority: .normal, reportsProgress: false, mayRunOnCaller: false, answers: answers)
+        #expect(try await transport.carry(job).text == "x")
+        let own = HTTPHeader.authorization(username: "ada", password: "own").value
+        let head = try await server.requests.values(1)[0].head
+        #expect(head.contains("Proxy-Authorization: \(own)\r\n"))
     }
 }

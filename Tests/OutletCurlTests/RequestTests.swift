@@ -29,6 +29,15 @@ import Testing
                 == ["X-One: 1", "x-tWo: 2", "Accept-Encoding: br;q=1.0, gzip;q=0.9"])
     }
 
+    @Test func `a HEAD with a body is refused before anything is sent`() async throws {
+        let server = try ScriptedServer.start(.request, .respond())
+        let result = try await CurlTransport.test().perform(
+            HTTPRequest(
+                url: URL(string: server.baseURL), method: .head, body: .data(Data("x".utf8))))
+        #expect(result.error?.code == .badRequest)
+        #expect(server.requests.values.isEmpty)
+    }
+
     @Test func `repeated and empty fields are sent as they are`() async throws {
         var headers = HTTPHeaders()
         headers.append(name: "X-Twice", value: "a")

@@ -1,0 +1,45 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import Testing
+
+@testable import OutletCurl
+
+/// A request's body as libcurl reads it.
+@Suite struct RequestBodyTests {
+    /// All that a body's reader gives, into buffers of a size.
+    private func read(_ body: RequestBody, by size: Int) throws -> String {
+        guard case .reader(let reader) = body else { throw Missing() }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: size)
+        while case let count = try buffer.withUnsafeMutableBytes({ try reader.read(into: $0) }),
+            count > 0
+        {
+            bytes += buffer[..<count]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private struct Missing: Error {}
+
+    @Test(arguments: [1, 3, 100])
+    func `a file that grows while it is sent is sent as long as it was`(size: Int) throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("body", to: "file")
+        let body = try RequestBody(.file(path: path))
+        try directory.write("body and more", to: "file")
+        #expect(body.length == 4)
+        #expect(try read(body, by: size) == "body")
+    }
+
+    @Test(arguments: [1, 3, 100])
+    func `no more is given than the request's own length says`(size: Int) throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("body and more", to: "file")
+        let body = try RequestBody(.file(path: path)).declared(4)
+        #expect(body.length == 4)
+        #expect(try read(body, by: size) == "body")
+        #expect(body.isCut)
+    }
+}
