@@ -187,4 +187,20 @@ import Testing
             Redaction.none.body(Data(#"{"token":1}"#.utf8), contentType: "application/json")
                 == #"{"token":1}"#)
     }
+
+    @Test(arguments: [
+        ("userPin", true), ("pinUser", true), ("hotelKey", true), ("clientJwt", true),
+        ("monkey", false), ("spinner", false), ("Keyboard", false), ("keyed", false),
+    ])
+    func `a word of a name in camel case counts`(name: String, isHidden: Bool) {
+        #expect(Redaction.standard.hidesParameter(named: name) == isHidden)
+    }
+
+    @Test(arguments: [
+        "https://a.test/key=https://b.test/geheim", "/x;code=https://b.test/geheim",
+        "pin=https://b.test/geheim",
+    ])
+    func `a secret that is an address is hidden whole`(address: String) {
+        #expect(!Redaction.standard.address(address).containsBytes(of: "geheim"))
+    }
 }
