@@ -65,8 +65,9 @@ let faultyPlugins = [
     "BadID", "BadSignature", "BrokenManifest", "ChangesFile", "ChangesProcess", "CreateFails",
     "CreateNothing", "CrossedCompletions", "FailingHooks", "FutureABI", "GuardsAddress", "Hangs",
     "HangsOnLoad", "LateSettle", "LaterQuiesce", "LyingManifest", "LyingPermissions",
-    "MissingSymbol", "NeverSettles", "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging",
-    "RawText", "SettlesTwice", "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "WrongHandles",
+    "LyingVersion", "MissingSymbol", "NeverSettles", "NewerHost", "NoCreate", "NoEntry",
+    "NullModule", "Obliging", "RawText", "SettlesTwice", "ShortDescriptor", "SlowDestroy",
+    "SlowQuiesce", "WrongHandles",
 ]
 
 /// The parsers of bytes from elsewhere with the rules that hold for them: a program for the fuzzer, or

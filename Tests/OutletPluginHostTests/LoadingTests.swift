@@ -18,6 +18,15 @@ import Testing
         return String(failure.description.dropFirst(path.count + 2))
     }
 
+    @Test func `a plugin that could not start may be tried again, alone as it wants to be`() throws
+    {
+        for _ in 0..<2 {
+            #expect(
+                try failure(of: "CreateFails")
+                    == "'faulty.create-fails' could not start: no licence in /etc/faulty")
+        }
+    }
+
     @Test(arguments: [
         ("NoEntry", "not an Outlet plugin: no symbol 'outlet_module_v1'"),
         ("FutureABI", "speaks another ABI: the plugin needs ABI 2, this host has 1"),
@@ -50,6 +59,7 @@ import Testing
             "manifest is wrong: its permissions is \"net:a.example\", the code's is \"env:HOME "
                 + "net:a.example\""
         ),
+        ("LyingVersion", "manifest is wrong: its version is \"1.0.1\", the code's is \"1.0.0\""),
         (
             "LyingManifest",
             "manifest is wrong: its id is \"faulty.harmless\", the code's is "

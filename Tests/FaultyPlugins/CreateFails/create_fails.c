@@ -1,4 +1,4 @@
-/* create says no, and why; destroy must not follow. */
+/* create says no, and why; destroy must not follow, nor is this the one instance of the process. */
 #include "../faulty.h"
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
@@ -17,5 +17,6 @@ static void destroy(outlet_instance *self) {
 
 static const outlet_descriptor descriptor = {
     .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.create-fails"),
-    .version = OUTLET_TEXT("1.0.0"), .create = create, .destroy = destroy};
+    .version = OUTLET_TEXT("1.0.0"), .create = create, .destroy = destroy,
+    .flags = OUTLET_F_PER_PROCESS};
 OUTLET_MODULE(descriptor)

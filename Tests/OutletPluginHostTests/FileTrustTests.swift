@@ -1,0 +1,35 @@
+import Glibc
+import Testing
+
+@testable import OutletPluginHost
+
+/// Whose files are trusted, as a value.
+@Suite struct FileTrustTests {
+    private func objection(
+        user: uid_t, mode: mode_t, allowsWriting: Bool = false
+    ) -> String? {
+        var status = stat()
+        status.st_uid = user
+        status.st_mode = mode
+        return FileTrust.objection(to: status, allowsWriting: allowsWriting)
+    }
+
+    @Test func `root's files and one's own are trusted, another user's are not`() {
+        for user in [0, geteuid()] { #expect(objection(user: user, mode: 0o755) == nil) }
+        let other = geteuid() + 1
+        for allowsWriting in [false, true] {
+            #expect(
+                objection(user: other, mode: 0o755, allowsWriting: allowsWriting)
+                    == "belongs to user \(other), neither root nor user \(geteuid())")
+        }
+    }
+
+    @Test(arguments: [
+        (mode_t(0o775), "its group (mode 775)"), (0o757, "all users (mode 757)"),
+        (0o1777, "all users (mode 1777)"),
+    ])
+    func `nor is what others may write to, unless that is allowed`(mode: mode_t, who: String) {
+        #expect(objection(user: 0, mode: mode) == "is writable by \(who); chmod go-w")
+        #expect(objection(user: 0, mode: mode, allowsWriting: true) == nil)
+    }
+}
