@@ -1,4 +1,10 @@
+import FoundationEssentials
+import OutletHTTP
 import OutletPluginHost
+import OutletProvider
+import OutletSession
+import OutletTestSupport
+import OutletTesting
 import Testing
 
 @Suite struct CallTests {
@@ -109,5 +115,35 @@ import Testing
         #expect(
             error("dev.outlet.request-id.next")
                 == "plugin dev.outlet.request-id: call is not available: it was shut down")
+    }
+
+    /// Calls the plugin whose line it is told.
+    private final class CallingObserver: PluginObserver {
+        let host = Lock<PluginHost?>(nil)
+        let errors = Recorder<String>()
+
+        func pluginDidAct(_ activity: PluginActivity) {}
+        func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {}
+
+        func pluginDidLog(_ line: PluginLogLine) {
+            do throws(PluginCallError) {
+                _ = try host.withLock { $0 }?.call("\(line.plugin).text")
+            } catch {
+                errors.record("\(error)")
+            }
+        }
+    }
+
+    @Test func `a plugin whose hooks run one by one is not called from inside of one`() async throws
+    {
+        let folder = try PluginFolder(faulty: "RawText")
+        let observer = CallingObserver()
+        let host = try folder.load(observer: observer)
+        observer.host.withLock { $0 = host }
+        let stub = StubTransport(answers: [.status(200)])
+        #expect(try await host.provider(over: stub).request(.page).statusCode == 200)
+        let error = try await observer.errors.values(1)[0]
+        #expect(error.containsBytes(of: "its hooks run one after another, and one is running"))
+        observer.host.withLock { $0 = nil }
     }
 }

@@ -216,15 +216,25 @@ import Testing
 
 /// A plugin that allows one instance in a process: one test at a time.
 @Suite(.serialized) struct LonePluginTests {
+    /// The mode that the umask leaves a file.
+    private func modeOfNewFile(_ path: String) -> mode_t? {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        defer { close(descriptor) }
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? status.st_mode & 0o777 : nil
+    }
+
     @Test func `what loading a plugin changes of the process is put back and noted`() async throws {
         let folder = try PluginFolder(faulty: "ChangesProcess")
+        let mode = modeOfNewFile(folder.directory.path("before"))
         let recorder = ActivityRecorder()
         let host = try folder.load(observer: recorder)
         #expect(host.plugins.first?.misbehaviour == [.changedProcess: 1])
         #expect(
             recorder.misbehaviours.values.map(\.fact) == [
-                "loading it changed the handler of SIGXFSZ; that was put back"
+                "loading it changed the handler of SIGXFSZ, the umask; that was put back"
             ])
+        #expect(modeOfNewFile(folder.directory.path("after")) == mode)
         var action = sigaction()
         sigaction(SIGXFSZ, nil, &action)
         #expect(action.__sigaction_handler.sa_handler == nil)

@@ -41,4 +41,27 @@ import Testing
         _ = handle.seal()
         #expect(handle.set(url: "http://other.example/") == OUTLET_E_STATE)
     }
+
+    private func answer(_ status: Int32) -> RequestHandle.Answer? {
+        RequestHandle.Answer(
+            status: status, fields: nil, count: 0, body: outlet_view(ptr: nil, len: 0))
+    }
+
+    @Test(arguments: [
+        (Int32(200), true), (599, true), (199, false), (100, false), (0, false), (600, false),
+        (-200, false),
+    ])
+    func `an answer has a final status`(status: Int32, isOne: Bool) {
+        #expect((answer(status) != nil) == isOne)
+    }
+
+    @Test func `a request is answered where somebody takes it, and until it is sealed`() throws {
+        let given = try #require(answer(200))
+        #expect(handle.answer(given) == OUTLET_E_UNSUPPORTED)
+        let served = RequestHandle(HTTPRequest(url: nil), isMutable: true, canBeAnswered: true)
+        #expect(served.answer(given) == OUTLET_OK)
+        #expect(served.seal().answer != nil)
+        #expect(served.answer(given) == OUTLET_E_STATE)
+        #expect(served.seal().answer == nil)
+    }
 }

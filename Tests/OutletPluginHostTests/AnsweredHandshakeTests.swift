@@ -1,0 +1,32 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+@testable import OutletPluginHost
+
+/// A WebSocket handshake that a plugin has answered.
+@Suite struct AnsweredHandshakeTests {
+    @Test func `fails, and does not reach the network`() async throws {
+        let answers = AnswerStore()
+        let network = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
+        let session = Session(transport: AnsweringTransport(network, answers: answers))
+        let answer = RequestHandle.Answer(status: 200, headers: ["X-By": "plugin"], body: [])
+        let ended = Recorder<SessionError?>()
+        session.webSocketRequest(
+            to: "ws://a.test/", requestModifier: { $0 = answers.attach(answer, to: $0) }
+        ).streamMessageEvents { event in
+            if case .completed(let completion) = event.kind { ended.record(completion.error) }
+        }
+        let error = try await ended.values(1)[0]
+        #expect(error?.transferError?.code == .badServerResponse)
+        #expect(
+            error?.transferError?.reason.hasPrefix(
+                "a plugin answered 200 to the WebSocket handshake")
+                == true)
+        #expect(network.requests.isEmpty)
+        withExtendedLifetime(session) {}
+    }
+}
