@@ -145,7 +145,8 @@ package struct CanonicalAddress: Sendable {
     package let origin: Origin
     /// The origin's host as it stands in an address.
     package let wireHost: String
-    /// The whole address with the host in canonical form, and without the scheme's own port.
+    /// The whole address with the host in canonical form, without the scheme's own port, and with no
+    /// dot segments in its path.
     package let text: String
     /// Whether the address carries a user name or a password.
     package let hasUserInfo: Bool
@@ -178,7 +179,7 @@ package struct CanonicalAddress: Sendable {
         let usual = origin.isSecure ? 443 : 80
         self.text =
             authority.scheme + "://" + authority.userInfo + wireHost
-            + (origin.port == usual ? "" : ":\(origin.port)") + authority.rest
+            + (origin.port == usual ? "" : ":\(origin.port)") + authority.rest.withoutDotSegments
     }
 }
 
@@ -218,6 +219,14 @@ private func userInfoRange(of text: String) -> Range<String.Index>? {
     let end = bytes[start...].firstIndex(where: endsAuthority) ?? bytes.endIndex
     guard let at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@")) else { return nil }
     return start..<bytes.index(after: at)
+}
+
+extension String {
+    /// Path, query and fragment of an address.
+    var behindAuthority: Substring {
+        guard let start = endOfSlashes(utf8) else { return self[...] }
+        return self[(utf8[start...].firstIndex(where: endsAuthority) ?? endIndex)...]
+    }
 }
 
 /// Where the authority of an address begins: behind the first `://`.

@@ -31,9 +31,7 @@ struct HeadText {
 
     /// Path and query of an address.
     static func target(of url: URL) -> String {
-        let path = url.path(percentEncoded: true)
-        return (path.isEmpty ? "/" : path)
-            + (url.query(percentEncoded: true).map { "?\($0)" } ?? "")
+        url.wirePath + (url.query(percentEncoded: true).map { "?\($0)" } ?? "")
     }
 
     private func fields(_ headers: HTTPHeaders) -> String {

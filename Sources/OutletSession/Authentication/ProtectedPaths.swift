@@ -21,7 +21,7 @@ struct ProtectedPaths: Sendable {
         guard !paths.isEmpty, let origin = try? Origin(url), let known = paths[origin] else {
             return nil
         }
-        let path = Self.path(of: url)
+        let path = url.wirePath
         return known.filter { path.startsWithBytes(of: $0.prefix) }
             .max { $0.prefix.utf8.count < $1.prefix.utf8.count }?.space
     }
@@ -31,8 +31,7 @@ struct ProtectedPaths: Sendable {
         guard let origin = try? Origin(url) else { return }
         var prefix = "/"
         if space.authenticationMethod == AuthenticationScheme.basic.rawValue {
-            let path = Self.path(of: url)
-            prefix = (path.cutAtLast("/")?.head ?? "") + "/"
+            prefix = (url.wirePath.cutAtLast("/")?.head ?? "") + "/"
         }
         var known = paths[origin] ?? []
         known.removeAll {
@@ -48,10 +47,5 @@ struct ProtectedPaths: Sendable {
         guard let origin = try? Origin(url) else { return }
         paths[origin]?.removeAll { $0.space == space }
         if paths[origin]?.isEmpty == true { paths[origin] = nil }
-    }
-
-    private static func path(of url: URL) -> String {
-        let path = url.path(percentEncoded: true)
-        return path.startsWithBytes(of: "/") ? path : "/" + path
     }
 }

@@ -57,7 +57,7 @@ public final class CookieStorage: Sendable {
     /// The cookies for an address, in the order in which they are sent.
     public func cookies(for url: URL) -> [Cookie] {
         guard let origin = try? Origin(url) else { return [] }
-        let path = Self.path(of: url)
+        let path = url.wirePath
         let isSecure = Self.isTrustworthy(origin)
         return state.withLock { state in
             guard !state.jar.isEmpty else { return [] }
@@ -144,12 +144,6 @@ public final class CookieStorage: Sendable {
 
     /// The host in canonical form; `nil` for addresses that no request can be sent to.
     static func host(of url: URL) -> String? { (try? Origin(url))?.host }
-
-    /// The path as it goes on the wire.
-    static func path(of url: URL) -> String {
-        let path = url.path(percentEncoded: true)
-        return path.isEmpty ? "/" : path
-    }
 
     /// Whether nobody listens in: encrypted, or this machine.
     static func isTrustworthy(_ origin: Origin) -> Bool {

@@ -99,8 +99,9 @@ struct SetCookie: Sendable, Equatable {
 
     private func cookiePath(_ url: URL) -> String {
         if let path, path.startsWithBytes(of: "/") { return path }
-        let own = CookieStorage.path(of: url)
-        guard let (directory, _) = own.cutAtLast("/"), !directory.isEmpty else { return "/" }
+        guard let (directory, _) = url.wirePath.cutAtLast("/"), !directory.isEmpty else {
+            return "/"
+        }
         return String(directory)
     }
 }

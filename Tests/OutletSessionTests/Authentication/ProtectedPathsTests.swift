@@ -19,10 +19,19 @@ import Testing
         #expect(paths.space(for: try url("https://a.test:443/docs/other")) == space())
         #expect(paths.space(for: try url("https://a.test/docs/deep/other")) == space())
         #expect(paths.space(for: try url("https://a.test/doc")) == nil)
+        #expect(paths.space(for: try url("https://a.test/docs/../open")) == nil)
+        #expect(paths.space(for: try url("https://a.test/x/%2e%2e/docs/other")) == space())
         #expect(paths.space(for: try url("https://a.test/")) == nil)
         #expect(paths.space(for: try url("http://a.test/docs/")) == nil)
         #expect(paths.space(for: try url("https://b.test/docs/")) == nil)
         #expect(paths.space(for: try url("https://a.test:8443/docs/")) == nil)
+    }
+
+    @Test func `basic is noted for the path that was sent`() throws {
+        var paths = ProtectedPaths()
+        paths.insert(space(), for: try url("https://a.test/open/../docs/x"))
+        #expect(paths.space(for: try url("https://a.test/docs/")) == space())
+        #expect(paths.space(for: try url("https://a.test/open/")) == nil)
     }
 
     @Test func `digest covers the whole origin`() throws {

@@ -51,6 +51,10 @@ import Testing
         ("a=1", "/docs", "/", true), ("a=1; Path=/d", "/", "/d", true),
         ("a=1; Path=/d", "/", "/d/x", true), ("a=1; Path=/d", "/", "/dx", false),
         ("a=1; Path=/d/", "/", "/d", false), ("a=1; Path=nonsense", "/x/y", "/x", true),
+        // By the path that is sent.
+        ("a=1; Path=/priv", "/", "/priv/../pub", false), ("a=1; Path=/pub", "/", "/x/../pub", true),
+        ("a=1; Path=/priv", "/", "/priv/%2E%2e/pub", false), ("a=1", "/x/../pub/y", "/pub", true),
+        ("a=1", "/x/../pub/y", "/x", false),
     ])
     func `and where their path says`(field: String, from: String, to: String, isSent: Bool) throws {
         let pairs = try sent([field], from: "http://x.test\(from)", to: "http://x.test\(to)")

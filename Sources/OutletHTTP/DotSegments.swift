@@ -1,0 +1,68 @@
+package import FoundationEssentials
+
+extension Substring {
+    /// Path, query and fragment of an address with the path's dot segments taken out (RFC 3986 §5.2.4).
+    ///
+    /// A dot may be written `%2e`, which newer versions of libcurl read so, older ones do not: they
+    /// leave a path alone that has neither.
+    var withoutDotSegments: String {
+        let bytes = utf8
+        let end =
+            bytes.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
+            ?? bytes.endIndex
+        let path = bytes[..<end]
+        guard path.first == UInt8(ascii: "/"), mayHaveDotSegments(path) else { return String(self) }
+        var kept: [Substring] = []
+        let segments = path.dropFirst()
+            .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        for (index, segment) in segments.enumerated() {
+            let dots = dotCount(segment)
+            if dots == 0 { kept.append(Substring(segment)) }
+            if dots == 2, !kept.isEmpty { kept.removeLast() }
+            // What a dot segment at the end leaves is a directory.
+            if dots > 0, index == segments.count - 1 { kept.append("") }
+        }
+        return "/" + kept.joined(separator: "/") + self[end...]
+    }
+}
+
+extension URL {
+    /// The path as it goes on the wire: without dot segments, `/` where the address has none.
+    ///
+    /// All that chooses by a path (cookies, credentials) chooses by this one.
+    package var wirePath: String {
+        let rest = absoluteString.behindAuthority.withoutDotSegments
+        let path = rest.prefix(whileByte: {
+            $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#")
+        })
+        return path.isEmpty ? "/" : String(path)
+    }
+}
+
+/// Whether a segment begins with a dot, written either way.
+private func mayHaveDotSegments(_ path: Substring.UTF8View) -> Bool {
+    var isAtStart = false
+    for byte in path {
+        if isAtStart, byte == UInt8(ascii: ".") || byte == UInt8(ascii: "%") { return true }
+        isAtStart = byte == UInt8(ascii: "/")
+    }
+    return false
+}
+
+/// How many dots a segment has, if it has nothing else and one or two; 0 otherwise.
+private func dotCount(_ segment: Substring.UTF8View) -> Int {
+    var rest = segment
+    var count = 0
+    while let byte = rest.first {
+        if byte == UInt8(ascii: ".") {
+            rest = rest.dropFirst()
+        } else if rest.count >= 3, rest.prefix(3).map(\.lowercased).elementsEqual("%2e".utf8) {
+            rest = rest.dropFirst(3)
+        } else {
+            return 0
+        }
+        count += 1
+        if count > 2 { return 0 }
+    }
+    return count
+}
