@@ -276,3 +276,11 @@ package func isFieldValue(_ text: String) -> Bool {
         return bytes[index...].allSatisfy { !$0.isControl || $0 == 0x09 }
     }
 }
+
+/// Whether a value that a peer has sent can be sent back to it as it came.
+///
+/// Control characters cannot be sent; and of bytes that are not UTF-8 only U+FFFD is left, which
+/// others may have come to as well.
+package func isReturnable(_ text: String) -> Bool {
+    isFieldValue(text) && !text.containsBytes(of: "\u{FFFD}")
+}

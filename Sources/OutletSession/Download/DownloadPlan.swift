@@ -21,17 +21,22 @@ enum DownloadPlan: Equatable, Sendable {
     ///   - head: The head of the response.
     ///   - offset: From which byte on the content was asked for.
     ///   - validator: What the content is known by.
-    init(_ head: HTTPResponse, offset: Int64, validator: String?) {
+    ///   - total: How many bytes the content has, if that is known.
+    init(_ head: HTTPResponse, offset: Int64, validator: String?, total: Int64? = nil) {
         guard offset > 0 else {
             self = .whole
             return
         }
         let range = head.headers.value(for: "Content-Range").flatMap(ContentRange.init)
+        let isSame = Self.agrees(head, with: validator) && range?.agrees(withTotal: total) == true
         switch head.statusCode {
         case 206:
-            let isSame = Self.agrees(head, with: validator)
-            self = range?.start == offset && isSame ? .continued : .restart
-        case 416: self = range?.start == nil && range?.total == offset ? .complete : .restart
+            let fits =
+                isSame && range?.start == offset && range?.length == head.lengthOfPart
+            self = fits ? .continued : .restart
+        case 416:
+            let isWhole = isSame && range?.start == nil && range?.total == offset
+            self = isWhole ? .complete : .restart
         case 200..<300: self = .whole
         default: self = .aside
         }
@@ -39,10 +44,15 @@ enum DownloadPlan: Equatable, Sendable {
 
     /// A server that knows nothing of `If-Range` may send the rest of another content.
     private static func agrees(_ head: HTTPResponse, with validator: String?) -> Bool {
-        guard let validator, validator.startsWithBytes(of: "\""),
-            let tag = head.headers.value(for: "ETag")
-        else { return true }
-        return tag.hasSameBytes(as: validator)
+        guard let validator else { return true }
+        func isSame(_ stated: String) -> Bool {
+            isReturnable(stated) && stated.hasSameBytes(as: validator)
+        }
+        let tag = head.headers.value(for: "ETag")
+        if validator.startsWithBytes(of: "\"") { return tag.map(isSame) ?? true }
+        guard let date = head.headers.value(for: "Last-Modified") else { return true }
+        // Some servers' tags have no quotes.
+        return isSame(date) || tag.map(isSame) == true
     }
 }
 
@@ -50,6 +60,8 @@ enum DownloadPlan: Equatable, Sendable {
 struct ContentRange: Equatable {
     /// The first byte; `nil` when the range could not be satisfied.
     let start: Int64?
+    /// Behind the last byte; `nil` when the range could not be satisfied.
+    let end: Int64?
     /// The whole length; `nil` when it is not known.
     let total: Int64?
 
@@ -61,12 +73,33 @@ struct ContentRange: Equatable {
         total = length.decimal()
         guard total != nil || length.hasSameBytes(as: "*") else { return nil }
         if range.hasSameBytes(as: "*") {
-            start = nil
+            (start, end) = (nil, nil)
             return
         }
         guard let (first, last) = range.cut(at: "-"), let first = first.decimal(Int64.self),
             let last = last.decimal(Int64.self), first <= last, last < total ?? .max
         else { return nil }
-        start = first
+        (start, end) = (first, last + 1)
+    }
+
+    /// How many bytes the part has.
+    var length: Int64? { start.flatMap { start in end.map { $0 - start } } }
+
+    /// Whether it may be a part of something that is so long.
+    func agrees(withTotal known: Int64?) -> Bool {
+        guard let known else { return true }
+        return total.map { $0 == known } ?? ((end ?? 0) <= known)
+    }
+}
+
+extension HTTPResponse {
+    /// How long the one part is that the body is, uncoded; as the range says where nothing else does.
+    fileprivate var lengthOfPart: Int64? {
+        let codings = headers.values(for: "Content-Encoding").flatMap { $0.listItems() }
+        guard codings.allSatisfy({ $0.equalsIgnoringCase("identity") }),
+            mimeType != "multipart/byteranges"
+        else { return nil }
+        if expectedContentLength >= 0 { return expectedContentLength }
+        return headers.value(for: "Content-Range").flatMap(ContentRange.init)?.length
     }
 }

@@ -56,12 +56,13 @@ extension DownloadRequest {
         }
         let isCancelled = error?.isExplicitlyCancelledError == true
         let data = download.withLock { state -> Data? in
-            if state.plan == .whole || state.plan == .continued, let part = state.part {
+            if state.plan == .whole, let part = state.part {
                 let announced = response?.expectedContentLength ?? -1
                 state.resumable = ResumeData(
                     request: last, response: response, bytesReceived: part.size,
-                    totalBytes: announced < 0 ? nil : state.start + announced, file: part.path)
+                    totalBytes: announced < 0 ? nil : announced, file: part.path)
             }
+            if state.plan == .continued, let part = state.part { state.keepPart(part.size) }
             if isCancelled, !state.keepsPart { state.resumable = nil }
             state.resumeData = state.resumable?.encoded
             return state.resumeData

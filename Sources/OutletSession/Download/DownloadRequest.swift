@@ -146,7 +146,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             (state.part, state.offset, state.resumable)
         }
         guard let part else { return .cancel }
-        let plan = DownloadPlan(head, offset: offset, validator: resumable?.validator)
+        let plan = DownloadPlan(
+            head, offset: offset, validator: resumable?.validator, total: resumable?.totalBytes)
         var aside: PartFile?
         if plan == .aside {
             do {
@@ -156,20 +157,23 @@ public final class DownloadRequest: Request, @unchecked Sendable {
                 return .cancel
             }
         }
-        download.withLock { state in
+        let range = head.headers.value(for: "Content-Range").flatMap(ContentRange.init)
+        let total = download.withLock { state in
             state.plan = plan
+            state.range = plan == .continued ? range : nil
             state.aside = aside
+            return state.total ?? -1
         }
         let calls = mutable.withLock { mutable in
             mutable.response = head
             return plan == .continued
-                ? mutable.observers?.resume(at: offset, of: head.total(from: offset), self) : nil
+                ? mutable.observers?.resume(at: offset, of: total, self) : nil
         }
         for call in calls ?? [] { call() }
         if plan == .continued {
             core.monitors?.urlSession(
                 core.transport, downloadTask: task, didResumeAtOffset: offset,
-                expectedTotalBytes: head.total(from: offset))
+                expectedTotalBytes: total)
         }
         switch plan {
         case .undecided, .complete: return .deliver(.chunks)
@@ -181,17 +185,50 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
 
     override func nextHop(after result: TransferResult) -> ConfiguredRequest? {
-        let isRestart = download.withLock { state in
-            guard state.plan == .restart else { return false }
-            state.plan = .undecided
-            state.offset = 0
-            state.resumable = nil
-            return true
+        guard var next = mutable.withLock({ $0.prepared }) else { return nil }
+        let (rest, validator) = download.withLock { state -> (DownloadState.Rest, String?) in
+            let rest: DownloadState.Rest =
+                state.plan == .restart ? .whole : partialRest(state, result)
+            switch rest {
+            case .whole:
+                state.plan = .undecided
+                state.offset = 0
+                state.resumable = nil
+            case .from(let offset):
+                state.keepPart(offset)
+                state.plan = .undecided
+                state.offset = offset
+            case .missing, .none: break
+            }
+            return (rest, state.resumable?.validator)
         }
-        guard isRestart, var next = mutable.withLock({ $0.prepared }) else { return nil }
-        next.request.headers.remove(name: "Range")
-        next.request.headers.remove(name: "If-Range")
+        switch rest {
+        case .none: return nil
+        case .whole:
+            next.request.headers.remove(name: "Range")
+            next.request.headers.remove(name: "If-Range")
+        case .from(let offset):
+            next.request.headers.update(name: "Range", value: "bytes=\(offset)-")
+            next.request.headers.update(name: "If-Range", value: validator ?? "")
+        case .missing(let count):
+            let error = TransferError(
+                code: .networkConnectionLost, stage: .receiving,
+                host: next.request.url?.host(),
+                reason:
+                    "the part of the content that was sent (206) is \(count) bytes shorter than "
+                    + "its Content-Range says")
+            note(.sessionTaskFailed(error: error.naming(next.request)))
+            return nil
+        }
         return next
+    }
+
+    /// What a transfer that brought a part leaves to be done; nothing unless it came to its end.
+    private func partialRest(
+        _ state: DownloadState, _ result: TransferResult
+    ) -> DownloadState.Rest {
+        guard result.error == nil, let part = state.part else { return .none }
+        return state.rest(part.size)
     }
 
     override func take(_ result: TransferResult, _ mutable: inout Mutable) -> Data? {
@@ -204,7 +241,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         return nil
     }
 
-    override func placesFile(of result: TransferResult) -> Bool { result.error == nil }
+    override func placesFile(of result: TransferResult) -> Bool {
+        result.error == nil && error == nil
+    }
 
     override func didTransfer(_ task: any TransferTask) {
         guard error == nil else {
@@ -281,14 +320,5 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         let (handlers, data) = (state.resumeDataHandlers, state.resumeData)
         for handler in handlers { core.call(on: nil) { handler(data) } }
         super.cleanUp()
-    }
-}
-
-extension HTTPResponse {
-    /// The whole length as far as a 206 tells it; -1 when it does not.
-    fileprivate func total(from offset: Int64) -> Int64 {
-        let range = headers.value(for: "Content-Range").flatMap(ContentRange.init)
-        if let total = range?.total { return total }
-        return expectedContentLength < 0 ? -1 : offset + expectedContentLength
     }
 }

@@ -9,6 +9,8 @@ struct DownloadState: Sendable {
     var offset: Int64 = 0
     /// What becomes of the body under way.
     var plan = DownloadPlan.undecided
+    /// Which bytes of the content the body under way is, if it is a part.
+    var range: ContentRange?
     /// The file for a body that is not the content.
     var aside: PartFile?
     /// A redirect's body that turned out to be the response's.
@@ -32,6 +34,36 @@ struct DownloadState: Sendable {
     /// Where in the content the body under way begins.
     var start: Int64 { plan == .continued ? offset : 0 }
 
+    /// How many bytes the content has, as far as is known.
+    var total: Int64? { (plan == .continued ? range?.total : nil) ?? resumable?.totalBytes }
+
+    /// What a part that has come leaves to be done.
+    enum Rest: Equatable {
+        /// Nothing.
+        case none
+        /// The bytes from there on.
+        case from(Int64)
+        /// All of it: what came is not the part that was announced.
+        case whole
+        /// The part is not whole, so many bytes are missing.
+        case missing(Int64)
+    }
+
+    /// Judges a part that has come by how long the file is now.
+    func rest(_ size: Int64) -> Rest {
+        guard plan == .continued, let end = range?.end else { return .none }
+        if size < end { return .missing(end - size) }
+        if size > end { return .whole }
+        return end == total ? .none : .from(end)
+    }
+
+    /// Keeps what is known of a part that has come, or of as much of it as has.
+    mutating func keepPart(_ size: Int64) {
+        let total = total
+        resumable?.totalBytes = total
+        resumable?.bytesReceived = min(size, range?.end ?? size)
+    }
+
     /// Forgets what the last attempt brought, but for what can be gone on with.
     mutating func reset() {
         formerFile = fileURL ?? aside?.url ?? formerFile
@@ -41,5 +73,6 @@ struct DownloadState: Sendable {
         resumeData = nil
         isMisplaced = false
         plan = .undecided
+        range = nil
     }
 }

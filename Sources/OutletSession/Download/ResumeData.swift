@@ -19,9 +19,9 @@ struct ResumeData: Sendable, Codable, Equatable {
     /// The strong `ETag`, else `Last-Modified`: what `If-Range` asks about (RFC 9110 §13.1.5).
     let validator: String
     /// How many bytes the file holds.
-    let bytesReceived: Int64
+    var bytesReceived: Int64
     /// How many there are in all, if that is known.
-    let totalBytes: Int64?
+    var totalBytes: Int64?
     /// The path of the file with what has come so far.
     let file: String
 
@@ -54,6 +54,9 @@ struct ResumeData: Sendable, Codable, Equatable {
         }
         guard version == 1 else {
             throw ResumeDataError(reason: "version \(version), this library reads version 1")
+        }
+        guard isReturnable(validator) else {
+            throw ResumeDataError(reason: "its validator cannot be sent")
         }
     }
 
@@ -90,7 +93,7 @@ struct ResumedRequest: URLRequestConvertible {
 extension HTTPResponse {
     /// What tells this body from all others at its address, byte by byte, and can be sent.
     fileprivate var rangeValidator: String? {
-        statedValidator.flatMap { isFieldValue($0) ? $0 : nil }
+        statedValidator.flatMap { isReturnable($0) ? $0 : nil }
     }
 
     private var statedValidator: String? {

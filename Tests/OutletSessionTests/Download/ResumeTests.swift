@@ -93,6 +93,79 @@ import Testing
         #expect(transport.requests.last?.headers["If-Range"] == nil)
     }
 
+    /// The answers to a download that has 8 bytes, then the file, and what was asked for.
+    private func resumed(
+        _ answers: StubAnswer...
+    ) async throws -> (DownloadResponse<URL, SessionError>, [String?]) {
+        let failed = await broken(Content(text, breaks: [8]))
+        let transport = StubTransport(answers: answers)
+        let session = Session(transport: transport)
+        let response = await session.download(
+            resumingWith: try #require(failed.resumeData), to: place
+        ).serializingDownloadedFileURL().response
+        withExtendedLifetime(session) {}
+        return (response, transport.requests.map { $0.headers["Range"] })
+    }
+
+    /// A part of the text, told of as that of a longer or shorter one.
+    private func part(
+        _ bytes: Range<Int>, as range: String, tag: String? = "\"v1\"", isFramed: Bool = true
+    ) -> StubAnswer {
+        var headers = HTTPHeaders(["Content-Range": "bytes \(range)"])
+        if let tag { headers.add(name: "ETag", value: tag) }
+        if !isFramed { headers.add(name: "Transfer-Encoding", value: "chunked") }
+        let content = Data((text + "#").utf8)[bytes]
+        return StubAnswer(statusCode: 206, headers: headers, body: Data(content))
+    }
+
+    @Test func `of a part that is shorter than the rest the rest is asked for`() async throws {
+        let (response, ranges) = try await resumed(
+            part(8..<12, as: "8-11/20"), part(12..<13, as: "12-12/*", tag: nil),
+            part(13..<20, as: "13-19/20"))
+        #expect(response.error == nil && directory.text("a") == text)
+        #expect(ranges == ["bytes=8-", "bytes=12-", "bytes=13-"])
+    }
+
+    @Test func `where nobody knows the length the end is asked for`() async throws {
+        let content = Content(text)
+        let failed = await broken(Content(text, breaks: [8]))
+        let data = String(decoding: try #require(failed.resumeData), as: UTF8.self)
+            .replacing("\"totalBytes\":20,", with: "")
+        let transport = StubTransport { job in
+            job.request.headers["Range"] == "bytes=8-"
+                ? self.part(8..<20, as: "8-19/*") : content.answer(job.request)
+        }
+        let session = Session(transport: transport)
+        let response = await session.download(resumingWith: Data(data.utf8), to: place)
+            .serializingDownloadedFileURL().response
+        #expect(response.error == nil && directory.text("a") == text)
+        #expect(transport.requests.map { $0.headers["Range"] } == ["bytes=8-", "bytes=20-"])
+    }
+
+    @Test func `a part without its end is an error, and can be gone on with`() async throws {
+        let (response, _) = try await resumed(
+            part(8..<12, as: "8-19/20", tag: nil, isFramed: false))
+        #expect(response.error?.transferError?.code == .networkConnectionLost)
+        #expect(
+            response.error?.transferError?.reason.contains("8 bytes shorter than its Content-Range")
+                == true)
+        #expect(directory.names.isEmpty)
+        let transport = Content(text).transport
+        let session = Session(transport: transport)
+        _ = try await session.download(
+            resumingWith: try #require(response.resumeData), to: place
+        ).serializingDownloadedFileURL().value
+        #expect(transport.requests.map { $0.headers["Range"] } == ["bytes=12-"])
+        #expect(directory.text("a") == text)
+    }
+
+    @Test func `a part with more behind its end is fetched whole`() async throws {
+        let (response, ranges) = try await resumed(
+            part(8..<21, as: "8-19/20", isFramed: false), .text("whole"))
+        #expect(response.error == nil && directory.text("a") == "whole")
+        #expect(ranges == ["bytes=8-", nil])
+    }
+
     @Test func `a file that is whole already is done`() async throws {
         let content = Content(text, breaks: [text.utf8.count])
         let failed = await broken(content)
@@ -225,7 +298,10 @@ import Testing
     @Test func `data that is no resume data is a named error`() async {
         let transport = StubTransport(answers: [.text("x")])
         let session = Session(transport: transport)
-        for text in ["", "{}", #"{"version": 2}"#] {
+        let known = #""headers":[],"bytesReceived":1,"file":"x","url":"http://a.test/""#
+        for text in [
+            "", "{}", #"{"version": 2}"#, #"{"version":1,"validator":"\"a\rb\"",\#(known)}"#,
+        ] {
             let response = await session.download(resumingWith: Data(text.utf8))
                 .serializingDownloadedFileURL().response
             #expect(response.error?.underlyingError is ResumeDataError)
@@ -233,7 +309,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test(arguments: [nil, "W/\"v1\"", "\"v\u{1}\""])
+    @Test(arguments: [nil, "W/\"v1\"", "\"v\u{1}\"", "\"v\rw\"", "\"\u{FFFD}\""])
     func `without a strong validator that can be sent there is no resume data`(tag: String?) async {
         let failed = await broken(Content(text, tag: tag, breaks: [8]))
         #expect(failed.error != nil)
