@@ -77,8 +77,8 @@ struct CacheEntry: Sendable, Equatable {
 
 /// What a cache has to know of a request.
 struct CacheRequest: Sendable {
-    /// The address without its fragment, its host in canonical form (§2: the cache key); `nil` when no
-    /// cache can help.
+    /// The address without its fragment, its host in canonical form (§2: the cache key), and the
+    /// request's own `Host` where that is another; `nil` when no cache can help.
     let key: String?
     let method: HTTPMethod
     let headers: HTTPHeaders
@@ -86,6 +86,8 @@ struct CacheRequest: Sendable {
     let person: String?
     /// Who checks the server, by ``Caching/verifier(of:)``.
     let verifier: String?
+    /// What decides where connections lead, by ``Caching/route``.
+    let route: String?
     let policy: HTTPRequest.CachePolicy
     let directives: CacheControl
 
@@ -106,27 +108,38 @@ struct CacheRequest: Sendable {
     /// What stands before the number of a policy.
     static let policyMark = UInt8(ascii: "#")
 
+    /// Selects a response by where its session may connect to: what one session may ask, another one
+    /// may not even get from memory.
+    static let route = ":route"
+
     /// - Parameters:
     ///   - request: What is asked for, cookies included.
     ///   - credential: What answers challenges.
     ///   - session: Names a session that shows certificates of its own.
     ///   - verifier: Who checks the server.
+    ///   - route: What decides where connections lead.
     init(
         _ request: HTTPRequest, credential: Credential? = nil, session: String? = nil,
-        verifier: String? = nil
+        verifier: String? = nil, route: String? = nil
     ) {
-        key = Self.key(of: request.url)
+        key = Self.key(of: request)
         method = request.method
         headers = request.headers
         person = Self.person(request, credential, session)
         self.verifier = verifier
+        self.route = route
         policy = request.cachePolicy
         directives = CacheControl(request.headers)
     }
 
-    static func key(of url: URL?) -> String? {
-        url.flatMap { try? CanonicalAddress($0.withoutUserInfo.absoluteString) }?
-            .textWithoutFragment
+    static func key(of request: HTTPRequest) -> String? {
+        let text = request.url?.withoutUserInfo.absoluteString
+        guard let address = text.flatMap({ try? CanonicalAddress($0) }) else { return nil }
+        // An address has no blank, so no other request comes to the same text.
+        guard let host = request.headers["Host"]?.lowercasedASCII,
+            !host.hasSameBytes(as: address.hostField)
+        else { return address.textWithoutFragment }
+        return "\(address.textWithoutFragment) \(host)"
     }
 
     /// Fields that are secret, user name and password of the address, credential and session; each with
@@ -149,6 +162,7 @@ struct CacheRequest: Sendable {
     func value(of name: String) -> String? {
         if name == Self.personName { return person }
         if name == Self.verifier { return verifier }
+        if name == Self.route { return route }
         let values = headers.values(for: name)
         guard let first = values.first else { return nil }
         if values.count == 1, !first.utf8.contains(where: { $0 == UInt8(ascii: ",") }) {
@@ -167,7 +181,7 @@ struct CacheRequest: Sendable {
     ) -> [CacheEntry.Selector]? {
         let vary =
             response.headers.containsAny(of: Self.vary) ? response.headers.values(for: "Vary") : []
-        var names = isPublic ? [] : [Self.personName]
+        var names = isPublic ? [Self.route] : [Self.personName, Self.route]
         if key?.startsWithBytes(of: "https:") == true { names.append(Self.verifier) }
         for value in vary {
             names += value.listItems().map(\.lowercasedASCII)

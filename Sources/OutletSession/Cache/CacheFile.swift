@@ -6,7 +6,7 @@ import OutletHTTP
 /// Sixteen bytes of magic and lengths, a checksum of all that follows, a head in JSON, the body. What
 /// is torn, cut or of another version does not decode.
 enum CacheFile {
-    private static let magic: UInt64 = 0x4F75_746C_6574_4332  // "OutletC2"
+    private static let magic: UInt64 = 0x4F75_746C_6574_4333  // "OutletC3"
     private static let prefixSize = 32
 
     private struct Head: Codable {

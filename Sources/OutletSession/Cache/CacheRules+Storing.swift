@@ -30,11 +30,11 @@ extension CacheRules {
     /// sent.
     func validators(of entry: CacheEntry) -> HTTPHeaders {
         var fields = HTTPHeaders()
-        if let tag = entry.response.headers.values(for: "ETag").first, isFieldValue(tag) {
+        if let tag = entry.response.headers.values(for: "ETag").first, isReturnable(tag) {
             fields.append(name: "If-None-Match", value: tag)
         }
         if let changed = entry.response.headers.values(for: "Last-Modified").first,
-            isFieldValue(changed)
+            isReturnable(changed)
         {
             fields.append(name: "If-Modified-Since", value: changed)
         }
@@ -47,7 +47,7 @@ extension CacheRules {
     ) -> CacheEntry? {
         if let new = response.headers.values(for: "ETag").first,
             let old = entry.response.headers.values(for: "ETag").first,
-            !Self.opaque(new).hasSameBytes(as: Self.opaque(old))
+            !Self.isSame(new, old)
         {
             return nil
         }
@@ -91,8 +91,7 @@ extension CacheRules {
         for name in ["ETag", "Last-Modified"] + (isSameCoding ? ["Content-Length"] : []) {
             guard let new = new.values(for: name).first, let old = old.values(for: name).first
             else { continue }
-            let isSame = Self.opaque(new).hasSameBytes(as: Self.opaque(old))
-            guard isSame else { return .other }
+            guard Self.isSame(new, old) else { return .other }
             isKnown = true
         }
         let fresh = freshened(
@@ -101,7 +100,11 @@ extension CacheRules {
         return .same(fresh)
     }
 
-    /// Weak comparison (RFC 9110 §8.8.3.2).
+    /// Weak comparison (RFC 9110 §8.8.3.2); what is not known byte by byte is not the same.
+    private static func isSame(_ new: String, _ old: String) -> Bool {
+        isReturnable(new) && opaque(new).hasSameBytes(as: opaque(old))
+    }
+
     private static func opaque(_ tag: String) -> Substring {
         tag.droppingBytes(tag.startsWithBytes(of: "W/") ? 2 : 0)
     }
@@ -121,12 +124,16 @@ extension CacheRules {
     func invalidated(by response: HTTPResponse, to request: HTTPRequest) -> [String] {
         let safe: [HTTPMethod] = [.get, .head, .options, .trace]
         guard !safe.contains(request.method), (200..<400).contains(response.statusCode),
-            let url = request.url, let key = CacheRequest.key(of: url)
+            let url = request.url, let key = CacheRequest.key(of: request)
         else { return [] }
         let others = ["Location", "Content-Location"].flatMap { response.headers.values(for: $0) }
             .compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
             .filter { RedirectRules.isSameOrigin($0, url) }
-            .compactMap(CacheRequest.key)
+            .compactMap { other in
+                var named = request
+                named.url = other
+                return CacheRequest.key(of: named)
+            }
         return [key] + others
     }
 }

@@ -119,7 +119,8 @@ extension CacheTask: TransferHandler {
             let verdict = caching.cache.rules.compare(
                 entry, withHead: response, requestTime: start, responseTime: now)
             switch verdict {
-            case .same(let fresh): caching.cache.store(fresh, for: key)
+            case .same(let fresh):
+                caching.cache.renew(entry, as: fresh, by: response, to: request)
             case .other: caching.cache.remove(key)
             case .unknown: break
             }
@@ -145,14 +146,13 @@ extension CacheTask: TransferHandler {
         _ stored: CacheEntry, _ response: HTTPResponse, _ result: TransferResult, _ now: Date,
         mayKeep: Bool
     ) {
-        guard let key = request.key,
-            let fresh = caching.cache.rules.freshened(
-                stored, by: response, requestTime: start, responseTime: now)
-        else {
+        let fresh = caching.cache.rules.freshened(
+            stored, by: response, requestTime: start, responseTime: now)
+        guard let fresh else {
             caching.queue.async { self.load(self.job, stored: nil, isValidating: false) }
             return
         }
-        if mayKeep { caching.cache.store(fresh, for: key) }
+        if mayKeep { caching.cache.renew(stored, as: fresh, by: response, to: request) }
         play(fresh, .validatedCache, result.metrics)
     }
 }

@@ -72,7 +72,7 @@ final class CacheTask: TransferTask {
         self.firstURL = firstURL
         request = CacheRequest(
             job.request, credential: job.credential, session: caching.session,
-            verifier: caching.verifier(of: job))
+            verifier: caching.verifier(of: job), route: caching.route)
         course = Lock(
             State(handler: handler, reportsProgress: job.reportsProgress, delivery: job.delivery))
     }

@@ -17,6 +17,9 @@ final class Caching: Sendable {
     let deadlines: Deadlines
     /// How long a handler may take to answer, in seconds.
     let timeout: Double
+    /// What decides where the session's connections lead, as a text that is equal for those that may
+    /// connect to the same places; `nil` where nothing does.
+    let route: String?
     /// Names the session among those that share the cache; `nil` unless servers know it by a certificate.
     let session: String?
     /// Where stored responses are handed over; nothing here waits.
@@ -42,6 +45,15 @@ final class Caching: Sendable {
         self.requestQueue = requestQueue
         self.deadlines = deadlines
         timeout = configuration.interceptorTimeout
+        let limits =
+            configuration.addressPolicy.isUnrestricted
+            ? nil
+            : "\(configuration.addressPolicy)"
+                + (configuration.addressPolicy.isEnforcedByProxy ? ", by the proxy" : "")
+        let socket = configuration.unixSocketPath.map { "socket \($0)" }
+        route =
+            limits == nil && socket == nil
+            ? nil : [limits, socket].compactMap(\.self).joined(separator: "\n")
         session = configuration.showsCertificates ? UUID().uuidString : nil
     }
 
@@ -111,12 +123,15 @@ private final class Validation: TransferHandler {
         else { return }
         let rules = caching.cache.rules
         let now = Date()
-        let fresh =
-            response.statusCode == 304
-            ? rules.freshened(entry, by: response, requestTime: start, responseTime: now)
-            : rules.entry(
-                for: response, data: result.body ?? Data(), to: request, requestTime: start,
-                responseTime: now)
-        if let fresh { caching.cache.store(fresh, for: key) }
+        if response.statusCode == 304 {
+            let fresh = rules.freshened(
+                entry, by: response, requestTime: start, responseTime: now)
+            guard let fresh else { return }
+            return caching.cache.renew(entry, as: fresh, by: response, to: request)
+        }
+        let new = rules.entry(
+            for: response, data: result.body ?? Data(), to: request, requestTime: start,
+            responseTime: now)
+        if let new { caching.cache.store(new, for: key) }
     }
 }

@@ -47,11 +47,13 @@ final class DiskStore: Sendable {
 
     private func read(_ name: String, key: String) -> CacheEntry? {
         let path = path(name)
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        // Whatever else may lie there under the name: a pipe would be waited for.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            status.st_size <= capacity,
             let data = Data(from: descriptor, count: Int(status.st_size)),
             let entry = CacheFile.decode(data, key: key)
         else {

@@ -116,7 +116,7 @@ public final class ResponseCache: Sendable {
 
     /// Forgets what is kept for a request's address.
     public func removeCachedResponse(for request: HTTPRequest) {
-        if let key = CacheRequest.key(of: request.url) { remove(key) }
+        if let key = CacheRequest.key(of: request) { remove(key) }
     }
 
     /// Forgets everything.
@@ -190,6 +190,26 @@ public final class ResponseCache: Sendable {
                 state.failure = failure ?? state.failure
             }
         }
+    }
+
+    /// Puts a response that a server has renewed in the place of what was stored, or forgets it: the
+    /// server may have said by now that it is not to be kept, or whom else it answers.
+    ///
+    /// - Parameters:
+    ///   - old: What was stored.
+    ///   - fresh: The same, brought up to date by `answer`.
+    ///   - answer: What the server has said to `request`.
+    func renew(
+        _ old: CacheEntry, as fresh: CacheEntry, by answer: HTTPResponse, to request: CacheRequest
+    ) {
+        guard let key = request.key else { return }
+        let selectors = request.selectors(
+            for: fresh.response, isPublic: fresh.directives.isPublic)
+        guard let selectors, !CacheControl(answer.headers).noStore else { return remove(key) }
+        if selectors != old.selectors { remove(key) }
+        var fresh = fresh
+        fresh.selectors = selectors
+        store(fresh, for: key)
     }
 
     func remove(_ key: String) {

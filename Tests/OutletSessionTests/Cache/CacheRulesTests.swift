@@ -249,6 +249,17 @@ import Testing
         #expect(rules.freshened(old, by: other, requestTime: now, responseTime: now) == nil)
     }
 
+    @Test(arguments: ["\"a\rb\"", "\"\u{FFFD}\""])
+    func `a tag that cannot be sent back as it came is no validator`(tag: String) throws {
+        let old = try entry(["ETag": tag, "Last-Modified": tag])
+        #expect(rules.validators(of: old).isEmpty)
+        let answer = response(["ETag": tag], status: 304)
+        #expect(rules.freshened(old, by: answer, requestTime: now, responseTime: now) == nil)
+        let head = response(["ETag": tag])
+        #expect(
+            rules.compare(old, withHead: head, requestTime: now, responseTime: now) == .other)
+    }
+
     @Test func `a change makes what is stored of its addresses untrue`() {
         let post = HTTPRequest(url: URL(string: "http://a.test/list"), method: .post)
         let created = response(
@@ -256,6 +267,11 @@ import Testing
         #expect(
             rules.invalidated(by: created, to: post)
                 == ["http://a.test/list", "http://a.test/list/7"])
+        var elsewhere = post
+        elsewhere.headers["Host"] = "b.test"
+        #expect(
+            rules.invalidated(by: created, to: elsewhere)
+                == ["http://a.test/list b.test", "http://a.test/list/7 b.test"])
         #expect(rules.invalidated(by: response([:], status: 500), to: post).isEmpty)
         let get = HTTPRequest(url: URL(string: "http://a.test/list"))
         #expect(rules.invalidated(by: response([:]), to: get).isEmpty)

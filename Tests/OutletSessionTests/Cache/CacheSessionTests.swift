@@ -136,6 +136,77 @@ import Testing
         #expect(transport.requests.count == 3)
     }
 
+    @Test(
+        arguments: [
+            HTTPHeaders(["Cache-Control": "max-age=100, no-store"]),
+            ["Cache-Control": "max-age=100", "Vary": "*"],
+            ["Cache-Control": "max-age=100", "Vary": "X-Own"],
+        ], [HTTPMethod.get, .head])
+    func `what a server takes back by a 304 or a HEAD is not kept`(
+        fields: HTTPHeaders, method: HTTPMethod
+    ) async {
+        let (session, transport) = session { job in
+            if job.request.method == .head {
+                var known = fields
+                known.add(name: "ETag", value: "\"1\"")
+                return StubAnswer(headers: known)
+            }
+            return job.request.headers["If-None-Match"] == nil
+                ? Self.answer(["ETag": "\"1\""]) : .status(304, headers: fields)
+        }
+        _ = await get(session)
+        let renewing = HTTPRequest(
+            url: URL(string: address), method: method, headers: ["X-Own": "1"])
+        #expect(await session.request(renewing).serializingUnserialized().response.error == nil)
+        #expect(transport.requests.count == 2)
+        let third = await get(session)
+        #expect(third.value == Data("body".utf8) && transport.requests.count == 3)
+        #expect(transport.requests.last?.headers["If-None-Match"] == nil)
+    }
+
+    @Test func `what a server takes back behind a stale answer is not kept`() async throws {
+        let cache = ResponseCache()
+        let (session, _) = session(cache) { job in
+            job.request.headers["If-None-Match"] == nil
+                ? Self.answer(
+                    ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+                : .status(304, headers: ["Cache-Control": "no-store"])
+        }
+        _ = await get(session)
+        let request = HTTPRequest(url: URL(string: address))
+        #expect(cache.cachedResponse(for: request) != nil)
+        #expect(await get(session).metrics?.resourceFetchType == .localCache)
+        while cache.cachedResponse(for: request) != nil { await Task.yield() }
+    }
+
+    @Test func `a session gets nothing that another may connect to and it may not`() async throws {
+        let cache = ResponseCache()
+        var limited = AddressPolicy.publicOnly
+        limited.isEnforcedByProxy = true
+        let policies = [
+            .any, .publicOnly, limited, try AddressPolicy(.any, denying: ["10.0.0.0/8"]),
+        ]
+        var transports: [StubTransport] = []
+        for policy in policies + policies {
+            var configuration = SessionConfiguration()
+            configuration.urlCache = cache
+            configuration.addressPolicy = policy
+            let transport = StubTransport { _ in
+                Self.answer(["Cache-Control": "max-age=60, public"])
+            }
+            let session = Session(transport: transport, configuration: configuration)
+            #expect(await get(session).error == nil)
+            transports.append(transport)
+        }
+        #expect(transports.map(\.requests.count) == [1, 1, 1, 1, 0, 0, 0, 0])
+        var configuration = SessionConfiguration()
+        configuration.urlCache = cache
+        configuration.unixSocketPath = "/run/x"
+        let transport = StubTransport { _ in .text("x") }
+        let session = Session(transport: transport, configuration: configuration)
+        #expect(await get(session).value == Data("x".utf8))
+    }
+
     @Test func `a 304 to the user's own condition is the response`() async {
         let (session, _) = session { job in
             job.request.headers["If-None-Match"] == nil

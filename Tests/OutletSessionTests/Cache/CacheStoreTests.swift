@@ -191,6 +191,37 @@ import Testing
         #expect(onDisk(directory).cachedResponse(for: request("a")) != nil)
     }
 
+    @Test func `what has taken a file's place is neither waited for nor read without bounds`()
+        throws
+    {
+        let directory = try TestDirectory()
+        let cache = onDisk(directory)
+        cache.storeCachedResponse(response(1000), for: request("a"))
+        cache.flush()
+        let file = try #require(files(directory).first)
+        let whole = try Data(contentsOf: file)
+        let small = onDisk(directory, capacity: whole.count - 1)
+        #expect(small.cachedResponse(for: request("a")) == nil)
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+        try #require(mkfifo(file.path, 0o600) == 0)
+        #expect(onDisk(directory).cachedResponse(for: request("a")) == nil)
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+        try whole.write(to: file)
+        #expect(onDisk(directory, capacity: whole.count).cachedResponse(for: request("a")) != nil)
+    }
+
+    @Test func `a request's own host has responses of its own`() {
+        let cache = ResponseCache()
+        cache.storeCachedResponse(response(1), for: request("a", ["Host": "b.test"]))
+        #expect(cache.cachedResponse(for: request("a")) == nil)
+        #expect(cache.cachedResponse(for: request("a", ["Host": "B.TEST"])) != nil)
+        cache.storeCachedResponse(response(2), for: request("a"))
+        #expect(cache.cachedResponse(for: request("a", ["Host": "A.test"]))?.data.count == 2)
+        cache.removeCachedResponse(for: request("a", ["Host": "b.test"]))
+        #expect(cache.cachedResponse(for: request("a", ["Host": "b.test"])) == nil)
+        #expect(cache.cachedResponse(for: request("a")) != nil)
+    }
+
     @Test func `a disk that cannot be written is told, and memory goes on`() throws {
         let directory = try TestDirectory()
         try directory.write("a file", to: "c")
