@@ -2,14 +2,39 @@ package import FoundationEssentials
 import Glibc
 
 extension Data {
-    /// Reads a whole file.
+    /// Reads a whole plain file.
     ///
-    /// Not `init(contentsOf:)`, because that of Swift 6.3 loses 4 KiB of memory with every file that
-    /// has nothing in it.
+    /// Not by `init(contentsOf:)`, which waits for ever for somebody who writes to a pipe, and that of
+    /// Swift 6.3 loses 4 KiB of memory with every file that has nothing in it.
     ///
-    /// - Throws: What `init(contentsOf:options:)` throws.
-    package init(contentOf file: URL, options: ReadingOptions = []) throws {
-        self = file.isEmptyFile ? Data() : try Data(contentsOf: file, options: options)
+    /// - Throws: ``NotPlainFile``, or what `init(contentsOf:)` throws.
+    package init(contentOf file: URL) throws {
+        let path = file.path(percentEncoded: false)
+        let descriptor = file.isFileURL ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1
+        // It says why in the words that callers know.
+        guard descriptor >= 0 else {
+            if let fault = NotPlainFile(path) { throw fault }
+            self = try Data(contentsOf: file)
+            return
+        }
+        defer { close(descriptor) }
+        var facts = stat()
+        guard fstat(descriptor, &facts) == 0 else { throw CocoaError(.fileReadUnknown) }
+        if let fault = NotPlainFile(path, facts) { throw fault }
+        // The kernel's own files have no size and a content all the same.
+        self.init(count: Int(facts.st_size))
+        var done = 0
+        while true {
+            if done == count { count += 16_384 }
+            let piece = withUnsafeMutableBytes { buffer in
+                read(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done)
+            }
+            if piece < 0, errno == EINTR { continue }
+            guard piece >= 0 else { throw CocoaError(.fileReadUnknown) }
+            guard piece > 0 else { break }
+            done += piece
+        }
+        count = done
     }
 
     /// Reads a whole plain file, if it can be read and has no more bytes than that.
@@ -42,20 +67,32 @@ extension Data {
     }
 }
 
-extension URL {
-    /// Whether this is a file that may be read and has nothing in it.
-    ///
-    /// The kernel's own files have no size and a content all the same, so the first byte is asked for.
-    fileprivate var isEmptyFile: Bool {
-        let path = path(percentEncoded: false)
+/// A path leads to something that is no plain file, where only that will do: whoever reads a pipe
+/// waits for its writer, and a device may never end.
+package struct NotPlainFile: Error, Equatable, CustomStringConvertible {
+    /// Where it lies.
+    package let path: String
+    /// What it is.
+    package let kind: String
+
+    /// `nil` for a plain file, links to one included, and where there is nothing.
+    package init?(_ path: String) {
         var facts = stat()
-        guard isFileURL, stat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG,
-            facts.st_size == 0
-        else { return false }
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        var byte: UInt8 = 0
-        return read(descriptor, &byte, 1) == 0
+        guard stat(path, &facts) == 0 else { return nil }
+        self.init(path, facts)
     }
+
+    fileprivate init?(_ path: String, _ facts: stat) {
+        switch facts.st_mode & S_IFMT {
+        case S_IFREG: return nil
+        case S_IFDIR: kind = "a directory"
+        case S_IFIFO: kind = "a named pipe"
+        case S_IFSOCK: kind = "a socket"
+        default: kind = "a device"
+        }
+        self.path = path
+    }
+
+    /// What lies where.
+    package var description: String { "\(path) is \(kind), not a plain file" }
 }

@@ -61,6 +61,8 @@ extension HTTPBody: Equatable, Hashable {
 /// that possible. Calls never overlap, but may come from different threads one after another.
 public protocol BodyStream: AnyObject, Sendable {
     /// How many bytes the stream gives in all; `nil` when that is not known (sent chunked).
+    ///
+    /// A request whose stream gives fewer or more fails, unless its own `Content-Length` says less.
     var length: Int64? { get }
 
     /// Copies the next bytes into `buffer`.

@@ -1,4 +1,5 @@
 import Glibc
+import OutletFiles
 
 /// Where certificate authorities lie on this system.
 public struct TrustStore: Sendable, Equatable {
@@ -52,11 +53,17 @@ public struct TrustStore: Sendable, Equatable {
         environment: [String: String], directories: [String] = directories,
         bundles: [String] = bundles
     ) throws(TrustStoreError) -> TrustStore {
-        func named(_ variable: String) throws(TrustStoreError) -> String? {
+        func named(
+            _ variable: String, isBundle: Bool = true
+        ) throws(TrustStoreError) -> String? {
             guard let path = environment[variable], !path.isEmpty else { return nil }
             guard access(path, R_OK) == 0 else {
                 throw .unreadable(
                     variable: variable, path: path, reason: String(cString: strerror(errno)))
+            }
+            if isBundle, let fault = NotPlainFile(path) {
+                throw .unreadable(
+                    variable: variable, path: path, reason: "it is \(fault.kind), not a plain file")
             }
             return path
         }
@@ -64,7 +71,7 @@ public struct TrustStore: Sendable, Equatable {
             return TrustStore(bundle: bundle, source: .variables(["CURL_CA_BUNDLE"]))
         }
         let bundle = try named("SSL_CERT_FILE")
-        let directory = try named("SSL_CERT_DIR")
+        let directory = try named("SSL_CERT_DIR", isBundle: false)
         if bundle != nil || directory != nil {
             let variables = [
                 bundle.map { _ in "SSL_CERT_FILE" }, directory.map { _ in "SSL_CERT_DIR" },
@@ -76,7 +83,7 @@ public struct TrustStore: Sendable, Equatable {
         if let directory = directories.first(where: isHashed) {
             return TrustStore(directory: directory, source: .system)
         }
-        if let bundle = bundles.first(where: { access($0, R_OK) == 0 }) {
+        if let bundle = bundles.first(where: { access($0, R_OK) == 0 && NotPlainFile($0) == nil }) {
             return TrustStore(bundle: bundle, source: .system)
         }
         throw .notFound(places: directories + bundles)

@@ -91,11 +91,16 @@ import Testing
         #expect(result.errorOutput.contains("/dev/zero: larger than 256 MiB"))
     }
 
-    @Test func `the time allowed passes while a certificate is waited for`() async throws {
+    @Test(arguments: [["--cacert"], ["--verify=no", "--cert"]])
+    func `a certificate that would have to be waited for is refused`(
+        options: [String]
+    ) async throws {
         let path = try namedPipe()
-        let program = try start(
-            "https://127.0.0.1:\(server.port)/", "--timeout=0.3", "--cacert", path)
-        #expect(try await program.result(within: .seconds(30)).exitCode == 2)
+        let program = try RunningProgram(
+            Products.path("outlet"), ["https://127.0.0.1:\(server.port)/"] + options + [path])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode != 0)
+        #expect(result.errorOutput.contains("\(path) is a named pipe, not a plain file"))
     }
 
     // MARK: A reader that does not read

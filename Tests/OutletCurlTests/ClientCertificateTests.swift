@@ -40,6 +40,30 @@ import Testing
             try await answer { $0.clientCertificate = both }.text.contains("CN=outlet-client"))
     }
 
+    @Test func `a pipe in place of a file is refused before it is waited for`() async throws {
+        let directory = try TemporaryDirectory()
+        let pipe = directory.path("pipe")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let client = try await TestCA.shared().client()
+        for certificate in [
+            ClientCertificate(certificatePath: pipe, keyPath: client.keyPath),
+            ClientCertificate(certificatePath: client.certificatePath, keyPath: pipe),
+        ] {
+            #expect(
+                try await reason(certificate)
+                    == "the client's certificate cannot be used: \(pipe) is a named pipe, not a "
+                    + "plain file")
+            let provided = try await answer {
+                $0.clientCertificateProvider = ClientCertificateProvider { _, _ in certificate }
+            }
+            #expect(provided.error?.code == .clientCertificateRejected)
+        }
+        let unchecked = try await answer { $0.certificateAuthorities = .file(path: pipe) }
+        #expect(
+            unchecked.error?.reason
+                == "certificate authorities: \(pipe) is a named pipe, not a plain file")
+    }
+
     @Test func `PKCS 12 may be a file or in memory`() async throws {
         let authority = try await TestCA.shared()
         let path = try await authority.pkcs12(

@@ -55,6 +55,7 @@ import Testing
             ["opaque": "\"\u{301}, realm=\"x", "qop": "auth"], user: "a\"\u{301}b\\\u{FE0F}")
         #expect(odd?.contains("username=\"a\\\"\u{301}b\\\\\u{FE0F}\"") == true)
         #expect(odd?.contains("opaque=\"\\\"\u{301}, realm=\\\"x\"") == true)
+        #expect(answer(["qop": "auth", "opaque": "a\rb"]) == nil)
         #expect(answer(["qop": "auth"], user: #"a"b\c"#)?.contains(#"username="a\"b\\c""#) == true)
     }
 }

@@ -235,6 +235,18 @@ import Testing
         #expect(probe.heads.map(\.statusCode) == [401])
     }
 
+    @Test func `to a challenge that could not be sent back is refused`() async throws {
+        let challenge = "WWW-Authenticate: Digest realm=\"x\", nonce=\"a\rX-Other: 1\""
+        let server = try ScriptedServer.start(
+            .request, .respond("401 Unauthorized", headers: [challenge]), .again)
+        var job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL)))
+        job.credential = Credential(user: "me", password: "secret", scheme: .digest)
+        let result = try await CurlTransport.test().carry(job)
+        #expect(result.error?.code == .badServerResponse)
+        #expect(result.error?.reason.contains("WWW-Authenticate holds a control character") == true)
+        #expect(server.requests.count == 1)
+    }
+
     @Test func `a body is rewound for the second round`() async throws {
         let challenge = "WWW-Authenticate: Basic realm=\"x\""
         let server = try ScriptedServer.start { connection in

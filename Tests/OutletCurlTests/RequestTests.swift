@@ -199,6 +199,31 @@ import Testing
         #expect(server.connections.count == 1)
     }
 
+    @Test(arguments: [
+        (Pieces(["one", "two", "more"], length: 6), 6), (Pieces(["onetwomore"], length: 6), 6),
+        (Pieces(["one"], length: 0), 0),
+    ])
+    func `a stream that goes on after its own length is refused, and its end is not sent`(
+        stream: Pieces, length: Int
+    ) async throws {
+        let server = try ScriptedServer.start(.request, .respond(), .again)
+        let result = try await CurlTransport.test().perform(
+            HTTPRequest(url: URL(string: server.baseURL), method: .post, body: .stream(stream)))
+        #expect(result.error?.code == .badRequest)
+        #expect(
+            result.error?.reason
+                == "the request's body stream: goes on after the \(length) bytes that are its length"
+        )
+        #expect(server.requests.count == 0)
+    }
+
+    @Test func `the path goes out without dot segments, however they are written`() async throws {
+        for path in ["/priv/../pub?x", "/priv/%2e%2E/pub?x", "/priv/.%2e/./pub?x"] {
+            let request = try await seen { HTTPRequest(url: URL(string: $0 + path)) }
+            #expect(request.head.hasPrefix("GET /pub?x HTTP/1.1\r\n"))
+        }
+    }
+
     @Test func `a stream known to be shorter than declared is refused before anything is sent`()
         async throws
     {

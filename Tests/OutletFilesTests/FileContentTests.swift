@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import OutletFiles
 import OutletTestSupport
 import Testing
@@ -23,6 +24,17 @@ import Testing
     @Test func `what cannot be read is an error`() throws {
         let directory = try TemporaryDirectory()
         #expect(throws: CocoaError.self) { try content(of: directory.path("nowhere")) }
-        #expect(throws: CocoaError.self) { try content(of: directory.path) }
+    }
+
+    @Test func `what is no plain file is not waited for`() throws {
+        let directory = try TemporaryDirectory()
+        let pipe = directory.path("pipe")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        for (path, kind) in [
+            (pipe, "a named pipe"), ("/dev/null", "a device"), (directory.path, "a directory"),
+        ] {
+            let error = #expect(throws: NotPlainFile.self) { try content(of: path) }
+            #expect(error?.description == "\(path) is \(kind), not a plain file")
+        }
     }
 }

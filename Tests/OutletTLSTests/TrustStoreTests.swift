@@ -1,3 +1,4 @@
+import Glibc
 import OutletTLS
 import OutletTestSupport
 import Testing
@@ -10,6 +11,22 @@ import Testing
                 reason: "No such file or directory")
         ) {
             try TrustStore.find(environment: ["SSL_CERT_FILE": "/nonexistent.pem"])
+        }
+    }
+
+    @Test(arguments: ["CURL_CA_BUNDLE", "SSL_CERT_FILE"])
+    func `a variable that names no plain file is an error`(variable: String) throws {
+        let directory = try TemporaryDirectory()
+        let pipe = directory.path("pipe")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        #expect(
+            throws: TrustStoreError.unreadable(
+                variable: variable, path: pipe, reason: "it is a named pipe, not a plain file")
+        ) {
+            try TrustStore.find(environment: [variable: pipe])
+        }
+        #expect(throws: TrustStoreError.notFound(places: [pipe])) {
+            try TrustStore.find(environment: [:], directories: [], bundles: [pipe])
         }
     }
 

@@ -118,7 +118,7 @@ extension EventLoop {
             transfer.isServerVerified = settings.configuration.verifiesCertificates
             easy.applyTrust(trust?.server, settings)
             if trust?.server == nil { try settings.checkTrust(for: address) }
-            easy.applyIdentity(settings, address)
+            try easy.applyIdentity(settings, address)
         }
         easy.applyAddress(address)
         if !settings.proxies.isEmpty {

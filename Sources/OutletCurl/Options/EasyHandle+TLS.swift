@@ -117,10 +117,14 @@ extension EasyHandle {
     }
 
     /// Who we are for this host, where that is not the same for all.
-    func applyIdentity(_ settings: TransportSettings, _ address: Address) {
-        guard settings.configuration.clientCertificateProvider != nil,
+    func applyIdentity(
+        _ settings: TransportSettings, _ address: Address
+    ) throws(TransferError) {
+        guard settings.configuration.showsCertificates,
             let certificate = settings.clientCertificate(for: address)
         else { return }
+        try settings.check(certificate, for: address)
+        guard settings.configuration.clientCertificateProvider != nil else { return }
         isMarked = true
         apply(certificate)
     }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletFiles
 import OutletHTTP
 import OutletSession
 import OutletTLS
@@ -59,7 +60,15 @@ final class TransportSettings: Sendable {
         _ authorities: CertificateAuthorities, _ environment: [String: String]
     ) -> Result<TrustStore, TransferError> {
         switch authorities {
-        case .file(let path): return .success(TrustStore(bundle: path))
+        case .file(let path):
+            // OpenSSL would wait for whoever writes to a pipe, and the loop with it.
+            if let fault = NotPlainFile(path) {
+                return .failure(
+                    TransferError(
+                        code: .secureConnectionFailed, stage: .preparing,
+                        reason: "certificate authorities: \(fault)"))
+            }
+            return .success(TrustStore(bundle: path))
         case .directory(let path): return .success(TrustStore(directory: path))
         case .system:
             do throws(TrustStoreError) {
@@ -95,6 +104,16 @@ final class TransportSettings: Sendable {
     func clientCertificate(for address: Address) -> ClientCertificate? {
         configuration.clientCertificateProvider?.certificate(
             forHost: address.origin.host, port: address.port) ?? configuration.clientCertificate
+    }
+
+    /// Refuses a certificate that OpenSSL would wait for: it reads the files on the loop.
+    func check(_ certificate: ClientCertificate, for address: Address) throws(TransferError) {
+        for case .file(let path)? in [certificate.certificate, certificate.key] {
+            guard let fault = NotPlainFile(path) else { continue }
+            throw TransferError(
+                code: .clientCertificateRejected, stage: .preparing, host: address.host,
+                reason: "the client's certificate cannot be used: \(fault)")
+        }
     }
 
     /// How long a request may make no progress, µs; `nil` for no limit.

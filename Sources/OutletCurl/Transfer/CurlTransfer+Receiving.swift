@@ -41,6 +41,7 @@ extension CurlTransfer {
         loop?.assertOnLoop()
         lastProgress = loop?.now ?? lastProgress
         guard let head = easy.head.takeHead(url: request.url) else { return true }
+        guard canAnswer(head) else { return false }
         heldHead = easy.head.statusCode == 407 ? head : nil
         return true
     }
@@ -84,6 +85,7 @@ extension CurlTransfer {
         }
         loop.learn(from: self, easy)
         if mayBeChallenge(easy.head.statusCode) {
+            guard canAnswer(head) else { return false }
             heldHead = head
             return true
         }
@@ -121,6 +123,19 @@ extension CurlTransfer {
         case 407: true
         default: false
         }
+    }
+
+    /// Whether the challenges of a head, if it has any, can be answered: realm, nonce and opaque value
+    /// of a Digest challenge go out again, and libcurl sends them as they came.
+    private func canAnswer(_ head: HTTPResponse) -> Bool {
+        let name = ["WWW-Authenticate", "Proxy-Authenticate"].first { name in
+            !head.headers.values(for: name).allSatisfy(isFieldValue)
+        }
+        guard let name else { return true }
+        return fail(
+            TransferError(
+                code: .badServerResponse, stage: .receiving, host: address?.host,
+                reason: "the answer's \(name) holds a control character, and would be sent back"))
     }
 
     /// Takes the head for the final one.

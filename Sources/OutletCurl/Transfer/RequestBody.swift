@@ -17,7 +17,7 @@ enum RequestBody {
         case .none: self = .none
         case .data(let data): self = .bytes(data)
         case .file(let path): self = .reader(try FileReader(path: path))
-        case .stream(let stream): self = .reader(StreamReader(stream))
+        case .stream(let stream): self = .reader(try StreamReader(stream))
         }
     }
 
@@ -134,9 +134,11 @@ private final class StreamReader: RequestBodyReader {
     private var given: Int64 = 0
     let length: Int64?
 
-    init(_ stream: any BodyStream) {
+    init(_ stream: any BodyStream) throws(TransferError) {
         self.stream = stream
         length = stream.length
+        // Of nothing libcurl asks for nothing.
+        if length == 0 { try checkEnd() }
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int {
@@ -146,6 +148,32 @@ private final class StreamReader: RequestBodyReader {
                 rebasing: buffer.prefix(Int(min(Int64(buffer.count), max(0, length - given)))))
         }
         guard room.count > 0 else { return 0 }
+        let count = try next(into: room)
+        if count == 0, let length {
+            throw TransferError(
+                code: .badRequest, stage: .sending,
+                reason: "the request's body stream: ended after \(given) of \(length) bytes")
+        }
+        given += Int64(count)
+        // Before the last bytes go out, so that no server takes the beginning for the whole.
+        if given == length { try checkEnd() }
+        return count
+    }
+
+    /// Refuses a stream that has more than it said.
+    private func checkEnd() throws(TransferError) {
+        let count = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) {
+            (byte) throws(TransferError) in try next(into: byte)
+        }
+        guard count == 0 else {
+            throw TransferError(
+                code: .badRequest, stage: .sending,
+                reason: "the request's body stream: goes on after the \(given) bytes that are its "
+                    + "length")
+        }
+    }
+
+    private func next(into room: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int {
         let count: Int
         do {
             count = try stream.read(into: room)
@@ -160,12 +188,6 @@ private final class StreamReader: RequestBodyReader {
                 reason:
                     "the request's body stream: gave \(count) bytes for a buffer of \(room.count)")
         }
-        if count == 0, let length {
-            throw TransferError(
-                code: .badRequest, stage: .sending,
-                reason: "the request's body stream: ended after \(given) of \(length) bytes")
-        }
-        given += Int64(count)
         return count
     }
 

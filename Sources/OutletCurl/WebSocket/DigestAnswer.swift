@@ -57,7 +57,10 @@ struct DigestAnswer {
         if let opaque = parameters["opaque"] { items.append("opaque=\(Self.quoted(opaque))") }
         if !offered.isEmpty { items += ["qop=auth", "nc=\(count)"] }
         if !offered.isEmpty || isSession { items.append("cnonce=\(Self.quoted(clientNonce))") }
-        field = "Digest " + items.joined(separator: ", ")
+        let field = "Digest " + items.joined(separator: ", ")
+        // What the server has made up goes out again.
+        guard isFieldValue(field) else { return nil }
+        self.field = field
     }
 
     private static func randomNonce() -> String {

@@ -163,7 +163,7 @@ public struct SessionConfiguration: Sendable {
     public init() {}
 
     /// Whether servers may know the session by a certificate.
-    var showsCertificates: Bool {
+    package var showsCertificates: Bool {
         clientCertificate != nil || clientCertificateProvider != nil
     }
 

@@ -161,7 +161,8 @@ private final class TransferRecorder: TransferHandler {
 
     /// The bytes of a file, up to one more than the limit; `nil` when it cannot be read.
     private static func content(of path: String, from offset: Int64, _ limit: Int) -> Data? {
-        let data = try? Data(contentOf: URL(filePath: path), options: .mappedIfSafe)
+        guard NotPlainFile(path) == nil else { return nil }
+        let data = try? Data(contentsOf: URL(filePath: path), options: .mappedIfSafe)
         return data.map { Data($0.dropFirst(Int(clamping: offset)).prefix(limit + 1)) }
     }
 }

@@ -100,12 +100,29 @@ final class StubTask: TransferTask, @unchecked Sendable {
 
     private static let sendSize = 16_384
 
-    /// The body; of a stream, as much as the request's own `Content-Length` declares.
+    /// The body; of a stream, as much as the request's own `Content-Length` declares, or else as much
+    /// as the stream says that it has.
     private func sentBody() throws -> Data {
-        guard case .stream = job.request.body,
-            let declared = job.request.headers.value(for: "Content-Length").flatMap({ Int($0) }),
+        guard case .stream(let stream) = job.request.body else {
+            return try job.request.body.bytes()
+        }
+        guard let declared = job.request.headers.value(for: "Content-Length").flatMap({ Int($0) }),
             declared >= 0
-        else { return try job.request.body.bytes() }
+        else {
+            guard let length = stream.length.map({ Int($0) }) else {
+                return try job.request.body.bytes()
+            }
+            let data = try job.request.body.bytes(upTo: length + 1)
+            guard data.count == length else {
+                throw TransferError(
+                    code: .badRequest, stage: .sending,
+                    reason: "the request's body stream: "
+                        + (data.count > length
+                            ? "goes on after the \(length) bytes that are its length"
+                            : "ended after \(data.count) of \(length) bytes"))
+            }
+            return data
+        }
         let data = try job.request.body.bytes(upTo: declared + 1)
         guard data.count >= declared else {
             throw TransferError(

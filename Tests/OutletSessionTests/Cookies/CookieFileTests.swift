@@ -1,4 +1,6 @@
 import FoundationEssentials
+import Glibc
+import OutletFiles
 import OutletHTTP
 import Testing
 
@@ -20,6 +22,12 @@ import Testing
         return storage.cookies.map {
             "\($0.isHostOnly ? "" : ".")\($0.domain)\($0.path) \($0.pair)"
         }
+    }
+
+    @Test func `a pipe in place of a file is an error, or nothing`() throws {
+        try #require(mkfifo(file.path, 0o600) == 0)
+        #expect(throws: NotPlainFile.self) { try CookieStorage().load(contentsOf: file) }
+        #expect(HSTSStorage.file(file).policies.isEmpty)
     }
 
     /// Text that would be two lines, or more fields, to somebody.
