@@ -247,6 +247,24 @@ import Testing
         #expect(server.requests.count == 1)
     }
 
+    @Test(arguments: ["http", "https"])
+    func `to a proxy's challenge that could not be sent back is refused`(
+        scheme: String
+    ) async throws {
+        let challenge = "Proxy-Authenticate: Digest realm=\"x\", nonce=\"a\rX-Other: 1\""
+        let proxy = try ScriptedServer.start(
+            .requestHead, .respond("407 Who?", headers: [challenge]), .again)
+        let transport = CurlTransport.test {
+            $0.proxy = .url(proxy.baseURL, except: [])
+            $0.proxyCredential = Credential(user: "me", password: "secret", scheme: .digest)
+        }
+        let result = try await transport.get("\(scheme)://h.test/")
+        #expect(result.error?.code == .badServerResponse)
+        #expect(
+            result.error?.reason.contains("Proxy-Authenticate holds a control character") == true)
+        #expect(proxy.requests.count == 1)
+    }
+
     @Test func `a body is rewound for the second round`() async throws {
         let challenge = "WWW-Authenticate: Basic realm=\"x\""
         let server = try ScriptedServer.start { connection in

@@ -31,8 +31,7 @@ final class PartFile: Sendable {
     init?(takingOver path: String) {
         url = URL(filePath: path)
         descriptor =
-            Self.isName(url.lastPathComponent)
-            ? open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) : -1
+            Self.isName(url.lastPathComponent) ? open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC) : -1
         guard descriptor >= 0 else { return nil }
         // The lock first: until then another may take the file away.
         var status = stat()

@@ -78,7 +78,8 @@ public struct SessionConfiguration: Sendable {
     ///
     /// `nil` by default. Sessions with the same cache share its responses, but a response answers only
     /// who has asked like the one that it came for: with the same credential, `Authorization`, `Cookie`
-    /// and other fields that ``Redaction`` calls secret. Without a word of the server's, nothing is
+    /// and other fields that ``Redaction`` calls secret, the same `Host`, and in a session with the same
+    /// ``addressPolicy`` and ``unixSocketPath``. Without a word of the server's, nothing is
     /// answered from it: only responses that are fresh by their own `max-age` or `Expires` are, others
     /// are validated first or asked for again.
     public var urlCache: ResponseCache?
