@@ -218,6 +218,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("a", true), ("b", true), ("a, b", false), ("c", false), ("A", false), ("", true),
+    ])
+    func `one protocol at most is chosen, of those that were offered`(
+        chosen: String, isTaken: Bool
+    ) throws {
+        let answer = HTTPResponse(
+            url: nil, statusCode: 101,
+            headers: [
+                "Upgrade": "websocket", "Connection": "Upgrade",
+                "Sec-WebSocket-Accept": "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=",
+                "Sec-WebSocket-Protocol": chosen,
+            ])
+        let handshake = try handshake(["Sec-WebSocket-Protocol": "a, b"])
+        #expect(((try? handshake.check(answer)) != nil) == isTaken)
+    }
+
     @Test func `the right answer is taken, in any case and list`() throws {
         try handshake(["Sec-WebSocket-Protocol": "a, b"]).check(
             HTTPResponse(
