@@ -8,28 +8,82 @@
 /// What hardly any line is; what follows stays out of the way of the others.
 #define RARELY(condition) __builtin_expect(!!(condition), 0)
 
+/// The bytes that a field's name is made of (RFC 9110 §5.6.2).
+static const bool is_token[256] = {
+    ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1,
+    ['-'] = 1, ['.'] = 1, ['^'] = 1, ['_'] = 1, ['`'] = 1, ['|'] = 1, ['~'] = 1,
+    ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1,
+};
+
+static bool is_blank(char byte) { return byte == ' ' || byte == '\t'; }
+
+/// Notes what is wrong with the line that begins at `start`; the first fault counts.
+static void note_fault(ccurl_head *head, ccurl_head_fault fault, size_t start) {
+    if (head->fault != CCURL_HEAD_SOUND) return;
+    head->fault = fault;
+    head->fault_start = start;
+}
+
 /// Notes what the value of a `Content-Length` field says, from its colon to the line's end: one
 /// number, however often it is said (RFC 9110 §8.6).
 static void note_length(ccurl_head *head, const char *at, const char *end) {
+    bool is_ambiguous = false;
     while (end > at && (end[-1] == '\r' || end[-1] == '\n')) end--;
-    while (true) {
+    while (!is_ambiguous) {
         int64_t value = 0;
-        while (at < end && (*at == ' ' || *at == '\t')) at++;
+        while (at < end && is_blank(*at)) at++;
         const char *digits = at;
         for (; at < end && *at >= '0' && *at <= '9'; at++) {
             if (__builtin_mul_overflow(value, 10, &value) ||
                 __builtin_add_overflow(value, *at - '0', &value))
-                head->is_ambiguous = true;
+                is_ambiguous = true;
         }
-        if (at == digits || (head->has_length && value != head->length)) head->is_ambiguous = true;
+        if (at == digits || (head->has_length && value != head->length)) is_ambiguous = true;
         head->has_length = true;
         head->length = value;
-        while (at < end && (*at == ' ' || *at == '\t')) at++;
-        if (at == end) return;
-        if (*at++ != ',') {
-            head->is_ambiguous = true;
-            return;
-        }
+        while (at < end && is_blank(*at)) at++;
+        if (at == end) break;
+        if (*at++ != ',') is_ambiguous = true;
+    }
+    if (is_ambiguous) note_fault(head, CCURL_HEAD_LENGTH, head->count);
+}
+
+/// Notes what the value of a `Transfer-Encoding` field says: `chunked` once and nothing else, which
+/// is the one coding that libcurl and everybody in between agree about (RFC 9112 §6.1).
+static void note_coding(ccurl_head *head, const char *at, const char *end) {
+    static const char chunked[] = "chunked";
+    while (end > at && (end[-1] == '\r' || end[-1] == '\n' || is_blank(end[-1]))) end--;
+    while (at < end && is_blank(*at)) at++;
+    bool is_chunked = (size_t)(end - at) == sizeof chunked - 1 &&
+                      strncasecmp(at, chunked, sizeof chunked - 1) == 0;
+    if (head->has_coding || !is_chunked) note_fault(head, CCURL_HEAD_CODING, head->count);
+    head->has_coding = true;
+}
+
+/// Whether a line is a field of this name, in lower case.
+static bool is_field(const char *line, size_t length, const char *name, size_t name_length) {
+    return length > name_length && line[name_length] == ':' &&
+           strncasecmp(line, name, name_length) == 0;
+}
+
+static const char length_name[] = "content-length";
+static const char coding_name[] = "transfer-encoding";
+
+/// Notes a line that does not begin with a name and a colon. One that begins with a blank goes on
+/// with the field before it (RFC 9112 §5.2), which not everybody knows: not where that field says
+/// where the body ends.
+static void note_odd_line(ccurl_head *head, const char *line) {
+    if (!is_blank(line[0])) return note_fault(head, CCURL_HEAD_NAME, head->count);
+    size_t start = head->count;
+    while (start > 0) {
+        size_t end = start--;
+        while (start > 0 && head->bytes[start - 1] != '\n') start--;
+        const char *field = head->bytes + start;
+        if (is_blank(*field)) continue;
+        if (is_field(field, end - start, length_name, sizeof length_name - 1) ||
+            is_field(field, end - start, coding_name, sizeof coding_name - 1))
+            note_fault(head, CCURL_HEAD_FOLD, start);
+        return;
     }
 }
 
@@ -45,7 +99,6 @@ static bool reserve(ccurl_head *head, size_t length) {
 }
 
 static bool collect_line(ccurl_head *head, const char *line, size_t length) {
-    static const char length_name[] = "content-length";
     bool is_end = length <= 2 && (line[0] == '\r' || line[0] == '\n');
     if (RARELY(head->is_behind)) {
         if (is_end) return true;
@@ -61,18 +114,26 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length) {
         RARELY(!is_end && head->lines++ > head->line_limit))
         return head->completed(head->client, false);
     if (RARELY(head->count + length > head->capacity) && !reserve(head, length)) return false;
-    if (head->count == 0) {
-        head->has_length = head->is_ambiguous = false;
+    bool is_first = head->count == 0;
+    if (is_first) {
+        head->has_length = head->has_coding = false;
+        head->fault = CCURL_HEAD_SOUND;
         head->marks = 0;
     }
     // A loop, because names are short, and a call for each of them is long.
     size_t colon = 0;
-    while (colon < length && line[colon] != ':') colon++;
-    if (colon < length) {
+    while (colon < length && is_token[(unsigned char)line[colon]]) colon++;
+    if (colon > 0 && colon < length && line[colon] == ':') {
         head->marks |= ccurl_mark(line, colon);
         if (RARELY(colon == sizeof length_name - 1) && !head->is_behind &&
             strncasecmp(line, length_name, colon) == 0)
             note_length(head, line + colon + 1, line + length);
+        if (RARELY(colon == sizeof coding_name - 1) && !head->is_behind &&
+            strncasecmp(line, coding_name, colon) == 0)
+            note_coding(head, line + colon + 1, line + length);
+    } else if (!is_end && (!is_first || head->is_behind)) {
+        // Not the status line, which is the first one of a head.
+        note_odd_line(head, line);
     }
     memcpy(head->bytes + head->count, line, length);
     head->count += length;

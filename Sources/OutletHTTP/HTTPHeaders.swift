@@ -2,7 +2,8 @@
 ///
 /// ``add(name:value:)`` and ``update(name:value:)`` keep one field per name, as dictionaries of
 /// headers do elsewhere; ``append(name:value:)`` repeats a field, which HTTP allows
-/// (RFC 9110 §5.3). Fields received from a server keep their bytes until a value is asked for.
+/// (RFC 9110 §5.3). Fields received from a server keep their bytes until a value is asked for, which
+/// is UTF-8, or Latin-1 where the bytes are not that.
 public struct HTTPHeaders: Sendable {
     // Not an enum of the two: that keeps its tag in bits of the reference, and memory that is
     // referred to by such alone is lost to a leak check.
@@ -149,6 +150,16 @@ public struct HTTPHeaders: Sendable {
     public func values(for name: String) -> [String] {
         guard let received else { return own.lazy.filter { $0.isNamed(name) }.map(\.value) }
         return received.indices(named: name).map { received.value(of: received.fields[$0]) }
+    }
+
+    /// The value of the first field of a name, as a reference to an address (RFC 3986 §4.1).
+    ///
+    /// Bytes that are not UTF-8 are percent-encoded each, where a value would have them as Latin-1.
+    package func reference(for name: String) -> String? {
+        guard let received else { return values(for: name).first }
+        return received.indices(named: name).first.map {
+            received.reference(in: received.fields[$0])
+        }
     }
 
     /// About how many bytes of memory the fields take; no table is made to find out.

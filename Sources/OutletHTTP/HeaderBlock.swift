@@ -4,6 +4,9 @@ import Synchronization
 ///
 /// Fields are looked for when somebody asks for the first one, strings are made when somebody asks
 /// for them; a look-up compares lengths, then bytes.
+///
+/// A value that is not UTF-8 is read as Latin-1, which loses nothing. A carriage return or a zero in
+/// a value is read as a space (RFC 9110 §5.5).
 public struct HeaderBlock: @unchecked Sendable {
     // because nothing of a section changes once it is made but the table's reference, which is
     // atomic.
@@ -112,15 +115,48 @@ public struct HeaderBlock: @unchecked Sendable {
         section.withBytes { String(decoding: $0[field.name], as: UTF8.self) }
     }
 
-    /// A field's value on one line.
+    /// A field's value on one line: UTF-8, or Latin-1 where it is not that, so that no byte is lost.
     func value(of field: Field) -> String {
         section.withBytes { block in
-            guard field.isFolded else { return String(decoding: block[field.value], as: UTF8.self) }
-            let lines = block[field.value].split { $0 == 0x0A || $0 == 0x0D }.map { line in
-                String(decoding: line, as: UTF8.self).trimmingBlanks
-            }
-            return lines.filter { !$0.isEmpty }.joined(separator: " ")
+            let bytes = UnsafeBufferPointer(rebasing: block[field.value])
+            guard field.isFolded || Self.hasForbiddenByte(bytes) else { return Self.text(bytes) }
+            return Self.line(bytes).withUnsafeBufferPointer { Self.text($0) }
         }
+    }
+
+    /// A field's value as a reference to an address: what is not UTF-8 is percent-encoded byte by
+    /// byte, so that the server is asked for the bytes that it has named.
+    func reference(in field: Field) -> String {
+        section.withBytes { block in
+            let bytes = Self.line(UnsafeBufferPointer(rebasing: block[field.value]))
+            return String(validating: bytes, as: UTF8.self) ?? bytes.percentEncodingNonASCII
+        }
+    }
+
+    private static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
+        if let text = String(validating: bytes, as: UTF8.self) { return text }
+        var text = String.UnicodeScalarView()
+        for byte in bytes { text.append(Unicode.Scalar(byte)) }
+        return String(text)
+    }
+
+    /// Whether a value holds what no value may, and what is to be read as a space (RFC 9110 §5.5).
+    private static func hasForbiddenByte(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        bytes.contains { $0 == 0x0D || $0 == 0 }
+    }
+
+    /// A value's bytes on one line: line breaks with the blanks around them, carriage returns and
+    /// zeros are spaces.
+    private static func line(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+        var line: [UInt8] = []
+        for part in bytes.split(separator: 0x0A) {
+            let spaced = part.map { $0 == 0x0D || $0 == 0 ? 0x20 : $0 }
+            let end = spaced.lastIndex { !$0.isBlank }.map { $0 + 1 } ?? 0
+            let words = spaced[..<end].drop(while: \.isBlank)
+            if !line.isEmpty, !words.isEmpty { line.append(0x20) }
+            line += words
+        }
+        return line
     }
 
     /// The indices of the fields of one name, in order.
@@ -243,5 +279,20 @@ public struct HeaderBlock: @unchecked Sendable {
         var end = end
         while end > start, block[end - 1].isBlank { end -= 1 }
         return end
+    }
+}
+
+extension [UInt8] {
+    /// The bytes as text, those above 0x7F percent-encoded.
+    fileprivate var percentEncodingNonASCII: String {
+        var text: [UInt8] = []
+        for byte in self {
+            guard byte > 0x7F else {
+                text.append(byte)
+                continue
+            }
+            text += "%\(String(byte, radix: 16, uppercase: true))".utf8
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -29,6 +29,40 @@ import Testing
         #expect(all.map(\.count) == [1, 1, 1, 1, 1])
     }
 
+    /// One received field, whose value is these bytes.
+    private func received(_ value: [UInt8]) -> HTTPHeaders {
+        let start = Array("HTTP/1.1 200 OK\r\nLocation: ".utf8)
+        return HTTPHeaders(HeaderBlock(bytes: start + value + Array("\r\nX: y\r\n\r\n".utf8)))
+    }
+
+    @Test(
+        arguments: [
+            (Array("/café €".utf8), "/café €", "/café €"),
+            (Array("/caf".utf8) + [0xE9], "/café", "/caf%E9"),
+            // What is UTF-8 in part is no UTF-8.
+            ([0xC3, 0xA9, 0xFF, 0x80], "Ã©ÿ\u{80}", "%C3%A9%FF%80"),
+        ] as [([UInt8], String, String)])
+    func `a value that came is UTF-8, or else loses no byte`(
+        bytes: [UInt8], value: String, reference: String
+    ) {
+        #expect(received(bytes)["location"]?.utf8.elementsEqual(value.utf8) == true)
+        #expect(received(bytes).reference(for: "location") == reference)
+        #expect(HTTPHeaders(Array(received(bytes))).reference(for: "Location") == value)
+    }
+
+    @Test(arguments: [
+        ("a\rX-B: c", "a X-B: c"), ("a\r", "a"), ("\ra", "a"), ("a\0b", "a b"),
+        ("a\r\r\n \t b\0\r\n c", "a b c"),
+    ])
+    func `a carriage return or a zero in a value that came is a space`(
+        text: String, value: String
+    ) {
+        let headers = received(Array(text.utf8))
+        #expect(headers["Location"] == value)
+        #expect(headers.reference(for: "Location") == value)
+        #expect(headers["X"] == "y" && headers.count == 2)
+    }
+
     @Test func `the order is that of insertion, until it is sorted`() {
         var headers: HTTPHeaders = ["c": "1", "A": "2", "b": "3"]
         #expect(headers.map(\.name) == ["c", "A", "b"])

@@ -4,6 +4,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/// What makes a head or trailers malformed.
+typedef enum ccurl_head_fault {
+    CCURL_HEAD_SOUND = 0,
+    /// `Content-Length` is not one number.
+    CCURL_HEAD_LENGTH,
+    /// `Transfer-Encoding` is not `chunked` once.
+    CCURL_HEAD_CODING,
+    /// One of these two fields has more than one line.
+    CCURL_HEAD_FOLD,
+    /// A line is no field: what stands before its colon is no token, or there is none.
+    CCURL_HEAD_NAME,
+} ccurl_head_fault;
+
 /// The lines of a head or of trailers; zero it before use, free `bytes` after it.
 typedef struct ccurl_head {
     char *_Nullable bytes;
@@ -18,10 +31,13 @@ typedef struct ccurl_head {
     bool is_behind;
     /// A bit for the name of each field that has come, see `ccurl_mark`.
     uint64_t marks;
-    /// What `Content-Length` has said so far, and whether that is anything but one number.
+    /// What `Content-Length` has said so far, and whether `Transfer-Encoding` was there.
     bool has_length;
-    bool is_ambiguous;
+    bool has_coding;
     int64_t length;
+    /// What is wrong with the lines, and where in `bytes` the first line is that shows it.
+    ccurl_head_fault fault;
+    size_t fault_start;
     void *_Nullable client;
     /// Called when the empty line behind a head has come, or, with `is_whole` false, when a limit
     /// is passed. Returns whether the transfer goes on.

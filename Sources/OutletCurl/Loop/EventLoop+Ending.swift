@@ -11,7 +11,7 @@ extension EventLoop {
             return shakeHands(transfer, link, easy)
         }
         if code == CURLE_OK {
-            settle(transfer)
+            settle(transfer, easy)
         } else if let judge = transfer.extras?.trust?.refusing, let refusal = judge.refusal {
             transfer.handler?.transfer(transfer, didRefuseServer: refusal)
             transfer.failure = judge.error
@@ -57,7 +57,7 @@ extension EventLoop {
 
     /// What remains to be done when libcurl is content.
     @inline(__always)
-    private func settle(_ transfer: CurlTransfer) {
+    private func settle(_ transfer: CurlTransfer, _ easy: EasyHandle) {
         assertOnLoop()
         if let head = transfer.heldHead {
             transfer.heldHead = nil
@@ -72,6 +72,10 @@ extension EventLoop {
         if transfer.extras != nil,
             let error = transfer.unfinishedCoding ?? transfer.missingTicket
         {
+            transfer.failure = error
+            return
+        }
+        if let error = transfer.malformedTrailers(easy) {
             transfer.failure = error
             return
         }

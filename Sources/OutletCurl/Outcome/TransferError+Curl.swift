@@ -125,13 +125,11 @@ private struct Meaning {
                 .networkConnectionLost, "the server closed the connection without an answer")
         case CURLE_SEND_ERROR:
             self = Meaning(.networkConnectionLost, "the connection broke while sending: \(fact)")
-        case CURLE_RECV_ERROR:
-            self =
-                text.containsBytes(of: "Too large response headers")
-                ? Meaning(.headerFieldsExceedMaximum, fact)
-                : text.containsBytes(of: "CONNECT")
-                    ? Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
-                    : Meaning(.networkConnectionLost, Self.received(transfer) + fact)
+        case CURLE_RECV_ERROR: self = Meaning.unreceived(fact, transfer)
+        case CURLE_BAD_CONTENT_ENCODING:
+            // Content codings are not libcurl's here.
+            self = Meaning(
+                .badServerResponse, "the answer has a Transfer-Encoding other than 'chunked'")
         case CURLE_OPERATION_TIMEDOUT:
             self = Meaning.late(stage, fact, transfer)
         case CURLE_SSL_CONNECT_ERROR:
@@ -169,10 +167,11 @@ private struct Meaning {
             self = Meaning(.badServerResponse, "authentication failed: \(fact)")
         case CURLE_OUT_OF_MEMORY:
             self =
-                easy.head.isInsideHead
+                transfer.sends > 0 && !transfer.hasResponse
                 ? Meaning(
                     .headerFieldsExceedMaximum,
-                    "a header field is longer than libcurl takes (100 KiB), or no memory is left")
+                    "\(easy.head.isInsideHead ? "a header field" : "the answer's status line") is "
+                        + "longer than libcurl takes (100 KiB), or no memory is left")
                 : socketError == 0
                     ? Meaning(.unknown, "no memory left, or no descriptor for the name look-up")
                     : Meaning.connecting(fact, socketError)
@@ -182,6 +181,10 @@ private struct Meaning {
             self = Meaning(.cannotConnectToHost, fact)
         case CURLE_ABORTED_BY_CALLBACK:
             self = Meaning(.cancelled, "the transfer was cancelled")
+        case CURLE_BAD_FUNCTION_ARGUMENT where transfer.sends > 0:
+            self = Meaning(
+                .badServerResponse,
+                "the answer's first header line begins with a blank, and has none to go on with")
         case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION, CURLE_NOT_BUILT_IN,
             CURLE_SETOPT_OPTION_SYNTAX:
             self = Meaning(.badRequest, "libcurl refuses a setting: \(fact)")
@@ -234,6 +237,27 @@ private struct Meaning {
             return Meaning(
                 .networkConnectionLost,
                 "the server closed the connection after \(transfer.received) of \(expected) bytes")
+        }
+        return Meaning(.networkConnectionLost, received(transfer) + fact)
+    }
+
+    /// Bytes could not be received, or not be understood as chunks (RFC 9112 §7.1).
+    private static func unreceived(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
+        if fact.containsBytes(of: "Too large response headers") {
+            return Meaning(.headerFieldsExceedMaximum, fact)
+        }
+        if fact.containsBytes(of: "Out of memory in chunked-encoding") {
+            return Meaning(
+                .headerFieldsExceedMaximum,
+                "a trailer field is longer than libcurl takes (4 KiB), or no memory is left")
+        }
+        if fact.containsBytes(of: "in chunked-encoding") {
+            return Meaning(
+                .badServerResponse,
+                "the body's chunks are malformed behind \(transfer.received) bytes: \(fact)")
+        }
+        if fact.containsBytes(of: "CONNECT") {
+            return Meaning(.proxyConnectionFailed, "the proxy failed: \(fact)")
         }
         return Meaning(.networkConnectionLost, received(transfer) + fact)
     }

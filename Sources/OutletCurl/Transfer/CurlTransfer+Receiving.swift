@@ -24,14 +24,10 @@ extension CurlTransfer {
 
     /// The answer is something else than HTTP, of which the beginning is shown.
     private func notHTTP(_ bytes: UnsafeRawBufferPointer) -> TransferError {
-        let line = bytes.prefix(80).prefix { $0 != 0x0D && $0 != 0x0A }
-        let isCut = line.count == 80 && bytes.count > 80
-        let shown = Redaction.standard.text(
-            TerminalText.visibleLine(String(decoding: line, as: UTF8.self)))
-        return TransferError(
+        TransferError(
             code: .badServerResponse, stage: .receiving, host: address?.host,
             reason: "the answer does not begin with an HTTP status line, but with "
-                + "'\(shown)\(isCut ? "…" : "")'",
+                + "'\(HeadFault.shown(bytes))'",
             advice: TransferError.notHTTPAdvice)
     }
 
@@ -43,7 +39,21 @@ extension CurlTransfer {
         guard let head = easy.head.takeHead(url: request.url) else { return true }
         guard canAnswer(head) else { return false }
         heldHead = easy.head.statusCode == 407 ? head : nil
+        if heldHead != nil, let fault = easy.head.fault { return fail(malformed(fault)) }
         return true
+    }
+
+    private func malformed(
+        _ fault: HeadFault, in place: String = "the answer"
+    ) -> TransferError {
+        TransferError(
+            code: .badServerResponse, stage: .receiving, host: address?.host,
+            reason: fault.reason(in: place))
+    }
+
+    /// Why the trailers make the answer useless, if they do.
+    func malformedTrailers(_ easy: EasyHandle) -> TransferError? {
+        easy.head.trailerFault.map { malformed($0, in: "the trailer section") }
     }
 
     /// The lines of a head are too many.
@@ -66,16 +76,10 @@ extension CurlTransfer {
 
     private func receive(_ head: HTTPResponse, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
+        // Whoever stands between may have read it otherwise (RFC 9112 §6.3, RFC 9110 §5.1).
+        if let fault = easy.head.fault { return fail(malformed(fault)) }
         if easy.head.isInterim { return receiveInterim(head, loop) }
         lastProgress = loop.now
-        // Whoever stands between may have gone by the other length (RFC 9112 §6.3).
-        if easy.head.hasAmbiguousLength {
-            failure = TransferError(
-                code: .badServerResponse, stage: .receiving, host: address?.host,
-                reason: "the answer's Content-Length is not one number: "
-                    + (head.headers.value(for: "Content-Length") ?? ""))
-            return false
-        }
         if let link { return loop.greet(self, link, head) }
         guard easy.head.statusCode != 206 || request.headers["Range"] != nil else {
             return fail(

@@ -26,8 +26,16 @@ struct HeadCollector: ~Copyable {
     /// Whether a head is refused for the number of its fields; its status line counts as one.
     var hasTooManyFields: Bool { lines.pointee.lines > lines.pointee.line_limit + 1 }
 
-    /// Whether the last head gives the body's length in more than one way, or in none that is one.
-    var hasAmbiguousLength: Bool { lines.pointee.is_ambiguous }
+    /// What is wrong with the last head; `nil` when nothing is.
+    private(set) var fault: HeadFault?
+
+    /// What is wrong with the trailers that have come; `nil` when nothing is.
+    var trailerFault: HeadFault? {
+        guard lines.pointee.is_behind, lines.pointee.count > 0,
+            lines.pointee.fault != CCURL_HEAD_SOUND
+        else { return nil }
+        return HeadFault(lines.pointee)
+    }
 
     deinit {
         free(lines.pointee.bytes)
@@ -48,6 +56,11 @@ struct HeadCollector: ~Copyable {
     /// The head that is complete; `nil` when it does not begin as HTTP does.
     mutating func takeHead(url: consuming URL?) -> HTTPResponse? {
         guard let response = makeResponse(url: url) else { return nil }
+        if lines.pointee.fault != CCURL_HEAD_SOUND {
+            fault = HeadFault(lines.pointee)
+        } else if fault != nil {
+            fault = nil
+        }
         lines.pointee.count = 0
         lines.pointee.lines = 0
         lines.pointee.is_behind = !isInterim
@@ -99,5 +112,43 @@ struct HeadCollector: ~Copyable {
             return "HTTP/1.1"
         }
         return String(decoding: block[..<end], as: UTF8.self)
+    }
+}
+
+/// Why a head, or trailers, mean one thing to one reader and something else to another.
+struct HeadFault {
+    /// The line that shows it, as far as it may be shown.
+    private let line: String
+    private let kind: ccurl_head_fault
+
+    init(_ lines: ccurl_head) {
+        kind = lines.fault
+        let bytes = UnsafeRawBufferPointer(start: lines.bytes, count: lines.count)
+        let found = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(lines.fault_start))
+        // What a name has to say may be a secret.
+        let colon = kind == CCURL_HEAD_NAME ? found.firstIndex(of: UInt8(ascii: ":")) : nil
+        line = Self.shown(UnsafeRawBufferPointer(rebasing: found[..<(colon ?? found.count)]))
+    }
+
+    /// The fact, for an error.
+    ///
+    /// - Parameter place: What it is wrong in: "the answer", "the trailers".
+    func reason(in place: String) -> String {
+        switch kind {
+        case CCURL_HEAD_LENGTH: "\(place)'s Content-Length is not one number: '\(line)'"
+        case CCURL_HEAD_CODING: "\(place)'s Transfer-Encoding is not 'chunked', once: '\(line)'"
+        case CCURL_HEAD_FOLD: "\(place) says on several lines where the body ends: '\(line)'"
+        default: "\(place) has a header field whose name is no token: '\(line)'"
+        }
+    }
+
+    /// The first line of what a server sent, no more than 80 bytes of it, without secrets and
+    /// without what would act on a terminal.
+    static func shown(_ bytes: UnsafeRawBufferPointer) -> String {
+        let line = bytes.prefix(80).prefix { $0 != 0x0D && $0 != 0x0A }
+        let isCut = line.count == 80 && bytes.count > 80
+        return Redaction.standard.text(
+            TerminalText.visibleLine(String(decoding: line, as: UTF8.self)))
+            + (isCut ? "…" : "")
     }
 }

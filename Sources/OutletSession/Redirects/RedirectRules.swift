@@ -24,7 +24,7 @@ enum RedirectRules {
         after request: HTTPRequest, response: HTTPResponse, opensWebSocket: Bool = false,
         allowsBodiesInClear: Bool = false, upgrade: (HTTPRequest) -> HTTPRequest? = { _ in nil }
     ) -> Result<HTTPRequest, TransferError> {
-        guard let location = response.headers.values(for: "Location").first,
+        guard let location = response.headers.reference(for: "Location"),
             let base = request.url, var target = resolve(location, against: base)
         else {
             return .failure(invalid(response, "its Location is not an address"))
@@ -81,6 +81,8 @@ enum RedirectRules {
     }
 
     private static func resolve(_ location: String, against base: URL) -> URL? {
+        // The same document (RFC 3986 §4.4), which `URL` does not take for an address.
+        if location.isEmpty { return base }
         guard let relative = URL(string: location, relativeTo: base),
             var components = URLComponents(url: relative, resolvingAgainstBaseURL: true)
         else { return nil }

@@ -21,6 +21,22 @@ import Testing
             allowsBodiesInClear: allowsBodiesInClear, upgrade: upgrade)
     }
 
+    @Test func `a location is asked for byte by byte as the server has named it`() throws {
+        let head = Array("HTTP/1.1 302 Found\r\nLocation: /caf".utf8) + [0xE9, 0x0D, 0x0A]
+        let url = URL(string: "http://a.test/x?y")
+        let next = try RedirectRules.next(
+            after: HTTPRequest(url: url),
+            response: HTTPResponse(
+                url: url, statusCode: 302, headers: HTTPHeaders(HeaderBlock(bytes: head)))
+        ).get()
+        #expect(next.url?.absoluteString == "http://a.test/caf%E9")
+    }
+
+    @Test func `an empty location is the same address`() throws {
+        let next = try next("http://a.test/x?y=1#z", "").get()
+        #expect(next.url?.absoluteString == "http://a.test/x?y=1#z")
+    }
+
     private static let methods: [HTTPMethod] = [
         .get, .head, .post, .put, .patch, .delete, .options, .trace, HTTPMethod(rawValue: "QUERY"),
     ]

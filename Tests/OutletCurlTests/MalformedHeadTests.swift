@@ -1,0 +1,122 @@
+import FoundationEssentials
+import OutletCurl
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import Testing
+
+/// Answers that mean one thing to one reader and something else to another, or nothing.
+@Suite struct `A malformed answer` {
+    private func answer(_ text: String) async throws -> TransferResult {
+        let server = try ScriptedServer.start(.request, .send(text))
+        return try await CurlTransport.test().get(server.baseURL)
+    }
+
+    @Test(arguments: [
+        // To libcurl the last two are chunked as well.
+        ("Transfer-Encoding: identity", "is not 'chunked', once: 'Transfer-Encoding: identity'"),
+        ("Transfer-Encoding: chunked, identity", "is not 'chunked', once"),
+        ("Transfer-Encoding: chunked\r\ntransfer-encoding: chunked", "is not 'chunked', once"),
+        // One reader goes on with the field, the other has seen its end.
+        ("Transfer-Encoding: chunked\r\n , identity", "says on several lines"),
+        ("Content-Length: 14\r\n\t0", "says on several lines where the body ends"),
+        ("Content-Length: 14\r\n \r\n 0", "says on several lines where the body ends"),
+        // A name ends at its colon, or before the blank.
+        ("X-A : b", "a header field whose name is no token: 'X-A '"),
+        (": b", "a header field whose name is no token: ''"),
+        ("X(A: secret", "a header field whose name is no token: 'X(A'"),
+    ])
+    func `is refused with its head`(fields: String, reason: String) async throws {
+        let result = try await answer(
+            "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n4\r\nbody\r\n0\r\n\r\n")
+        #expect(result.error?.code == .badServerResponse)
+        #expect(result.error?.stage == .receiving)
+        #expect(result.error?.reason.contains(reason) == true, "\(result.error?.reason ?? "")")
+        #expect(result.response == nil && result.text.isEmpty)
+    }
+
+    @Test func `is refused for an informational head as well`() async throws {
+        let result = try await answer(
+            "HTTP/1.1 103 Early\r\nX A: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        #expect(result.error?.code == .badServerResponse)
+    }
+
+    @Test func `is refused for its trailers`() async throws {
+        let result = try await answer(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX A: b\r\n\r\n")
+        #expect(result.error?.code == .badServerResponse)
+        #expect(
+            result.error?.reason
+                == "the trailer section has a header field whose name is no token: 'X A'")
+    }
+
+    @Test func `is refused where a chunk's size ends the body to libcurl`() async throws {
+        let result = try await answer(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x2\r\nok\r\n0\r\n\r\n")
+        #expect(result.error?.code == .badServerResponse)
+    }
+
+    @Test(arguments: [
+        "Transfer-Encoding: Chunked \t", "Transfer-Encoding:chunked",
+        "Transfer-Encoding: chunked\r\nX-A: b\r\n c",
+    ])
+    func `is not one whose fields are only written unusually`(fields: String) async throws {
+        let result = try await answer(
+            "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n4\r\nbody\r\n0\r\n\r\n")
+        #expect(result.error == nil)
+        #expect(result.text == "body")
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 000 OK\r\n\r\n", "HTTP/1.1 99 OK\r\n\r\n", "HTTP/1.1 2000 OK\r\n\r\n",
+        "HTTP/1.9 200 OK\r\n\r\n",
+    ])
+    func `is none of HTTP's if its status line is not`(text: String) async throws {
+        let error = try await answer(text).error
+        #expect(error?.code == .badServerResponse)
+        #expect(error?.reason.hasPrefix("the answer is not HTTP: Unsupported") == true)
+        #expect(error?.advice == "the server may not speak HTTP on this port")
+    }
+
+    @Test(
+        arguments: [
+            (
+                "HTTP/1.1 200 OK\r\n X-A: b\r\n\r\n", .badServerResponse,
+                "the answer's first header line begins with a blank, and has none to go on with"
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, gzip, gzip, gzip, gzip, gzip\r\n\r\n",
+                .badServerResponse,
+                "the answer has a Transfer-Encoding other than 'chunked'"
+            ),
+            (
+                "HTTP/1.1 200 \(String(repeating: "x", count: 200_000))\r\n\r\n",
+                .headerFieldsExceedMaximum,
+                "the answer's status line is longer than libcurl takes (100 KiB), or no memory is left"
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nX-A: \(String(repeating: "x", count: 200_000))\r\n\r\n",
+                .headerFieldsExceedMaximum,
+                "a header field is longer than libcurl takes (100 KiB), or no memory is left"
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-A: "
+                    + "\(String(repeating: "x", count: 20_000))\r\n\r\n",
+                .headerFieldsExceedMaximum,
+                "a trailer field is longer than libcurl takes (4 KiB), or no memory is left"
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n-2\r\n",
+                .badServerResponse,
+                "the body's chunks are malformed behind 2 bytes: "
+                    + "Illegal or missing hexadecimal sequence in chunked-encoding"
+            ),
+        ] as [(String, TransferError.Code, String)])
+    func `is named for what it is`(
+        text: String, code: TransferError.Code, reason: String
+    ) async throws {
+        let error = try await answer(text).error
+        #expect(error?.code == code)
+        #expect(error?.reason == reason)
+    }
+}
