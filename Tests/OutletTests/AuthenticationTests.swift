@@ -285,6 +285,49 @@ import Testing
         #expect(credentials == [false, true, true, false])
     }
 
+    @Test func `a stored password that is refused is told once`() async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .respond(
+                "401 No", headers: [#"WWW-Authenticate: Digest realm="x", nonce="n", qop="auth""#]),
+            .again)
+        let storage = CredentialStorage()
+        storage.set(
+            Credential(user: "ada", password: "wrong"),
+            for: ProtectionSpace(
+                host: "127.0.0.1", port: Int(server.port), protocol: "http", realm: "x",
+                authenticationMethod: "digest"))
+        let session = session(storage: storage)
+        let response = await session.request(server.baseURL)
+            .serializingData(emptyResponseCodes: [401]).response
+        #expect(response.response?.statusCode == 401 && response.error == nil)
+        let heads = server.requests.values.map(\.head)
+        #expect(heads.filter { $0.contains("Authorization") }.count == 1, "\(heads)")
+    }
+
+    @Test(arguments: [#"Digest realm="x", nonce="n", stale=true"#, "NTLM"], [401, 407])
+    func `a server that asks for ever is given up`(challenge: String, status: Int) async throws {
+        let field = status == 401 ? "WWW-Authenticate" : "Proxy-Authenticate"
+        let server = try ScriptedServer.start { _ in
+            let fields = ["\(field): \(challenge)", "Connection: close"]
+            return [.request, .respond("\(status) No", headers: fields)]
+        }
+        var configuration = SessionConfiguration()
+        configuration.proxy = status == 401 ? .none : .url(server.baseURL, except: [])
+        configuration.proxyCredential = Credential(user: "ada", password: "secret")
+        let session = Session(configuration: configuration)
+        let request = session.request(
+            status == 401 ? server.baseURL : "http://a.test/", method: .post)
+        if status == 401 { request.authenticate(username: "ada", password: "secret") }
+        let error = await request.serializingData().response.error?.transferError
+        withExtendedLifetime(session) {}
+        #expect(error?.code == .badServerResponse)
+        #expect(
+            error?.reason == "the \(status == 401 ? "server" : "proxy") asked for credentials once "
+                + "more (\(status)) after 8 answers, and refused none of them")
+        #expect(server.requests.values.count == 9)
+    }
+
     @Test func `a stored credential that is wrong brings the second 401`() async throws {
         let httpbin = try await Httpbin.shared()
         let storage = CredentialStorage()

@@ -11,6 +11,7 @@ final class TransferExtras {
     fileprivate var failure: TransferError?
     fileprivate var heldHead: HTTPResponse?
     fileprivate var interimHeads = 0
+    fileprivate var answeredChallenges = 0
     fileprivate var refusedAddress: (address: InternetAddress, policy: AddressPolicy)?
     fileprivate var hasAllowedAddress = false
     fileprivate var file: FileSink?
@@ -61,6 +62,12 @@ extension CurlTransfer {
     var interimHeads: Int {
         get { extras?.interimHeads ?? 0 }
         set { made.interimHeads = newValue }
+    }
+
+    /// How many challenges libcurl has answered.
+    var answeredChallenges: Int {
+        get { extras?.answeredChallenges ?? 0 }
+        set { made.answeredChallenges = newValue }
     }
 
     /// The last address of the host that a policy has refused, and the policy.

@@ -88,6 +88,9 @@ extension CurlTransfer {
                     reason: "the answer is a part (206), but the request asked for no Range"))
         }
         loop.learn(from: self, easy)
+        // libcurl reads challenges without a credential, too, and would answer this one in the
+        // handle's next transfer, whoever that is for.
+        if easy.head.statusCode == 401 || easy.head.statusCode == 407 { easy.isMarked = true }
         if mayBeChallenge(easy.head.statusCode) {
             guard canAnswer(head) else { return false }
             heldHead = head

@@ -39,17 +39,27 @@ extension CurlTransfer {
         wasAnswered = false
         connection = loop.connections.texts(of: ends)
         localPort = ends.localPort
-        if extras != nil { noteSend(easy, loop) }
+        if extras != nil, !noteSend(easy, loop) { return false }
         // libcurl forgets a pause that came before it had a connection.
         if isPaused { loop.pause(self, ccurl_pause_all) }
         return true
     }
 
+    /// How many challenges of one transfer libcurl answers: two steps of NTLM each for a proxy and
+    /// for a server, and nonces that were too old.
+    private static var mostAnsweredChallenges: Int { 8 }
+
     /// What is special about the request goes out with it.
-    private func noteSend(_ easy: EasyHandle, _ loop: EventLoop) {
+    ///
+    /// - Returns: Whether to send.
+    private func noteSend(_ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         if let challenge = heldHead {
             heldHead = nil
+            answeredChallenges += 1
+            guard answeredChallenges <= Self.mostAnsweredChallenges else {
+                return fail(endlessChallenges(challenge))
+            }
             handler?.transfer(self, didAnswer: challenge, turn: loop.turn)
         }
         if easy.isTunnelled { easy.socketsAtSend = easy.opener.pointee.opened }
@@ -57,6 +67,17 @@ extension CurlTransfer {
         if link != nil, let connection = ccurl_get_ssl(easy.raw) {
             tls = TLSConnection.agreement(of: connection)
         }
+        return true
+    }
+
+    /// A server can call every answer too late (`stale=true`), for ever.
+    private func endlessChallenges(_ challenge: HTTPResponse) -> TransferError {
+        let isProxy = challenge.statusCode == 407
+        return TransferError(
+            code: .badServerResponse, stage: .receiving, host: address?.host,
+            reason: "the \(isProxy ? "proxy" : "server") asked for credentials once more "
+                + "(\(challenge.statusCode)) after \(Self.mostAnsweredChallenges) answers, and "
+                + "refused none of them")
     }
 
     /// Whether nobody may speak on a kept connection but who is asked, which streams of HTTP/2 do.

@@ -94,8 +94,9 @@ final class AuthenticationRound: Sendable {
     ) -> [(AuthenticationChallenge, AuthenticationScheme)] {
         let challenges = AuthenticationChallenge.challenges(in: response, proxy: proxy)
         return schemes.compactMap { scheme in
-            challenges.first { $0.protectionSpace.authenticationMethod == scheme.rawValue }
-                .map { ($0, scheme) }
+            challenges.first {
+                $0.protectionSpace.authenticationMethod == scheme.rawValue && $0.isAnswerable
+            }.map { ($0, scheme) }
         }
     }
 
@@ -112,6 +113,22 @@ final class AuthenticationRound: Sendable {
 }
 
 extension AuthenticationChallenge {
+    /// Whether there is an answer to it: a Digest challenge has a nonce, and asks for what is known
+    /// (RFC 7616 §3.3).
+    fileprivate var isAnswerable: Bool {
+        guard protectionSpace.authenticationMethod == AuthenticationScheme.digest.rawValue else {
+            return true
+        }
+        let algorithms = ["md5", "sha-256", "sha-512-256"].flatMap { [$0, "\($0)-sess"] }
+        let offered = (parameters["qop"] ?? "").listItems()
+        return parameters["nonce"]?.isEmpty == false
+            && algorithms.contains { $0.equalsIgnoringCase(parameters["algorithm"] ?? "MD5") }
+            && (offered.isEmpty
+                || offered.contains {
+                    $0.equalsIgnoringCase("auth") || $0.equalsIgnoringCase("auth-int")
+                })
+    }
+
     /// Whether only the nonce was too old, not the credential wrong (RFC 7616 §3.3).
     fileprivate var isStale: Bool { parameters["stale"]?.equalsIgnoringCase("true") == true }
 }

@@ -159,6 +159,32 @@ import Testing
         #expect(try await counts.wait(for: 4) == [0, 1, 0, 1])
     }
 
+    @Test(
+        arguments: [
+            (#"Digest realm="x", nonce="n", algorithm=FOO"#, false),
+            (#"Digest realm="x""#, false), (#"Digest realm="x", nonce="""#, false),
+            (#"Digest realm="x", nonce="n", qop="foo""#, false),
+            (#"Digest realm="x", nonce="n", qop="foo, auth", algorithm=SHA-256-sess"#, true),
+            (#"Digest realm="x", nonce="n""#, true),
+        ])
+    func `a Digest challenge without an answer gets none`(
+        challenge: String, isAnswered: Bool
+    ) async {
+        storage.set(
+            Credential(user: "ada", password: "secret"),
+            for: ProtectionSpace(
+                host: "a.test", port: 443, protocol: "https", realm: "x",
+                authenticationMethod: "digest"))
+        let transport = StubTransport(answers: [
+            .status(401, headers: ["WWW-Authenticate": challenge])
+        ])
+        let session = session(transport)
+        let response = await session.request("https://a.test/")
+            .serializingData(emptyResponseCodes: [401]).response
+        #expect(response.response?.statusCode == 401)
+        #expect(transport.jobs.count == (isAnswered ? 2 : 1))
+    }
+
     @Test func `a server that changes its realm for ever is given up`() async {
         let transport = StubTransport { job in
             let number = job.credential.flatMap { Int($0.password) } ?? 0
