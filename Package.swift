@@ -63,11 +63,11 @@ func cPlugin(_ name: String, _ directory: String) -> Target {
 /// Plugins that break the contract, each in one way; only tests load them.
 let faultyPlugins = [
     "BadID", "BadSignature", "BrokenManifest", "ChangesFile", "ChangesProcess", "CreateFails",
-    "CreateNothing", "CrossedCompletions", "FailingHooks", "FutureABI", "GuardsAddress", "Hangs",
-    "HangsOnLoad", "LateSettle", "LaterQuiesce", "LyingManifest", "LyingPermissions",
-    "LyingVersion", "MissingSymbol", "NeverSettles", "NewerHost", "NoCreate", "NoEntry",
-    "NullModule", "Obliging", "RawText", "SettlesTwice", "ShortDescriptor", "SlowDestroy",
-    "SlowQuiesce", "WrongHandles",
+    "CreateNothing", "CrossedCompletions", "DoubledManifest", "FailingHooks", "FutureABI",
+    "GuardsAddress", "Hangs", "HangsOnLoad", "LargeManifest", "LateSettle", "LaterQuiesce",
+    "LyingABI", "LyingManifest", "LyingPermissions", "LyingVersion", "MissingSymbol",
+    "NeverSettles", "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging", "OddValues",
+    "RawText", "SettlesTwice", "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "WrongHandles",
 ]
 
 /// The parsers of bytes from elsewhere with the rules that hold for them: a program for the fuzzer, or

@@ -68,13 +68,15 @@ public final class PluginHost: Sendable {
         directories: [String], files: [String] = [], options: Options = Options()
     ) throws(PluginDirectoryError) -> PluginHost {
         var listed: [String] = []
+        var unusable: [PluginLoadError] = []
         for path in directories {
             let directory = try PluginDirectory(
                 path: path, checksOwnership: options.checksOwnership)
             listed += directory.candidates
+            unusable += directory.failures
         }
         let loader = PluginLoader.inTurn {
-            var loader = PluginLoader(options: options)
+            var loader = PluginLoader(options: options, failures: unusable)
             for path in listed { loader.load(path, isListed: true) }
             for path in files {
                 // A path without a slash would be looked up along the linker's search path.

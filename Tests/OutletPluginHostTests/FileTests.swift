@@ -179,6 +179,23 @@ import Testing
         ) { try PluginHost.load(directory: file) }
     }
 
+    @Test func `a file whose name is not UTF-8 is refused by a name that shows its bytes`() throws {
+        let folder = try PluginFolder()
+        let path = Array("\(folder.path)/caf".utf8) + [0xE9] + Array(".so".utf8) + [0]
+        let name = path.map { CChar(bitPattern: $0) }
+        let descriptor = name.withUnsafeBufferPointer {
+            $0.baseAddress.map { open($0, O_CREAT | O_WRONLY, 0o644) } ?? -1
+        }
+        #expect(descriptor >= 0)
+        close(descriptor)
+        defer { _ = name.withUnsafeBufferPointer { $0.baseAddress.map { unlink($0) } } }
+        let failures = try folder.load().failures
+        #expect(
+            failures == [
+                .unreadable(path: "\(folder.path)/caf\\xE9.so", reason: "its name is not UTF-8")
+            ])
+    }
+
     @Test func `only visible files that end in .so are looked at`() throws {
         let folder = try PluginFolder()
         for name in ["README", "x.so.1", ".hidden.so", "so"] {

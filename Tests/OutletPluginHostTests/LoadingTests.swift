@@ -60,6 +60,9 @@ import Testing
                 + "net:a.example\""
         ),
         ("LyingVersion", "manifest is wrong: its version is \"1.0.1\", the code's is \"1.0.0\""),
+        ("LyingABI", "manifest is wrong: its abi is \"1.7\", the code's is \"1.0\""),
+        ("LargeManifest", "manifest is wrong: it has 65537 bytes, at most 65536 are allowed"),
+        ("DoubledManifest", "manifest is wrong: \"id\" is there more than once"),
         (
             "LyingManifest",
             "manifest is wrong: its id is \"faulty.harmless\", the code's is "

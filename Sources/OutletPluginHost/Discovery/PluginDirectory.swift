@@ -7,6 +7,8 @@ struct PluginDirectory {
     let path: String
     /// The paths of its `*.so` entries, sorted by byte values.
     let candidates: [String]
+    /// What has such a name, and cannot be named to `dlopen`.
+    let failures: [PluginLoadError]
 
     /// Reads a directory.
     ///
@@ -19,7 +21,10 @@ struct PluginDirectory {
             throw .unreadable(path: path, reason: systemText(errno))
         }
         defer { free(resolved) }
-        self.path = String(cString: resolved)
+        guard let own = String(validatingCString: resolved) else {
+            throw .unreadable(path: path, reason: "it leads to a name that is not UTF-8")
+        }
+        self.path = own
         if checksOwnership, let reason = FileTrust.objection(toDirectory: self.path) {
             throw .unsafe(path: path, reason: reason)
         }
@@ -27,19 +32,41 @@ struct PluginDirectory {
             throw .unreadable(path: path, reason: systemText(errno))
         }
         defer { closedir(stream) }
+        let directory = self.path == "/" ? "" : self.path
         var names: [String] = []
+        var failures: [PluginLoadError] = []
         errno = 0
         while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            let bytes = withUnsafeBytes(of: &entry.pointee.d_name) {
+                Array($0.prefix { $0 != 0 })
             }
-            if name.endsWithBytes(of: ".so"), !name.startsWithBytes(of: ".") { names.append(name) }
+            if bytes.suffix(3) == Array(".so".utf8)[...], bytes.first != UInt8(ascii: ".") {
+                if let name = String(validating: bytes, as: UTF8.self) {
+                    names.append(name)
+                } else {
+                    failures.append(
+                        .unreadable(
+                            path: "\(directory)/\(bytes.escapingNonASCII)",
+                            reason: "its name is not UTF-8"))
+                }
+            }
             errno = 0
         }
         guard errno == 0 else { throw .unreadable(path: path, reason: systemText(errno)) }
-        let directory = self.path == "/" ? "" : self.path
+        self.failures = failures
         candidates = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
             .map { "\(directory)/\($0)" }
+    }
+}
+
+extension [UInt8] {
+    /// The bytes as text, those that are not ASCII as `\xE9`.
+    fileprivate var escapingNonASCII: String {
+        map { byte in
+            byte < 0x80
+                ? String(Unicode.Scalar(byte))
+                : "\\x" + String(byte, radix: 16, uppercase: true)
+        }.joined()
     }
 }
 

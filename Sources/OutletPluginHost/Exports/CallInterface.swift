@@ -52,10 +52,11 @@ final class CallInterface: @unchecked Sendable {
     ///
     /// - Parameter values: One for each of the signature's ``Signature/parameters``, of its kind.
     /// - Returns: The result; a view in it has been copied, a status is an ``PluginValue/int(_:)``.
+    ///   `nil` for a view of a null pointer with a length.
     func call(
         _ function: @convention(c) () -> Void, on instance: OpaquePointer, values: [PluginValue],
         call: outlet_call, sink: outlet_sink
-    ) -> PluginValue {
+    ) -> PluginValue? {
         // 16 bytes a value: the size of the largest kind, a view.
         let count = signature.arguments.count + 1
         return withUnsafeTemporaryAllocation(byteCount: 16 * (count + 1), alignment: 16) { slots in
@@ -113,7 +114,7 @@ final class CallInterface: @unchecked Sendable {
     /// Results narrower than a register are written as a whole one (`ffi_arg`).
     private static func load(
         _ kind: Signature.Kind, at slot: UnsafeMutableRawPointer
-    ) -> PluginValue {
+    ) -> PluginValue? {
         switch kind {
         case .void, .call, .sink: .nothing
         case .boolean: .bool(slot.load(as: ffi_arg.self) & 0xFF != 0)
@@ -123,7 +124,10 @@ final class CallInterface: @unchecked Sendable {
         case .int64: .int(slot.load(as: Int64.self))
         case .uint64: .uint(slot.load(as: UInt64.self))
         case .double: .double(slot.load(as: Double.self))
-        case .text: .text(slot.load(as: outlet_view.self).message(limit: SinkHandle.limit))
+        case .text:
+            slot.load(as: outlet_view.self).foreign.map {
+                .text(String(decoding: $0.prefix(SinkHandle.limit), as: UTF8.self))
+            }
         }
     }
 }

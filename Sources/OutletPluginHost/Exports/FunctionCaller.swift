@@ -73,9 +73,9 @@ final class FunctionCaller: Sendable {
             table.remove(output)
         }
         let stopwatch = Stopwatch(owner.observer)
-        let result: PluginValue
+        let returned: PluginValue?
         do {
-            result = try instance.perform(.call, overlapping: export.isCallableAnywhere) {
+            returned = try instance.perform(.call, overlapping: export.isCallableAnywhere) {
                 interface.call(
                     export.function, on: $0, values: values, call: outlet_call(id: call),
                     sink: outlet_sink(id: output))
@@ -84,7 +84,10 @@ final class FunctionCaller: Sendable {
             throw .failed(error)
         }
         var error: PluginError?
-        if export.signature.result == .status, case .int(let status) = result, status < 0 {
+        if returned == nil { error = failure("its text is null, but has a length") }
+        if export.signature.result == .status, case .int(let status) = returned,
+            status != Int64(OUTLET_OK)
+        {
             error = failure(context.reason(outlet_status(truncatingIfNeeded: status)))
         }
         stopwatch.report(
@@ -93,7 +96,7 @@ final class FunctionCaller: Sendable {
         if export.signature.hasSink {
             return .text(String(decoding: sink.content, as: UTF8.self))
         }
-        return export.signature.result == .status ? .nothing : result
+        return export.signature.result == .status ? .nothing : returned ?? .nothing
     }
 
     private func failure(_ message: String) -> PluginError {

@@ -116,9 +116,14 @@ enum HostTable {
         _ completion: outlet_completion, _ result: outlet_status, _ error: outlet_view
     ) -> outlet_status {
         settle(completion, .adapt) { completion in
-            guard result < 0 else { return .adapted }
-            let message = error.len > 0 ? error.message() : "status \(result), without a reason"
-            return .failed(completion.failure(message))
+            guard result != OUTLET_OK else { return .adapted }
+            if result > 0 {
+                completion.noteForbidden("its completion was settled with \(result)")
+            }
+            let message = error.message()
+            return .failed(
+                completion.failure(
+                    message.isEmpty ? "status \(result), without a reason" : message))
         }
     }
 
@@ -132,7 +137,11 @@ enum HostTable {
             switch verdict {
             case OUTLET_RETRY_NOW: .verdict(.retry)
             case OUTLET_RETRY_AFTER: .verdict(.retryAfter(nanoseconds: delay))
-            case OUTLET_RETRY_FAIL_WITH: .verdict(.fail(message: error.message()))
+            case OUTLET_RETRY_FAIL_WITH:
+                .verdict(
+                    .fail(
+                        message: error.message().isEmpty
+                            ? "OUTLET_RETRY_FAIL_WITH, without a reason" : error.message()))
             default: .verdict(.doNotRetry)
             }
         }

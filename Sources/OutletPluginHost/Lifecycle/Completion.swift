@@ -60,6 +60,11 @@ final class Completion: Sendable {
         PluginError(plugin: instance.id, hook: hook, kind: .failed, message: message)
     }
 
+    /// Takes note of a value that the contract does not know.
+    func noteForbidden(_ fact: String) {
+        instance.owner.note(.forbiddenValue, "\(hook.rawValue): \(fact)")
+    }
+
     /// Whether nobody waits for an answer any more.
     var isCancelled: Bool { machine.withLock { $0.isOver } }
 
@@ -71,7 +76,7 @@ final class Completion: Sendable {
         switch machine.withLock({ $0.settle(answer) }) {
         case .nothing, .giveUp:
             return OUTLET_OK
-        case .deliver(let answer):
+        case .deliver(let answer), .deliverFailure(let answer):
             // Off the plugin's stack and thread: what follows may call the plugin again.
             DispatchQueue.global().async { self.finish(answer) }
             return OUTLET_OK
@@ -93,8 +98,14 @@ final class Completion: Sendable {
     ///   - answer: What that means if nothing was settled; `nil` when an answer is to follow.
     ///   - deadline: How long to wait for that answer, in nanoseconds.
     func hookReturned(_ answer: Answer?, deadline: UInt64) {
-        switch machine.withLock({ $0.hookReturned(answer) }) {
+        var isFailure = false
+        if case .failed = answer { isFailure = true }
+        switch machine.withLock({ $0.hookReturned(answer, isFailure: isFailure) }) {
         case .deliver(let answer): finish(answer)
+        case .deliverFailure(let answer):
+            instance.owner.note(
+                .forbiddenValue, "\(hook.rawValue): settled its completion, and then failed")
+            finish(answer)
         // What the hook answered comes too late: nothing more is to follow.
         case .refuse: instance.forgetCompletion(identifier.withLock { $0 })
         case .nothing, .giveUp: startTimer(deadline)

@@ -22,6 +22,8 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case nothing
         /// Hand over the answer: the first and only time.
         case deliver(Answer)
+        /// The same, of a hook that settled its completion and then failed.
+        case deliverFailure(Answer)
         /// Hand over the answer in the plugin's place, and tell the plugin, unless it knows nothing.
         case giveUp(Answer, tellsPlugin: Bool)
         /// The plugin answered too late, or twice.
@@ -63,8 +65,10 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
 
     /// The hook returned.
     ///
-    /// - Parameter answer: What that means if nothing was settled; `nil` when it promised more.
-    mutating func hookReturned(_ answer: Answer?) -> Action {
+    /// - Parameters:
+    ///   - answer: What that means if nothing was settled; `nil` when it promised more.
+    ///   - isFailure: Whether the hook failed, which goes before what it settled.
+    mutating func hookReturned(_ answer: Answer?, isFailure: Bool = false) -> Action {
         switch state {
         case .inHook:
             guard let answer else {
@@ -75,6 +79,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
             return .deliver(answer)
         case .answeredInHook(let settled):
             state = .settled
+            if isFailure, let answer { return .deliverFailure(answer) }
             return .deliver(settled)
         case .cancelled:
             // One that promised an answer may still give it.

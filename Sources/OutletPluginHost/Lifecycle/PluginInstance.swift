@@ -218,7 +218,7 @@ final class PluginInstance: @unchecked Sendable {
             let handle = HandleTable.shared.insert(call, owner: owner.number)
             status = owner.calling(.quiesce) { quiesce(pointer, outlet_call(id: handle)) }
             HandleTable.shared.remove(handle)
-            if status < 0 {
+            if status != OUTLET_OK, status != OUTLET_PENDING {
                 owner.note(.forbiddenValue, "quiesce returned \(status)")
             }
         }

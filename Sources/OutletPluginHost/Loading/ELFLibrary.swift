@@ -20,6 +20,7 @@ struct ELFLibrary {
     enum Problem: Error {
         case invalid(reason: String)
         case wrongMachine(library: String, host: String)
+        case manifest(reason: String)
     }
 
     /// Reads and checks the headers.
@@ -49,6 +50,14 @@ struct ELFLibrary {
                 break
             }
             if section.name == ELFSection.manifestName {
+                guard manifest == nil else {
+                    throw Problem.manifest(reason: "there is more than one")
+                }
+                guard section.size <= PluginManifest.largestSize else {
+                    throw Problem.manifest(
+                        reason: "it has \(section.size) bytes, at most "
+                            + "\(PluginManifest.largestSize) are allowed")
+                }
                 manifest = try file.read(
                     "the manifest", at: section.offset, count: section.size)
             }

@@ -55,6 +55,7 @@ struct PluginFile {
             case .invalid(let reason): throw .invalidLibrary(path: path, reason: reason)
             case .wrongMachine(let library, let host):
                 throw .wrongMachine(path: path, library: library, host: host)
+            case .manifest(let reason): throw .invalidManifest(path: path, reason: reason)
             }
         }
         do {

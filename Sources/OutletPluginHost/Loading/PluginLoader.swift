@@ -37,8 +37,10 @@ struct PluginLoader {
         return turn.sync(execute: body)
     }
 
-    init(options: PluginHost.Options) {
+    /// - Parameter failures: Files that cannot even be tried.
+    init(options: PluginHost.Options, failures: [PluginLoadError] = []) {
         self.options = options
+        self.failures = failures
     }
 
     /// Loads the plugins of one file.

@@ -11,11 +11,17 @@ public struct PluginManifest: Equatable, Sendable {
     /// What it needs, such as `net:api.example.com`.
     public let permissions: [String]
 
+    /// How many bytes a manifest may have.
+    static let largestSize: UInt64 = 64 << 10
+
     struct Malformed: Error {
         let reason: String
     }
 
     /// Reads the content of the `.outlet.manifest` section; unknown members are ignored.
+    ///
+    /// A name that is there twice is refused: of two readers one would take the first value, the
+    /// other the last.
     init(bytes: [UInt8]) throws(Malformed) {
         let end = bytes.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0
         guard end > 0 else { throw Malformed(reason: "it is empty") }
@@ -27,6 +33,10 @@ public struct PluginManifest: Equatable, Sendable {
         }
         guard let members = json.objectValue else {
             throw Malformed(reason: "not a JSON object")
+        }
+        var names: Set<String> = []
+        for member in members where !names.insert(member.name).inserted {
+            throw Malformed(reason: "\(String(reflecting: member.name)) is there more than once")
         }
         func string(_ name: String) throws(Malformed) -> String {
             guard let text = members[name]?.stringValue else {

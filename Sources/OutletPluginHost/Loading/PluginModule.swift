@@ -47,7 +47,8 @@ struct PluginModule {
         } catch {
             throw .invalidModule(path: path, reason: error.reason)
         }
-        try PluginModule.compare(file, descriptors[0])
+        try PluginModule.compare(
+            file, descriptors[0], abi: "\(host.major).\(module.abi_minor)")
     }
 
     private static func descriptors(
@@ -69,12 +70,13 @@ struct PluginModule {
 
     /// The manifest decides what a plugin may do before its code runs, so the code may not differ.
     private static func compare(
-        _ file: PluginFile, _ descriptor: PluginDescriptor
+        _ file: PluginFile, _ descriptor: PluginDescriptor, abi: String
     ) throws(PluginLoadError) {
         guard let manifest = file.manifest else { return }
         let pairs = [
             ("id", manifest.id, descriptor.id),
             ("version", manifest.version, descriptor.version),
+            ("abi", manifest.abi, abi),
             (
                 "permissions", manifest.permissions.sorted().joined(separator: " "),
                 descriptor.permissions.sorted().joined(separator: " ")

@@ -74,8 +74,8 @@ OUTLET_BEGIN_DECLARATIONS
 
 /* ---- statuses ----------------------------------------------------------------------------- */
 
-/* A plain integer, not an enumeration: values that a side does not know are legal, and negative
- * ones are failures. */
+/* A plain integer, not an enumeration: newer minors may add values. One that a side does not know is
+ * a failure, as every negative one is. */
 typedef int32_t outlet_status;
 
 #define OUTLET_OK 0              /* Done. */

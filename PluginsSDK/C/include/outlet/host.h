@@ -134,8 +134,8 @@ typedef struct outlet_host {
     /* Whether nobody waits for this completion any more: 1 or 0. Thread: [any]. */
     int32_t (*is_cancelled)(outlet_completion completion);
 
-    /* Settles an adapt: OUTLET_OK sends the request as it is now, a failure fails it with
-     * `error`. Allowed inside the hook already.
+    /* Settles an adapt: OUTLET_OK sends the request as it is now, anything else fails it with
+     * `error`. Allowed inside the hook already; a hook that fails after that has failed.
      *
      * Returns OUTLET_E_STALE, and the host takes note, when it was settled before.
      * Thread: [any]. */

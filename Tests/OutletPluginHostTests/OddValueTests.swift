@@ -1,0 +1,83 @@
+import OutletPluginHost
+import OutletProvider
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+/// Values that the contract does not know are failures, whatever hands them over.
+@Suite(.timeLimit(.minutes(2))) struct OddValueTests {
+    private func host(_ mode: String) throws -> PluginHost {
+        try PluginFolder(faulty: "OddValues").load(
+            configuration: ["faulty.odd-values": #"{"mode": "\#(mode)"}"#])
+    }
+
+    private static let unexplained = "status 77, without a reason"
+
+    @Test(
+        arguments: [
+            ("prepare", "prepare", unexplained, [:]), ("adapt", "adapt", unexplained, [:]),
+            ("adapt_done", "adapt", unexplained, [.forbiddenValue: 1]),
+            ("adapt_done null", "adapt", "status -3, without a reason", [:]),
+            ("adapt_done and fail", "adapt", "the second thought", [.forbiddenValue: 1]),
+        ] as [(String, String, String, [PluginMisbehaviour.Kind: Int])])
+    func `no request is sent after one`(
+        mode: String, hook: String, reason: String, noted: [PluginMisbehaviour.Kind: Int]
+    ) async throws {
+        let host = try host(mode)
+        let stub = StubTransport(answers: [.status(200)])
+        let provider = host.provider(over: stub)
+        let error = await pluginError { try await provider.request(.page) }
+        #expect(error?.description == "plugin faulty.odd-values: \(hook) failed: \(reason)")
+        #expect(stub.requests.isEmpty)
+        #expect(host.plugins.first?.misbehaviour == noted)
+    }
+
+    @Test func `an outcome is not taken from a process that returns one`() async throws {
+        let provider = try host("process").provider(over: StubTransport(answers: [.status(200)]))
+        let error = await pluginError { try await provider.request(.page) }
+        #expect(error?.message == Self.unexplained)
+    }
+
+    @Test(
+        arguments: [
+            ("retry", unexplained, [:]),
+            ("retry_done and fail", "status -1, without a reason", [.forbiddenValue: 1]),
+        ] as [(String, String, [PluginMisbehaviour.Kind: Int])])
+    func `no request is repeated after one`(
+        mode: String, reason: String, noted: [PluginMisbehaviour.Kind: Int]
+    ) async throws {
+        let host = try host(mode)
+        let stub = StubTransport(answers: [.status(503), .status(200)])
+        let provider = host.provider(over: stub)
+        let error = await pluginError { try await provider.request(.page) }
+        #expect(error?.hook == .retry && error?.message == reason)
+        #expect(stub.requests.count == 1)
+        #expect(host.plugins.first?.misbehaviour == noted)
+    }
+
+    @Test func `a plugin whose create returns one does not start`() throws {
+        #expect(
+            try host("create").failures.map(\.description).first?.contains(
+                "'faulty.odd-values' could not start: \(Self.unexplained)") == true)
+    }
+
+    @Test func `a quiesce that returns one is noted`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try PluginFolder(faulty: "OddValues").load(
+            configuration: ["faulty.odd-values": #"{"mode": "quiesce"}"#], observer: recorder)
+        #expect(await host.shutDown().isEmpty)
+        #expect(recorder.misbehaviours.values.map(\.fact) == ["quiesce returned 42"])
+    }
+
+    @Test(arguments: [
+        ("odd", unexplained), ("null", "its text is null, but has a length"),
+    ])
+    func `a function that returns one has failed`(name: String, reason: String) throws {
+        let host = try host("")
+        #expect(
+            throws: PluginCallError.failed(
+                PluginError(
+                    plugin: "faulty.odd-values", hook: .call, kind: .failed, message: reason))
+        ) { try host.call("faulty.odd-values.\(name)") }
+    }
+}
