@@ -37,6 +37,28 @@ import Testing
         #expect(error?.code == .badURL)
     }
 
+    @Test func `a stream's length that is none is named`() async throws {
+        let server = try ScriptedServer.start(.request, .respond())
+        let error = try await CurlTransport.test().perform(
+            HTTPRequest(
+                url: URL(string: server.baseURL), method: .post,
+                body: .stream(Pieces([], length: -5)))
+        ).error
+        #expect(error?.code == .badRequest)
+        #expect(error?.reason == "the request's body stream: its length cannot be -5")
+        #expect(server.requests.values.isEmpty)
+    }
+
+    @Test func `no server is asked for a tunnel`() async throws {
+        let server = try ScriptedServer.start(.request, .respond())
+        let error = try await CurlTransport.test().perform(
+            HTTPRequest(url: URL(string: server.baseURL), method: .connect)
+        ).error
+        #expect(error?.code == .badRequest)
+        #expect(error?.reason.hasPrefix("CONNECT: ") == true)
+        #expect(server.requests.values.isEmpty)
+    }
+
     @Test func `an answer that is not HTTP is named`() async throws {
         let server = try ScriptedServer.start(.request, .send("SSH-2.0-OpenSSH_9.2\r\n"))
         let error = try await CurlTransport.test().get(server.baseURL).error

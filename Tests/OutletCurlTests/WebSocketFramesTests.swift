@@ -45,6 +45,13 @@ import Testing
         #expect(frames.fault == .messageTooBig)
     }
 
+    @Test func `half a close code is a fault, not an orderly end`() throws {
+        let frames = try frames()
+        #expect(receive(frames, WebSocketFrame(opcode: .close, payload: [3]).bytes) == [])
+        #expect(frames.fault == .protocolError)
+        #expect(bytes(frames).count == 2 + 4 + 2)
+    }
+
     @Test func `however the bytes are parted, they bring the same`() throws {
         let conversation: [WebSocketFrame] = [
             .text("€"), WebSocketFrame(opcode: .binary, payload: Array(repeating: 7, count: 300)),

@@ -44,6 +44,28 @@ import Testing
         }
     }
 
+    @Test func `an error names the WebSocket's own address`() async throws {
+        let faulty = try ScriptedServer.start(
+            .upgrade(), .send(WebSocketFrame(opcode: .close, payload: [3])), .stall)
+        let refusing = try ScriptedServer.start(.request, .respond())
+        let redirecting = try ScriptedServer.start(
+            .request, .respond("302 Found", headers: ["Location: ftp://a/"]))
+        for (server, reason) in [
+            (faulty, "the server broke the WebSocket protocol"),
+            (refusing, "the server answered 200 to the WebSocket handshake, not 101"),
+            (
+                redirecting,
+                "redirect (302) cannot be followed: its Location: only http and https are spoken, "
+                    + "not ftp"
+            ),
+        ] {
+            let request = session.webSocketRequest(to: "\(server.webSocketURL)/")
+            _ = try await request.names()
+            #expect(
+                request.error?.transferError?.description == "\(server.webSocketURL)/: \(reason)")
+        }
+    }
+
     @Test func `bytes that come one by one are put together`() async throws {
         let text = String(repeating: "ab€", count: 100)
         let frames = [

@@ -231,7 +231,13 @@ extension EventLoop {
         } catch {
             throw TransferError(code: .badRequest, host: address.host, reason: error.description)
         }
-        if request.hasBody, request.method == .head || request.method == .connect {
+        if request.method == .connect {
+            throw TransferError(
+                code: .badRequest, host: address.host,
+                reason: "CONNECT: asks a proxy for a tunnel, not a server for anything",
+                advice: "set a proxy: tunnels through it are made by themselves")
+        }
+        if request.hasBody, request.method == .head {
             throw TransferError(
                 code: .badRequest, host: address.host,
                 reason: "\(request.method): a request of this method cannot carry a body")

@@ -139,6 +139,12 @@ private final class StreamReader: RequestBodyReader {
         length = stream.length
         // Of nothing libcurl asks for nothing.
         if length == 0 { try checkEnd() }
+        if let length, length < 0 {
+            throw TransferError(
+                code: .badRequest,
+                reason: "the request's body stream: its length cannot be \(length)",
+                advice: "a length that is not known is nil")
+        }
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int {

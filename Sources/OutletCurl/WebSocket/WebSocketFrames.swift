@@ -208,26 +208,36 @@ final class WebSocketFrames {
 
     func beginFrame(_ frame: wslay_event_on_frame_recv_start_arg) {
         isControlFrame = frame.opcode & 0x8 != 0
-        guard !isControlFrame else { return }
+        guard !isControlFrame else {
+            // Half a code (RFC 6455 §5.5.1), which wslay takes for none.
+            if UInt32(frame.opcode) == WSLAY_CONNECTION_CLOSE.rawValue, frame.payload_length == 1 {
+                refuse(with: .protocolError)
+            }
+            return
+        }
         guard frame.payload_length <= UInt64(max(0, maximumMessageSize - message.count)) else {
-            refuse()
+            refuseSize()
             return
         }
         // What a peer announces is believed up to here; beyond, the buffer grows as bytes come.
         message.reserve(message.count + Int(min(frame.payload_length, 1 << 20)))
     }
 
-    private func refuse() {
-        guard let context else { return }
+    private func refuseSize() {
         isTooBig = true
+        refuse(with: .messageTooBig)
+    }
+
+    private func refuse(with code: WebSocketCloseCode) {
+        guard let context else { return }
         isFaulty = true
         wslay_event_shutdown_read(context)
-        close(.messageTooBig, reason: nil)
+        close(code, reason: nil)
     }
 
     func addChunk(_ bytes: UnsafeRawBufferPointer) {
         guard !isControlFrame, !isTooBig, !bytes.isEmpty else { return }
-        if !message.append(bytes) { refuse() }
+        if !message.append(bytes) { refuseSize() }
     }
 
     func endMessage(_ arg: wslay_event_on_msg_recv_arg) {

@@ -32,7 +32,8 @@ extension Request {
         {
         case .success(let request): next = request
         case .failure(let error):
-            end(hop, with: .sessionTaskFailed(error: error.naming(sent)))
+            let named = error.naming(sent, opensWebSocket: opensWebSocket)
+            end(hop, with: .sessionTaskFailed(error: named))
             return true
         }
         guard hops < core.configuration.maximumRedirects else {
@@ -41,7 +42,8 @@ extension Request {
                 reason: "gave up after \(hops) redirects, the last to \(next.url?.host() ?? "?")",
                 advice: "the server may redirect for ever; if not, "
                     + TransferError.raise("maximumRedirects", "--max-redirects"))
-            end(hop, with: .sessionTaskFailed(error: error.naming(sent)))
+            let named = error.naming(sent, opensWebSocket: opensWebSocket)
+            end(hop, with: .sessionTaskFailed(error: named))
             return true
         }
         guard let handler, !isPlainFollow(handler) else {

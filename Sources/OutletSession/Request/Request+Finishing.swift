@@ -17,7 +17,8 @@ extension Request: TransferHandler {
                 case .noFile: break
                 }
             }
-            result.error = result.error?.naming(task.currentRequest)
+            result.error = result.error?.naming(
+                task.currentRequest, opensWebSocket: opensWebSocket)
         }
         if !isPlain, let next = nextHop(after: result), let response = result.response {
             let attempt = mutable.withLock { $0.machine.attempt }

@@ -147,11 +147,14 @@ extension TransferError {
     }
 
     /// The same error, with the request that failed.
-    func naming(_ request: HTTPRequest?) -> TransferError {
+    ///
+    /// - Parameter opensWebSocket: Whether the request is a WebSocket's handshake, which has the
+    ///   WebSocket's address and no method to speak of.
+    func naming(_ request: HTTPRequest?, opensWebSocket: Bool = false) -> TransferError {
         guard url == nil, let request else { return self }
         var named = self
-        named.method = request.method
-        named.url = request.url
+        named.method = opensWebSocket ? nil : request.method
+        named.url = opensWebSocket ? request.url?.webSocketAddress : request.url
         return named
     }
 

@@ -203,7 +203,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
 
     override func runValidators() {
-        let response = mutable.withLock { $0.response }
+        let (response, sent) = mutable.withLock { ($0.response, $0.performedRequests.last) }
         if let response { validate(response) }
         guard error == nil, response?.statusCode != 101, !isCancelled else { return }
         var refusal = TransferError(
@@ -213,7 +213,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
                 "the server answered \($0.statusCode) to the WebSocket handshake, not 101"
             } ?? "a WebSocket is opened at ws:// and wss:// addresses")
         refusal.statusCode = response?.statusCode
-        note(.sessionTaskFailed(error: refusal))
+        note(.sessionTaskFailed(error: refusal.naming(sent, opensWebSocket: true)))
     }
 
     private func validate(_ response: HTTPResponse) {
@@ -248,8 +248,12 @@ struct UnheardItems: Sendable {
 
 extension URL {
     /// The address that a WebSocket's handshake goes to (RFC 6455 §3); any other is its own.
-    var handshakeAddress: URL {
-        let schemes = ["ws": "http", "wss": "https"]
+    var handshakeAddress: URL { withScheme(from: ["ws": "http", "wss": "https"]) }
+
+    /// The address of the WebSocket whose handshake goes to this one; any other is its own.
+    var webSocketAddress: URL { withScheme(from: ["http": "ws", "https": "wss"]) }
+
+    private func withScheme(from schemes: [String: String]) -> URL {
         guard let scheme = scheme.flatMap({ schemes[$0.lowercasedASCII] }),
             var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
         else { return self }
