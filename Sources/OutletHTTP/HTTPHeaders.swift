@@ -162,6 +162,15 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
+    /// Whether all fields of a name came as their values are: none has a byte in it, a carriage return
+    /// or a zero, that is read as a space.
+    package func areAsReceived(_ name: String) -> Bool {
+        guard let received else { return true }
+        return received.indices(named: name).allSatisfy {
+            received.isAsReceived(received.fields[$0])
+        }
+    }
+
     /// About how many bytes of memory the fields take; no table is made to find out.
     package var weight: Int {
         received.map { $0.byteCount * 2 } ?? own.count * 64

@@ -279,8 +279,8 @@ package func isFieldValue(_ text: String) -> Bool {
 
 /// Whether a value that a peer has sent can be sent back to it as it came.
 ///
-/// Control characters cannot be sent; and of bytes that are not UTF-8 only U+FFFD is left, which
-/// others may have come to as well.
+/// Control characters cannot be sent; and what is not ASCII may have come as Latin-1, and would go
+/// out as UTF-8.
 package func isReturnable(_ text: String) -> Bool {
-    isFieldValue(text) && !text.containsBytes(of: "\u{FFFD}")
+    isFieldValue(text) && text.utf8.allSatisfy { $0 < 0x80 }
 }

@@ -124,6 +124,16 @@ public struct HeaderBlock: @unchecked Sendable {
         }
     }
 
+    /// Whether no byte of a field's value is read as a space, but those of its line breaks.
+    func isAsReceived(_ field: Field) -> Bool {
+        section.withBytes { block in
+            !block[field.value].split(separator: 0x0A).contains { line in
+                Self.hasForbiddenByte(
+                    UnsafeBufferPointer(rebasing: line.last == 0x0D ? line.dropLast() : line))
+            }
+        }
+    }
+
     /// A field's value as a reference to an address: what is not UTF-8 is percent-encoded byte by
     /// byte, so that the server is asked for the bytes that it has named.
     func reference(in field: Field) -> String {

@@ -136,7 +136,8 @@ extension CurlTransfer {
     /// of a Digest challenge go out again, and libcurl sends them as they came.
     private func canAnswer(_ head: HTTPResponse) -> Bool {
         let name = ["WWW-Authenticate", "Proxy-Authenticate"].first { name in
-            !head.headers.values(for: name).allSatisfy(isFieldValue)
+            !head.headers.areAsReceived(name)
+                || !head.headers.values(for: name).allSatisfy(isFieldValue)
         }
         guard let name else { return true }
         return fail(

@@ -140,14 +140,17 @@ import Testing
         #expect(HTTPDate.parse(text) == nil)
     }
 
-    @Test func `fields and entity tags are equal when their bytes are`() {
+    @Test func `fields are equal when their bytes are`() {
         #expect(HTTPHeader(name: "X", value: "\u{E9}") != HTTPHeader(name: "X", value: "e\u{301}"))
         #expect(HTTPHeader(name: "X", value: "\u{212A}") != HTTPHeader(name: "X", value: "K"))
+    }
+
+    @Test func `an entity tag that is not ASCII says nothing, whatever it equals`() {
         let head = HTTPResponse(
             url: nil, statusCode: 206,
             headers: ["ETag": "\"e\u{301}\"", "Content-Range": "bytes 5-9/10"])
         #expect(DownloadPlan(head, offset: 5, validator: "\"\u{E9}\"") == .restart)
-        #expect(DownloadPlan(head, offset: 5, validator: "\"e\u{301}\"") == .continued)
+        #expect(DownloadPlan(head, offset: 5, validator: "\"e\u{301}\"") == .restart)
     }
 
     @Test func `a stored response answers requests with the same bytes`() {

@@ -62,7 +62,9 @@ import Testing
         #expect(part(["Last-Modified": "Tue, 02 Jan 2024 00:00:00 GMT"], date) == .restart)
         #expect(part(["Last-Modified": date], "\"v\"") == .continued)
         #expect(part(["ETag": "v", "Last-Modified": date], "v") == .continued)
-        #expect(part(["ETag": "\"\u{FFFD}\""], "\"\u{FFFD}\"") == .restart)
+        for text in ["\"\u{FFFD}\"", "\"é\""] {
+            #expect(part(["ETag": text], text) == .restart)
+        }
     }
 
     @Test(arguments: ["bytes 5-9", "bytes 9-5/10", "bytes a-9/10", "items 0-1/2", "", "bytes /"])
