@@ -14,7 +14,8 @@ let swift: [SwiftSetting] =
 /// The umbrella with what it re-exports: the build would not look behind it for changed modules, and
 /// keep objects made for the old layout of a type.
 let umbrella: [Target.Dependency] = [
-    "Outlet", "OutletHTTP", "OutletSession", "OutletCurl", "OutletProvider", "OutletPluginHost",
+    "Outlet", "OutletHTTP", "OutletTransport", "OutletSession", "OutletCurl", "OutletProvider",
+    "OutletPluginHost",
 ]
 
 let c: [CSetting] =
@@ -74,7 +75,8 @@ let faultyPlugins = [
 /// tests that run its corpora.
 let fuzzed: [Target] = {
     let dependencies: [Target.Dependency] = [
-        "OutletHTTP", "OutletSession", "OutletCompression", "OutletCurl", "OutletPluginHost",
+        "OutletHTTP", "OutletTransport", "OutletSession", "OutletCompression", "OutletCurl",
+        "OutletPluginHost",
         "CCurl",
     ]
     guard isFuzzed else {
@@ -121,14 +123,22 @@ let package = Package(
             swiftSettings: swift),
         .target(name: "OutletPublicSuffix", dependencies: ["CPublicSuffix"], swiftSettings: swift),
         .target(
+            name: "OutletTransport", dependencies: ["OutletHTTP", "OutletFiles"],
+            swiftSettings: swift),
+        .target(
             name: "OutletSession",
-            dependencies: ["OutletHTTP", "OutletFiles", "OutletCompression", "OutletPublicSuffix"],
+            dependencies: [
+                "OutletTransport", "OutletHTTP", "OutletFiles", "OutletCompression",
+                "OutletPublicSuffix",
+            ],
             swiftSettings: swift),
         .target(
-            name: "OutletProvider", dependencies: ["OutletSession", "OutletHTTP"],
+            name: "OutletProvider",
+            dependencies: ["OutletSession", "OutletTransport", "OutletHTTP"],
             swiftSettings: swift),
         .target(
-            name: "OutletTesting", dependencies: ["OutletSession", "OutletHTTP", "OutletFiles"],
+            name: "OutletTesting",
+            dependencies: ["OutletSession", "OutletTransport", "OutletHTTP", "OutletFiles"],
             swiftSettings: swift),
 
         // libcurl and OpenSSL.
@@ -142,7 +152,7 @@ let package = Package(
         .target(
             name: "OutletCurl",
             dependencies: [
-                "OutletSession", "OutletHTTP", "OutletFiles", "OutletCompression", "OutletTLS",
+                "OutletTransport", "OutletHTTP", "OutletFiles", "OutletCompression", "OutletTLS",
                 "CCurl", "CLibcurl", "CWslay",
             ],
             swiftSettings: swift),
@@ -154,7 +164,8 @@ let package = Package(
         .target(
             name: "OutletPluginHost",
             dependencies: [
-                "OutletProvider", "OutletSession", "OutletHTTP", "OutletFiles", "COutletPlugin",
+                "OutletProvider", "OutletSession", "OutletTransport", "OutletHTTP", "OutletFiles",
+                "COutletPlugin",
                 "CFFI",
             ],
             swiftSettings: swift),
@@ -166,7 +177,8 @@ let package = Package(
         .target(
             name: "Outlet",
             dependencies: [
-                "OutletHTTP", "OutletSession", "OutletCurl", "OutletProvider", "OutletPluginHost",
+                "OutletHTTP", "OutletTransport", "OutletSession", "OutletCurl", "OutletProvider",
+                "OutletPluginHost",
             ],
             swiftSettings: swift),
         .systemLibrary(
@@ -204,7 +216,8 @@ let package = Package(
         .executableTarget(
             name: "OutletBench",
             dependencies: [
-                "OutletCurl", "OutletPluginHost", "OutletProvider", "OutletSession", "OutletHTTP",
+                "OutletCurl", "OutletPluginHost", "OutletProvider", "OutletSession",
+                "OutletTransport", "OutletHTTP",
             ],
             path: "Benchmarks/Bench", swiftSettings: swift, linkerSettings: programWithRuntime),
 
@@ -219,14 +232,16 @@ let package = Package(
         .target(
             name: "OutletTestSupport",
             dependencies: [
-                "OutletTestServer", "OutletSession", "OutletFiles", "CFaults", "CSpawn", "COpenSSL",
+                "OutletTestServer", "OutletSession", "OutletTransport", "OutletFiles", "CFaults",
+                "CSpawn", "COpenSSL",
             ],
             path: "Tests/OutletTestSupport", swiftSettings: swift),
         .target(name: "CStorm", path: "Tests/CStorm", cSettings: c),
         .executableTarget(
             name: "OutletStorm",
             dependencies: [
-                "OutletCurl", "OutletSession", "OutletHTTP", "OutletTestSupport", "CFaults",
+                "OutletCurl", "OutletSession", "OutletTransport", "OutletHTTP", "OutletTestSupport",
+                "CFaults",
                 "CStorm",
             ],
             path: "Tests/Storm", swiftSettings: swift),
@@ -247,12 +262,14 @@ let package = Package(
         .testTarget(
             name: "OutletSessionTests",
             dependencies: [
-                "OutletSession", "OutletHTTP", "OutletFiles", "OutletTesting", "OutletTestSupport",
+                "OutletSession", "OutletTransport", "OutletHTTP", "OutletFiles", "OutletTesting",
+                "OutletTestSupport",
             ],
             swiftSettings: swift),
         // Links full Foundation, as some users' programs do.
         .testTarget(
-            name: "OutletFoundationTests", dependencies: ["OutletSession", "OutletHTTP"],
+            name: "OutletFoundationTests",
+            dependencies: ["OutletSession", "OutletTransport", "OutletHTTP"],
             swiftSettings: swift),
         .testTarget(
             name: "OutletTLSTests", dependencies: ["OutletTLS", "OutletTestSupport"],
@@ -260,21 +277,22 @@ let package = Package(
         .testTarget(
             name: "OutletCurlTests",
             dependencies: [
-                "OutletCurl", "OutletSession", "OutletHTTP", "OutletTestServer",
+                "OutletCurl", "OutletSession", "OutletTransport", "OutletHTTP", "OutletTestServer",
                 "OutletTestSupport", "CCurl",
             ],
             swiftSettings: swift),
         .testTarget(
             name: "OutletProviderTests",
             dependencies: [
-                "OutletProvider", "OutletSession", "OutletHTTP", "OutletTesting",
+                "OutletProvider", "OutletSession", "OutletTransport", "OutletHTTP", "OutletTesting",
                 "OutletTestSupport",
             ],
             swiftSettings: swift),
         .testTarget(
             name: "OutletPluginHostTests",
             dependencies: [
-                "OutletPluginHost", "OutletProvider", "OutletSession", "OutletHTTP",
+                "OutletPluginHost", "OutletProvider", "OutletSession", "OutletTransport",
+                "OutletHTTP",
                 "OutletTesting", "OutletTestSupport", "COutletPlugin",
             ],
             swiftSettings: swift),

@@ -3,6 +3,7 @@ import OutletHTTP
 import OutletPluginHost
 import OutletProvider
 import OutletSession
+import OutletTransport
 
 /// What the measured provider asks for.
 struct MeasuredTarget: TargetType {

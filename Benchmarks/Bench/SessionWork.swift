@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletCurl
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// Keeps `n` requests of a session under way, each begun by the completion of another.
 final class SessionWork: Sendable {

@@ -4,6 +4,7 @@ import Glibc
 import OutletCurl
 import OutletHTTP
 import OutletSession
+import OutletTransport
 import Synchronization
 
 /// Many transfers of all kinds, half of them cancelled at random times; tells whether each ended

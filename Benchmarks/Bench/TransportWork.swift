@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletCurl
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// The five header fields that every measured request carries.
 let requestFields: HTTPHeaders = [

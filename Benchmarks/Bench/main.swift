@@ -5,6 +5,7 @@ import OutletHTTP
 import OutletPluginHost
 import OutletProvider
 import OutletSession
+import OutletTransport
 
 // One measurement in a process of its own; `Benchmarks/run` starts them and compares.
 //
@@ -51,7 +52,7 @@ func measureTransport(_ transport: CurlTransport, _ name: String, n: Int, count:
 switch what {
 case "transport":
     measureTransport(
-        CurlTransport(configuration: configuration), what, n: number(3), count: number(4))
+        CurlTransport(configuration: configuration.transport), what, n: number(3), count: number(4))
 case "session-callback-inline", "session-callback-queue", "session-async", "session-executor",
     "session-defaults":
     // As a session is made without a word about it: with its own header fields.
@@ -59,7 +60,8 @@ case "session-callback-inline", "session-callback-queue", "session-async", "sess
     let n = number(3)
     let count = number(4)
     let session = Session(
-        transport: CurlTransport(configuration: configuration), configuration: configuration,
+        transport: CurlTransport(configuration: configuration.transport),
+        configuration: configuration,
         delivery: what == "session-callback-inline" ? .inline : .queued)
     let warmUp = SessionWork(session, url, count: count / 10 + n)
     let work = SessionWork(session, url, count: count)
@@ -78,7 +80,8 @@ case "provider-plugins":
         host.failures.isEmpty
     else { exit(64) }
     let session = Session(
-        transport: CurlTransport(configuration: configuration), configuration: configuration,
+        transport: CurlTransport(configuration: configuration.transport),
+        configuration: configuration,
         interceptor: host.interceptor)
     let provider = Provider<MeasuredTarget>(session: session, plugins: host.providerPlugins)
     let warmUp = ProviderWork(provider, address, count: count / 10 + n)
@@ -92,10 +95,11 @@ case "provider-plugins":
 case "tls-fresh":
     configuration.certificateAuthorities = .directory(path: arguments[4])
     measureTransport(
-        CurlTransport(configuration: configuration), what, n: 1, count: number(3))
+        CurlTransport(configuration: configuration.transport), what, n: 1, count: number(3))
 case "inflight":
     let count = number(3)
-    let work = TransportWork(CurlTransport(configuration: configuration), job, count: count)
+    let work = TransportWork(
+        CurlTransport(configuration: configuration.transport), job, count: count)
     let measure = Measure()
     work.run(count)
     // The server answers nobody before all are there: the first answer tells when they were.
@@ -107,20 +111,21 @@ case "download-file", "download-memory":
         unlink(arguments[3])
         job.delivery = .file(path: arguments[3], offset: 0)
     }
-    let work = TransportWork(CurlTransport(configuration: configuration), job, count: 1)
+    let work = TransportWork(CurlTransport(configuration: configuration.transport), job, count: 1)
     let measure = Measure()
     work.run(1)
     measure.end(what, n: 1, count: 1)
     failed = work.failed
 case "idle":
-    let transport = CurlTransport(configuration: configuration)
+    let transport = CurlTransport(configuration: configuration.transport)
     _ = transport.taskExecutor
     Measure().end(what, n: 0, count: 1)
 case "soak":
     configuration.httpMaximumConnectionsPerHost = 64
     let urls = [url] + arguments.dropFirst(4)
     let soak = Soak(
-        CurlTransport(configuration: configuration), urls: urls.compactMap { URL(string: $0) },
+        CurlTransport(configuration: configuration.transport),
+        urls: urls.compactMap { URL(string: $0) },
         count: number(3))
     failed = soak.run(200)
     print("lost or repeated: \(failed), at the end \(Soak.resources())")

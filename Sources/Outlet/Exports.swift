@@ -3,3 +3,4 @@
 @_exported public import OutletPluginHost
 @_exported public import OutletProvider
 @_exported public import OutletSession
+@_exported public import OutletTransport

@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
-public import OutletSession
 import OutletTLS
+public import OutletTransport
 
 extension CurlTransport {
     /// libcurl and the libraries it was built with, such as `libcurl/7.88.1 OpenSSL/3.0.15`.
@@ -9,7 +9,7 @@ extension CurlTransport {
 
     /// Where certificates are checked against under some settings, for people: files and
     /// directories, or why there are none.
-    public static func certificateAuthorities(of configuration: SessionConfiguration) -> String {
+    public static func certificateAuthorities(of configuration: TransportConfiguration) -> String {
         guard configuration.verifiesCertificates else { return "not verified" }
         let settings = TransportSettings(
             configuration, environment: ProcessInfo.processInfo.environment)

@@ -1,7 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
-public import OutletSession
+public import OutletTransport
 
 /// A transport made of libcurl: HTTP/1.1 and HTTP/2, TLS, proxies, Unix sockets.
 ///
@@ -16,7 +16,7 @@ public final class CurlTransport: Transport {
     ///
     /// What is wrong with the environment, such as missing certificate authorities, is the error of
     /// the transfers that it concerns.
-    public init(configuration: SessionConfiguration = .default) {
+    public init(configuration: TransportConfiguration = .default) {
         settings = TransportSettings(
             configuration, environment: ProcessInfo.processInfo.environment)
         loops = Lock(LoopGroup(settings))
@@ -44,7 +44,7 @@ public final class CurlTransport: Transport {
     /// Begins to open a WebSocket and returns at once: HTTP/1.1, without extensions, its own connection.
     ///
     /// It waits for a place among its host's connections until it is open, and leaves it then.
-    /// ``SessionConfiguration/timeoutIntervalForRequest`` limits the handshake and writing; an open
+    /// ``TransportConfiguration/timeoutIntervalForRequest`` limits the handshake and writing; an open
     /// WebSocket may be silent.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler

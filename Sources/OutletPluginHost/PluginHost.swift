@@ -2,6 +2,7 @@ import Dispatch
 import OutletHTTP
 public import OutletProvider
 public import OutletSession
+public import OutletTransport
 
 /// The plugins of some directories, running in this process.
 ///

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTransport
 import Testing
 
 @testable import OutletCLI

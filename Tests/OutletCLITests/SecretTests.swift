@@ -10,6 +10,7 @@ import Testing
 
 @testable import OutletCLI
 @testable import OutletPluginHost
+import OutletTransport
 
 /// What one request has that is secret, wherever it is shown.
 struct SecretCase: Sendable, CustomTestStringConvertible {

@@ -3,6 +3,7 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 @Suite struct `An address policy` {
@@ -88,7 +89,7 @@ import Testing
     }
 
     private func transport(
-        _ policy: AddressPolicy, _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ policy: AddressPolicy, _ change: (inout TransportConfiguration) -> Void = { _ in }
     ) -> CurlTransport {
         .test {
             $0.addressPolicy = policy

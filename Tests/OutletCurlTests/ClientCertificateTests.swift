@@ -4,12 +4,13 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Synchronization
 import Testing
 
 @Suite struct ClientCertificateTests {
     private func answer(
-        _ change: (inout SessionConfiguration) -> Void
+        _ change: (inout TransportConfiguration) -> Void
     ) async throws -> TransferResult {
         let nginx = try await Nginx.shared()
         let transport = CurlTransport.test {

@@ -3,6 +3,7 @@ import OutletSession
 import Testing
 
 @testable import OutletCurl
+import OutletTransport
 
 /// Answers to Digest challenges; the numbers are those of RFC 7616 §3.9.1, or made of them.
 @Suite struct DigestAnswerTests {

@@ -5,6 +5,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestServer
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 @Suite struct `Back-pressure` {

@@ -3,6 +3,7 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 /// What would leave client and server at odds about where a request ends is not sent.

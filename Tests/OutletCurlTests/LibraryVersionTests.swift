@@ -2,6 +2,7 @@ import OutletSession
 import Testing
 
 @testable import OutletCurl
+import OutletTransport
 
 @Suite struct `The version of libcurl` {
     @Test(arguments: [0x07_57_00, 0x07_58_01, 0x08_00_00, 0x08_11_01] as [UInt32])

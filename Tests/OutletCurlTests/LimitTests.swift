@@ -3,6 +3,7 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 /// Counts the bytes of a body, and keeps none.
@@ -210,7 +211,7 @@ private final class ByteCounter: TransferHandler {
         let saved = try await transport.carry(TransferJob(request: request, delivery: file))
         #expect(saved.error == nil)
         #expect(try directory.read("x").count == size)
-        #expect(SessionConfiguration().maximumResponseSize == 256 << 20)
+        #expect(TransportConfiguration().maximumResponseSize == 256 << 20)
     }
 
     @Test(arguments: [(100, true), (101, false)])
@@ -241,7 +242,7 @@ private final class ByteCounter: TransferHandler {
     @Test func `limits on time are named with their option`() async throws {
         let server = try ScriptedServer.start(.request, .stall)
         let crowd = try CrowdedPort()
-        let limits: [(String, String, (inout SessionConfiguration) -> Void)] = [
+        let limits: [(String, String, (inout TransportConfiguration) -> Void)] = [
             (
                 server.baseURL, "raise timeoutIntervalForRequest, in the program --timeout",
                 { $0.timeoutIntervalForRequest = 0.1 }

@@ -1,5 +1,6 @@
 #if DEBUG
     import OutletSession
+    import OutletTransport
     import Testing
 
     @testable import OutletCurl
@@ -7,7 +8,8 @@
     @Suite struct `What belongs to a loop's thread` {
         private static func loop() throws -> EventLoop {
             try EventLoop(
-                TransportSettings(SessionConfiguration(), environment: [:]), shared: SharedState(),
+                TransportSettings(TransportConfiguration(), environment: [:]),
+                shared: SharedState(),
                 share: 1, isBulk: false)
         }
 

@@ -3,6 +3,7 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 /// Answers that mean one thing to one reader and something else to another, or nothing.

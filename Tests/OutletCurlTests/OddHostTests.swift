@@ -6,6 +6,7 @@ import OutletTestSupport
 import Testing
 
 @testable import OutletCurl
+import OutletTransport
 
 /// What hosts come to: the table that policies and libcurl have to agree on.
 @Suite struct `Odd hosts` {

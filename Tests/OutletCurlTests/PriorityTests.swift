@@ -3,6 +3,7 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 /// Who goes first when requests wait for a connection, from the session to the server.
@@ -18,14 +19,13 @@ import Testing
     }
 
     private func session(
-        _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ change: (inout TransportConfiguration) -> Void = { _ in }
     ) -> Session {
-        let configuration = SessionConfiguration.test { configuration in
+        let configuration = TransportConfiguration.test { configuration in
             configuration.httpMaximumConnectionsPerHost = 1
             change(&configuration)
         }
-        return Session(
-            transport: CurlTransport(configuration: configuration), configuration: configuration)
+        return Session(transport: CurlTransport(configuration: configuration))
     }
 
     private func send(

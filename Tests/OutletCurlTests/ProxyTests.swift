@@ -4,7 +4,7 @@ import OutletTestSupport
 import Testing
 
 @testable import OutletCurl
-@testable import OutletSession
+@testable import OutletTransport
 
 @Suite struct `Which proxy is used` {
     private func resolve(

@@ -5,6 +5,7 @@ import OutletTestSupport
 import Testing
 
 @testable import OutletCurl
+import OutletTransport
 
 @Suite struct `The admission queue` {
     private func names(_ queue: inout AdmissionQueue<String>) -> [String] {
@@ -199,7 +200,7 @@ import Testing
     private let plain = HTTPRequest(url: URL(string: "http://example.test/a"))
 
     private func group(perHost: Int, _ version: HTTPVersionPolicy = .automatic) -> LoopGroup {
-        var configuration = SessionConfiguration()
+        var configuration = TransportConfiguration()
         configuration.httpVersion = version
         configuration.httpMaximumConnectionsPerHost = perHost
         return LoopGroup(TransportSettings(configuration, environment: [:]))
@@ -275,7 +276,7 @@ import Testing
         version: HTTPVersionPolicy
     ) async throws {
         let nginx = try await Nginx.shared()
-        var configuration = SessionConfiguration.test {
+        var configuration = TransportConfiguration.test {
             $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
         }
         configuration.httpVersion = version

@@ -4,6 +4,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestServer
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 @Suite struct `A response` {

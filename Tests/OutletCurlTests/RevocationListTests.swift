@@ -6,6 +6,7 @@ import OutletTestSupport
 import Testing
 
 @testable import OutletCurl
+import OutletTransport
 
 @Suite struct `Revocation lists` {
     private let verifier = OpenSSLVerifier(.success(TrustStore()))
@@ -71,7 +72,7 @@ import Testing
     @Test func `without authorities nothing is trusted, and nothing known`() async throws {
         let error = TransferError(code: .secureConnectionFailed, reason: "none found")
         let verifier = OpenSSLVerifier(.failure(error))
-        let chain = try OutletSession.Certificate.load(
+        let chain = try OutletTransport.Certificate.load(
             try await TrustServer.shared().revocation.good.certificatePath)
         #expect(
             verifier.verify(chain, anchors: nil, 2).fault?.reason.contains("none found") == true)

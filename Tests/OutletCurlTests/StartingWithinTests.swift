@@ -4,6 +4,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestServer
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 /// Handlers that start a transfer when they are told the end of one, on the transport's own thread.

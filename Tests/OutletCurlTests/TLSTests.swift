@@ -3,12 +3,13 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 @Suite struct `TLS` {
     /// A transport that trusts the test authority.
     private func transport(
-        _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ change: (inout TransportConfiguration) -> Void = { _ in }
     ) async throws -> (CurlTransport, Nginx) {
         let nginx = try await Nginx.shared()
         let transport = CurlTransport.test {

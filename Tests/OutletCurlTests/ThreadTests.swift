@@ -6,6 +6,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestServer
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 @Suite struct `A blocking transfer` {

@@ -3,6 +3,7 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 @Suite struct `Waiting for a connection` {
@@ -12,7 +13,7 @@ import Testing
 
     /// A transport with one connection, and a server that keeps it busy.
     private func busy(
-        _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ change: (inout TransportConfiguration) -> Void = { _ in }
     ) async throws -> (CurlTransport, ScriptedServer, any TransferTask) {
         let server = try ScriptedServer.start(.request, .stall)
         let transport = CurlTransport.test {

@@ -5,6 +5,7 @@ import OutletTestSupport
 import Testing
 
 @testable import OutletCurl
+import OutletTransport
 
 @Suite struct `A WebSocket's frames` {
     private func frames(_ maximumMessageSize: Int = 1 << 20) throws -> WebSocketFrames {

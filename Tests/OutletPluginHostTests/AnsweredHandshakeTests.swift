@@ -6,6 +6,7 @@ import OutletTesting
 import Testing
 
 @testable import OutletPluginHost
+import OutletTransport
 
 /// A WebSocket handshake that a plugin has answered.
 @Suite struct AnsweredHandshakeTests {

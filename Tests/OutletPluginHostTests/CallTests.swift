@@ -3,6 +3,7 @@ import OutletHTTP
 import OutletPluginHost
 import OutletProvider
 import OutletSession
+import OutletTransport
 import OutletTestSupport
 import OutletTesting
 import Testing

@@ -4,6 +4,7 @@ import OutletProvider
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 @Suite struct PacerTests {

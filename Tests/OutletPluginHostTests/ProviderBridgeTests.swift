@@ -5,6 +5,7 @@ import OutletProvider
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 @Suite struct ProviderBridgeTests {

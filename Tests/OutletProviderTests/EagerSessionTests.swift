@@ -4,6 +4,7 @@ import OutletHTTP
 import OutletProvider
 import OutletSession
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// A session whose requests are adapted before whoever asked for them has them in hand.

@@ -3,6 +3,7 @@ import OutletHTTP
 import OutletProvider
 import OutletSession
 import OutletTesting
+import OutletTransport
 import Testing
 
 private struct Form: TargetType {

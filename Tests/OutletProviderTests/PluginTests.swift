@@ -3,8 +3,9 @@ import FoundationEssentials
 import OutletHTTP
 import OutletProvider
 import OutletSession
-import OutletTesting
 import OutletTestSupport
+import OutletTesting
+import OutletTransport
 import Testing
 
 private struct SentRequest: RequestType {

@@ -4,6 +4,7 @@ import OutletHTTP
 import OutletProvider
 import OutletSession
 import OutletTesting
+import OutletTransport
 import Testing
 
 enum Zoo: TargetType, AccessTokenAuthorizable {

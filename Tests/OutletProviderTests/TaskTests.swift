@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletProvider
 import OutletSession
+import OutletTransport
 import Testing
 
 @Suite struct TaskTests {

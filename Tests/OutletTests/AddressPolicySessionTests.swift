@@ -36,7 +36,7 @@ import Testing
 
     @Test func `sessions with a policy use no connection of those without one`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
-        let transport = CurlTransport(configuration: .default)
+        let transport = CurlTransport()
         let open = session(.any, over: transport)
         #expect(try await open.request(server.baseURL).serializingString().value == "x")
         let closed = session(.publicOnly, over: transport)

@@ -1,9 +1,10 @@
 import FoundationEssentials
 import Outlet
+import OutletSession
 import OutletTestServer
 import OutletTestSupport
+import OutletTransport
 import Testing
-import OutletSession
 
 /// Bytes made while they are sent.
 private final class Letters: BodyStream {

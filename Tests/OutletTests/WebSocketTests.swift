@@ -1,9 +1,10 @@
 import Dispatch
 import FoundationEssentials
 import Outlet
-import OutletTestSupport
-import Testing
 import OutletSession
+import OutletTestSupport
+import OutletTransport
+import Testing
 
 /// WebSockets over libcurl, against a server made by hand.
 @Suite(.timeLimit(.minutes(patience))) final class WebSocketTests: Sendable {

@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 
 /// Threads that do what they are told a random moment later.
 ///

@@ -4,6 +4,7 @@ import Glibc
 import OutletCurl
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// Ends the program while connections over TLS are made and closed on another thread.
 struct Departure {
@@ -53,7 +54,7 @@ struct Departure {
         configuration.proxy = .none
         configuration.httpVersion = .http1
         configuration.certificateAuthorities = .file(path: authority)
-        let transport = CurlTransport(configuration: configuration)
+        let transport = CurlTransport(configuration: configuration.transport)
         let request = HTTPRequest(url: URL(string: address))
         let answered = DispatchSemaphore(value: 0)
         // Some are judged in the handshake by an evaluator, some by libcurl.

@@ -4,6 +4,7 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 
 /// All ways to send a request that do not need a Swift task.
 extension Storm {
@@ -45,7 +46,7 @@ extension Storm {
     private func lonely(_ ticket: Ticket) -> Controls {
         var configuration = SessionConfiguration()
         configuration.proxy = .none
-        let transport = CurlTransport(configuration: configuration)
+        let transport = CurlTransport(configuration: configuration.transport)
         let controls = transfer(ticket, .collect, over: transport)
         guard ticket.isCancelled else { return controls }
         return Controls(

@@ -5,6 +5,7 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 
 /// Keeps 64 requests under way from four threads until `count` have ended.
 final class Storm: Sendable {
@@ -28,10 +29,11 @@ final class Storm: Sendable {
         var configuration = SessionConfiguration()
         configuration.proxy = .none
         configuration.httpMaximumConnectionsPerHost = 16
-        transport = CurlTransport(configuration: configuration)
-        quiet = (0..<8).map { _ in CurlTransport(configuration: configuration) }
+        transport = CurlTransport(configuration: configuration.transport)
+        quiet = (0..<8).map { _ in CurlTransport(configuration: configuration.transport) }
         session = Session(
-            transport: CurlTransport(configuration: configuration), configuration: configuration,
+            transport: CurlTransport(configuration: configuration.transport),
+            configuration: configuration,
             callbackQueue: DispatchQueue(label: "storm.callbacks", attributes: .concurrent))
         directory = FileManager.default.temporaryDirectory.path + "/outlet-storm-\(getpid())"
     }

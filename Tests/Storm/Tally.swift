@@ -1,4 +1,5 @@
 import OutletSession
+import OutletTransport
 
 /// What became of each request of a storm.
 final class Tally: Sendable {

@@ -58,7 +58,8 @@ struct RequestCommand: Sendable {
         var exchange = if let countdown { await countdown.send(send) } else { await send() }
         progress.stop()
         if request.url?.scheme?.equalsIgnoringCase("https") == true {
-            exchange.certificateAuthority = CurlTransport.certificateAuthorities(of: configuration)
+            exchange.certificateAuthority = CurlTransport.certificateAuthorities(
+                of: configuration.transport)
         }
         let exitCode = printer.finish(exchange)
         await service.shutDown(console)

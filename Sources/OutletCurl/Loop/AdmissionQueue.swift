@@ -1,6 +1,6 @@
 import CCurl
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// One origin (scheme, host and port) as a loop sees it: what is under way, what waits.
 final class OriginQueue<Element> {

@@ -1,6 +1,6 @@
 import CCurl
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 extension EventLoop {
     /// libcurl has finished a transfer.

@@ -1,6 +1,6 @@
 import CCurl
 import Glibc
-import OutletSession
+import OutletTransport
 
 /// The way into a loop from any thread, and who drives it then.
 extension EventLoop {

@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 extension EventLoop {
     /// A transfer has come to the loop.

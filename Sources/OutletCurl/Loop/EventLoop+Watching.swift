@@ -1,7 +1,7 @@
 import CCurl
 import OutletHTTP
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 /// Pauses, time limits, and what an answer says about its origin.
 extension EventLoop {

@@ -1,6 +1,6 @@
 import CCurl
 import Glibc
-import OutletSession
+import OutletTransport
 import Synchronization
 
 /// One multi handle, the thread that drives it, and all transfers that run on them.

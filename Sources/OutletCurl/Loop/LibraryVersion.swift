@@ -1,5 +1,5 @@
 import CCurl
-import OutletSession
+import OutletTransport
 
 /// Which versions of libcurl the transport works with.
 enum LibraryVersion {

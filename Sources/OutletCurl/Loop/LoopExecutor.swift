@@ -1,6 +1,6 @@
 import CCurl
 import Dispatch
-import OutletSession
+import OutletTransport
 
 /// Runs Swift tasks on a loop's thread, so that a task that awaits one transfer after another
 /// changes threads no more.

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// The loops of a transport: made when they are needed, told apart by what they carry.
 ///

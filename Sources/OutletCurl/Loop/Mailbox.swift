@@ -1,4 +1,4 @@
-import OutletSession
+import OutletTransport
 
 /// What other threads ask of a loop.
 enum LoopMessage {

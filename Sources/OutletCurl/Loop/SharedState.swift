@@ -1,7 +1,7 @@
 import CCurl
 import OutletHTTP
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 /// What all loops of a transport share: libcurl's global state, the cache of TLS sessions.
 final class SharedState: @unchecked Sendable {

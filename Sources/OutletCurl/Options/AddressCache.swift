@@ -1,6 +1,6 @@
 import CCurl
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// A parsed address, shared by all transfers to it.
 final class Address {

@@ -1,9 +1,9 @@
 import CCurl
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
-/// The table from ``HTTPRequest`` and ``SessionConfiguration`` to libcurl's options: one function
+/// The table from ``HTTPRequest`` and ``TransportConfiguration`` to libcurl's options: one function
 /// for each concern, each line naming its option.
 ///
 /// What all transfers of a session have in common is set once and stays, as long as a handle

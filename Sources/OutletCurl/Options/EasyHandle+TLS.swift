@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 /// The part of the table of options that is about TLS; see `EasyHandle+Options.swift`.
 extension EasyHandle {

@@ -1,5 +1,5 @@
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// Which proxy an address goes through, from the settings and the environment.
 ///

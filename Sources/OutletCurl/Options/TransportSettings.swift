@@ -1,12 +1,12 @@
 import FoundationEssentials
 import OutletFiles
 import OutletHTTP
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 /// A session's configuration as the loops of a transport use it: looked up once, never changed.
 final class TransportSettings: Sendable {
-    let configuration: SessionConfiguration
+    let configuration: TransportConfiguration
     let proxies: ProxyResolver
     /// The proxies that are talked to over TLS, by their addresses without credentials.
     let secureProxies: [String: SecureProxy]
@@ -26,7 +26,7 @@ final class TransportSettings: Sendable {
     private let usualTimeout = HTTPRequest.defaultTimeoutInterval
     private let usualPatience: Int64?
 
-    init(_ configuration: SessionConfiguration, environment: [String: String]) {
+    init(_ configuration: TransportConfiguration, environment: [String: String]) {
         self.configuration = configuration
         let proxies = ProxyResolver(configuration.proxy, environment: environment)
         self.proxies = proxies

@@ -1,7 +1,7 @@
 import CCurl
 import Glibc
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// The two ends of a connection, as `CURLOPT_PREREQFUNCTION` tells them.
 struct ConnectionEnds {

@@ -1,8 +1,8 @@
 import CCurl
 import Glibc
 import OutletHTTP
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 extension TransferError {
     /// What a `CURLcode` means to a person: the one table of them.

@@ -1,6 +1,6 @@
 import CCurl
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 extension EventLoop {
     /// What a handle that has finished, or is about to be taken out, has measured.

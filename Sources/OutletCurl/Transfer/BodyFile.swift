@@ -1,5 +1,5 @@
 import Glibc
-import OutletSession
+import OutletTransport
 
 /// The file that a response's body is written to.
 struct BodyFile: ~Copyable {

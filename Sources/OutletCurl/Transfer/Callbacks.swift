@@ -1,7 +1,7 @@
 import CCurl
 import Glibc
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 // libcurl's callbacks: each finds its handle and calls one method. All run on the loop's thread,
 // and only while the handle is in the multi handle, when its loop holds it and its transfer.

@@ -1,7 +1,7 @@
 import CCurl
 import Glibc
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// The address policies of a transfer: that of the transport's configuration, and its session's own.
 extension CurlTransfer {

@@ -1,7 +1,7 @@
 import CCurl
 import OutletCompression
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// The decoder of one body, and how far it has come.
 final class BodyDecoder {
@@ -102,7 +102,7 @@ extension CurlTransfer {
 
     /// Why a body that is being decoded has become too large, if it has.
     private func bomb(
-        _ size: Int64, _ body: BodyDecoder, _ configuration: SessionConfiguration
+        _ size: Int64, _ body: BodyDecoder, _ configuration: TransportConfiguration
     ) -> TransferError? {
         func error(_ reason: String, _ advice: String) -> TransferError {
             TransferError(

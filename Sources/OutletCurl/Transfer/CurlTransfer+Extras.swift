@@ -1,7 +1,7 @@
 import CCurl
 import OutletHTTP
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 /// What few transfers need, behind one reference: each of these in the transfer itself would cost
 /// all others a release at their end.

@@ -1,6 +1,6 @@
 import CCurl
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// Kerberos tickets that are not there: libcurl says why to its log alone.
 extension CurlTransfer {

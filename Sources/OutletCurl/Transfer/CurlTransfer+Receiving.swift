@@ -1,7 +1,7 @@
 import CCurl
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// What libcurl takes for "stop here" from a write callback; any number but the count given.
 let refused = 0

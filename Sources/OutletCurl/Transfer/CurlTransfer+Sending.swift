@@ -1,7 +1,7 @@
 import CCurl
 import OutletHTTP
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 extension CurlTransfer {
     /// A connection is ready for the request (`CURLOPT_PREREQFUNCTION`).

@@ -1,6 +1,6 @@
 import CCurl
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// One transfer: what was asked for, how far it has come, where its answer goes.
 final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {

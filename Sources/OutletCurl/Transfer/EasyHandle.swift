@@ -1,6 +1,6 @@
 import CCurl
 import Glibc
-import OutletSession
+import OutletTransport
 
 /// A libcurl easy handle with the memory its transfers use, one after another.
 ///

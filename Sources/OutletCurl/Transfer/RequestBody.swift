@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// A request's body in the form that libcurl takes it.
 enum RequestBody {

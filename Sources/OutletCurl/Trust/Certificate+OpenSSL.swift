@@ -2,10 +2,10 @@ public import FoundationEssentials
 import Glibc
 import OutletFiles
 import OutletHTTP
-public import OutletSession
 import OutletTLS
+public import OutletTransport
 
-extension OutletSession.Certificate {
+extension OutletTransport.Certificate {
     /// Why no certificates can be had from a place.
     public struct LoadingError: Error, Sendable, Equatable, CustomStringConvertible {
         /// The file or directory; empty for bytes in memory.
@@ -33,7 +33,7 @@ extension OutletSession.Certificate {
     /// `.cer`, `.crt`, `.der` or `.pem`, by name.
     ///
     /// - Throws: ``LoadingError`` when it cannot be read, or a file holds no certificate.
-    public static func load(_ path: String) throws(LoadingError) -> [OutletSession.Certificate] {
+    public static func load(_ path: String) throws(LoadingError) -> [OutletTransport.Certificate] {
         var status = stat()
         guard stat(path, &status) == 0 else {
             throw LoadingError(path: path, reason: String(cString: strerror(errno)))
@@ -45,7 +45,7 @@ extension OutletSession.Certificate {
         } catch {
             throw LoadingError(path: path, reason: "\(error)")
         }
-        var found: [OutletSession.Certificate] = []
+        var found: [OutletTransport.Certificate] = []
         for name in names.sorted() where Self.isCertificateName(name) {
             found += try loadFile(path + "/" + name)
         }
@@ -59,7 +59,7 @@ extension OutletSession.Certificate {
 
     private static func loadFile(
         _ path: String
-    ) throws(LoadingError) -> [OutletSession.Certificate] {
+    ) throws(LoadingError) -> [OutletTransport.Certificate] {
         let bytes: Data
         do {
             bytes = try Data(contentOf: URL(filePath: path))
@@ -73,11 +73,11 @@ extension OutletSession.Certificate {
         return found
     }
 
-    private static func parse(_ bytes: Data) -> [OutletSession.Certificate] {
+    private static func parse(_ bytes: Data) -> [OutletTransport.Certificate] {
         let bytes = Array(bytes)
         let pem = OutletTLS.Certificate.certificates(pem: bytes)
         let found = pem.isEmpty ? [OutletTLS.Certificate(der: bytes)].compactMap(\.self) : pem
-        return found.map { OutletSession.Certificate($0) }
+        return found.map { OutletTransport.Certificate($0) }
     }
 
     /// Copies what was read.

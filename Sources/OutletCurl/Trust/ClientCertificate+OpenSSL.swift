@@ -1,6 +1,6 @@
 import FoundationEssentials
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 extension ClientCertificate {
     /// What is wrong with certificate and key, with the file's name; `nil` when they can be used.

@@ -1,6 +1,6 @@
 import CCurl
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 extension CurlTransfer {
     /// A handshake is about to begin on a new connection (`CURLOPT_SSL_CTX_FUNCTION`).

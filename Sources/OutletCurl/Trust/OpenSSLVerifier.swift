@@ -1,6 +1,6 @@
 import FoundationEssentials
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 /// Follows chains by OpenSSL, with the authorities of a session.
 final class OpenSSLVerifier: Sendable {
@@ -21,7 +21,7 @@ final class OpenSSLVerifier: Sendable {
     }
 
     /// Takes certificates for the only authorities.
-    init(anchors: [OutletSession.Certificate]) {
+    init(anchors: [OutletTransport.Certificate]) {
         trust = .success(TrustStore())
         made = Lock(ChainVerifier(anchors: anchors.bytes))
     }
@@ -39,7 +39,7 @@ final class OpenSSLVerifier: Sendable {
     }
 
     func verify(
-        _ chain: [OutletSession.Certificate], anchors: [OutletSession.Certificate]?,
+        _ chain: [OutletTransport.Certificate], anchors: [OutletTransport.Certificate]?,
         _ securityLevel: Int32
     ) -> ChainVerdict {
         if let anchors {
@@ -59,7 +59,7 @@ final class OpenSSLVerifier: Sendable {
     }
 
     func revocationStatus(
-        of chain: [OutletSession.Certificate], ocspResponse: Data?, lists: [RevocationList],
+        of chain: [OutletTransport.Certificate], ocspResponse: Data?, lists: [RevocationList],
         _ securityLevel: Int32
     ) -> RevocationStatus {
         guard !lists.isEmpty || ocspResponse != nil else { return .unknown }
@@ -111,7 +111,7 @@ final class OpenSSLVerifier: Sendable {
     }
 
     private func refused(
-        _ reason: String, _ chain: [OutletSession.Certificate]
+        _ reason: String, _ chain: [OutletTransport.Certificate]
     ) -> RevocationStatus {
         .refused(
             TrustFault(
@@ -132,22 +132,22 @@ struct HandshakeVerifier: TrustVerifier {
     }
 
     func verify(
-        _ chain: [OutletSession.Certificate], anchors: [OutletSession.Certificate]?
+        _ chain: [OutletTransport.Certificate], anchors: [OutletTransport.Certificate]?
     ) -> ChainVerdict { verifier.verify(chain, anchors: anchors, securityLevel) }
 
-    func isCertificate(_ certificate: OutletSession.Certificate, for host: String) -> Bool {
+    func isCertificate(_ certificate: OutletTransport.Certificate, for host: String) -> Bool {
         ChainVerifier.isCertificate(Array(certificate.der), for: host)
     }
 
     func revocationStatus(
-        of chain: [OutletSession.Certificate], ocspResponse: Data?, lists: [RevocationList]
+        of chain: [OutletTransport.Certificate], ocspResponse: Data?, lists: [RevocationList]
     ) -> RevocationStatus {
         verifier.revocationStatus(
             of: chain, ocspResponse: ocspResponse, lists: lists, securityLevel)
     }
 }
 
-extension [OutletSession.Certificate] {
+extension [OutletTransport.Certificate] {
     fileprivate var bytes: [[UInt8]] { map { certificate in [UInt8](certificate.der) } }
 }
 
@@ -155,7 +155,7 @@ extension ChainVerdict {
     /// OpenSSL's verdict as a value.
     fileprivate init(_ verdict: ChainVerifier.Verdict) {
         self.init(
-            path: verdict.path.map { OutletSession.Certificate($0) },
+            path: verdict.path.map { OutletTransport.Certificate($0) },
             fault: verdict.refusal.map { TrustFault($0) })
     }
 }
@@ -165,6 +165,6 @@ extension TrustFault {
     init(_ refusal: Verification.Refusal) {
         self.init(
             code: refusal.code, reason: refusal.description,
-            certificate: refusal.certificate.map { OutletSession.Certificate($0) })
+            certificate: refusal.certificate.map { OutletTransport.Certificate($0) })
     }
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 /// Lets a policy decide about one server, in the handshakes of one transfer.
 ///
@@ -15,13 +15,13 @@ final class ServerJudge {
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
-    private(set) var refusal: SessionError?
+    private(set) var refusal: (any Error)?
 
     /// - Parameters:
     ///   - host: The server's, as it is connected to; an IPv6 address may be in brackets.
     ///   - verifier: Knows the session's authorities.
     init?(
-        _ manager: ServerTrustManager, host: String, port: Int, verifier: OpenSSLVerifier
+        _ manager: any ServerTrustJudging, host: String, port: Int, verifier: OpenSSLVerifier
     ) {
         let host = String(decoding: host.trimmingBrackets().utf8.map(\.lowercased), as: UTF8.self)
         guard let policy = manager.policy(forHost: host, port: port) else { return nil }
@@ -35,10 +35,10 @@ final class ServerJudge {
     func judge(_ handshake: Handshake) -> Verification.Judgement {
         let trust = ServerTrust(
             host: host, port: port,
-            sentCertificates: handshake.certificates.map { OutletSession.Certificate($0) },
+            sentCertificates: handshake.certificates.map { OutletTransport.Certificate($0) },
             ocspResponse: handshake.stapledResponse.map { Data($0) },
             verifier: HandshakeVerifier(verifier, securityLevel: handshake.securityLevel))
-        do throws(SessionError) {
+        do {
             return .accepted(isVerified: try policy.evaluate(trust))
         } catch {
             refusal = error

@@ -1,6 +1,6 @@
 public import FoundationEssentials
-public import OutletSession
 import OutletTLS
+public import OutletTransport
 
 extension ServerTrust {
     /// Makes a value of certificates at hand, judged by OpenSSL as a server's are: to try evaluators
@@ -13,8 +13,8 @@ extension ServerTrust {
     ///   - anchors: The only authorities; the system's if `nil`.
     ///   - ocspResponse: What the server would staple, DER.
     public init(
-        host: String, port: Int = 443, sentCertificates: [OutletSession.Certificate],
-        anchors: [OutletSession.Certificate]? = nil, ocspResponse: Data? = nil
+        host: String, port: Int = 443, sentCertificates: [OutletTransport.Certificate],
+        anchors: [OutletTransport.Certificate]? = nil, ocspResponse: Data? = nil
     ) {
         let verifier =
             anchors.map { OpenSSLVerifier(anchors: $0) }

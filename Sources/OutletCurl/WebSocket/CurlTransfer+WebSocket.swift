@@ -1,5 +1,5 @@
 import FoundationEssentials
-import OutletSession
+import OutletTransport
 
 extension CurlTransfer: WebSocketConnection {
     func send(

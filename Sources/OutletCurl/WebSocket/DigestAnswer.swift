@@ -1,7 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 /// The answer to a Digest challenge (RFC 7616 §3.4), as a value.
 struct DigestAnswer {

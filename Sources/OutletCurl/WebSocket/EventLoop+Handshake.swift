@@ -1,6 +1,6 @@
 import CCurl
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// The opening handshake of a WebSocket on a connection that libcurl has made.
 extension EventLoop {

@@ -1,7 +1,7 @@
 import CCurl
 import Glibc
 import OutletHTTP
-import OutletSession
+import OutletTransport
 
 /// A WebSocket's connection: libcurl makes it (`CURLOPT_CONNECT_ONLY`), then it is watched here.
 ///

@@ -1,6 +1,6 @@
 import CWslay
 import FoundationEssentials
-import OutletSession
+import OutletTransport
 
 /// The client's end of a WebSocket's frames (RFC 6455 §5), by wslay.
 ///

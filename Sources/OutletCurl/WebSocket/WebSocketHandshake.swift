@@ -1,7 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
 import OutletTLS
+import OutletTransport
 
 /// The client's side of the opening handshake (RFC 6455 §4.1), as a value.
 struct WebSocketHandshake {

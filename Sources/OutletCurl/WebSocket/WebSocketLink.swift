@@ -1,5 +1,5 @@
 import FoundationEssentials
-import OutletSession
+import OutletTransport
 
 /// What a transfer that opens a WebSocket has besides: how far it has come, what waits to be sent.
 ///

@@ -1,6 +1,7 @@
 import COutletPlugin
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// Answers that plugins gave in place of the network, on their way to ``AnsweringTransport``.
 ///

@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletFiles
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// Plays the answers that plugins gave in place of the network, and passes on everything else.
 final class AnsweringTransport: Transport {

@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletProvider
 import OutletSession
+import OutletTransport
 
 /// A provider's result as plugins see it: a request and an outcome.
 enum Exchange {

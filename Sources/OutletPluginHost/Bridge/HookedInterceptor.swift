@@ -3,6 +3,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// A plugin's `adapt` and `retry` as the session's adapter and retrier.
 final class HookedInterceptor: AbandonableInterceptor, RedirectGuard {

@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletProvider
 import OutletSession
+import OutletTransport
 
 /// A plugin's `prepare`, `will_send`, `did_receive` and `process` as a provider's plugin.
 final class HookedPlugin: PluginType {

@@ -1,5 +1,6 @@
 import COutletPlugin
 import OutletSession
+import OutletTransport
 
 /// Calls the functions that one plugin exports.
 ///

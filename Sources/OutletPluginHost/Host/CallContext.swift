@@ -1,6 +1,7 @@
 import COutletPlugin
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// One call of a plugin: where its failure text goes, until when it is waited for, and, in
 /// `create`, its configuration.

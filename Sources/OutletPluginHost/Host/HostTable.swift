@@ -1,5 +1,6 @@
 import COutletPlugin
 import OutletSession
+import OutletTransport
 
 /// The functions that every plugin is given.
 ///

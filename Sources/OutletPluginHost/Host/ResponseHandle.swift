@@ -2,6 +2,7 @@ import COutletPlugin
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// The outcome of a request as one hook of one plugin sees it.
 final class ResponseHandle: Sendable {

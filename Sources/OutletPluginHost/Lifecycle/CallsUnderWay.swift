@@ -1,4 +1,5 @@
 import OutletSession
+import OutletTransport
 
 /// The calls into one plugin that have not come back.
 ///

@@ -1,6 +1,7 @@
 import COutletPlugin
 import Dispatch
 import OutletSession
+import OutletTransport
 
 /// One promised answer of an `adapt` or a `retry`.
 ///

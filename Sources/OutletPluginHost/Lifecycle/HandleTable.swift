@@ -1,4 +1,5 @@
 import OutletSession
+import OutletTransport
 
 /// The ids that plugins hold, and what they stand for.
 ///

@@ -1,6 +1,7 @@
 import COutletPlugin
 import Dispatch
 import OutletSession
+import OutletTransport
 
 /// A running instance of a plugin: who may call it, and how it ends.
 ///

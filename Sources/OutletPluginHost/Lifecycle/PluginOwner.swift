@@ -1,4 +1,5 @@
 import OutletSession
+import OutletTransport
 
 /// Who a plugin instance is to the host: known before `create`, and still after `destroy`.
 ///

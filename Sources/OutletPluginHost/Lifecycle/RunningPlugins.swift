@@ -1,5 +1,6 @@
 import Dispatch
 import OutletSession
+import OutletTransport
 
 /// The instances of one host, shut down at the latest when nobody holds them any more.
 ///

@@ -3,6 +3,7 @@ import Dispatch
 import Glibc
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// Turns files into running plugins, one after the other; the first of an id stays.
 struct PluginLoader {

@@ -1,4 +1,5 @@
-public import OutletSession
+import OutletSession
+public import OutletTransport
 
 /// Answers servers that ask for credentials, with what a closure says for the target.
 public final class CredentialsPlugin: PluginType {

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 extension NetworkLoggerPlugin.Configuration {
     /// What a line is about, and what there is to say.

@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// Writes down what is sent and received.
 ///

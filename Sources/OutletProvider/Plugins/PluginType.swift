@@ -1,5 +1,6 @@
 public import OutletHTTP
-public import OutletSession
+import OutletSession
+public import OutletTransport
 
 /// Sees, and may change, what a provider sends and receives.
 ///

@@ -1,4 +1,5 @@
 import OutletSession
+import OutletTransport
 
 /// Something that can be cancelled.
 public protocol Cancellable: Sendable {

@@ -1,5 +1,6 @@
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// The calls of one provider that others may share a transfer with, while they are under way.
 ///

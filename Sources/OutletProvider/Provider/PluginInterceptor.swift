@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// Runs `prepare` and `willSend` of all plugins before each attempt of the session's request, and
 /// before each hop that redirects lead to.

@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// One call of a provider: the hooks of all plugins around one request, live or stubbed.
 ///

@@ -1,4 +1,5 @@
 import OutletSession
+import OutletTransport
 
 /// The one answer that a request closure owes: the request, or why there is none.
 ///

@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
-public import OutletSession
+import OutletSession
+public import OutletTransport
 
 /// Makes a provider's result of what a session's request brought.
 ///

@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
-public import OutletSession
+import OutletSession
+public import OutletTransport
 
 /// What a provider's request brought.
 public final class Response: Sendable, Equatable, CustomStringConvertible,

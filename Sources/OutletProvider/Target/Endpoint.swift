@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// A target made concrete: the address, the fields, what is sent, and what a stub answers.
 open class Endpoint: @unchecked Sendable {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 extension AuthenticationChallenge {
     /// The challenges of a response, in the order of their fields; empty unless it is a 401 or 407.

@@ -1,3 +1,5 @@
+public import OutletTransport
+
 /// Credentials by the places they belong to; in memory only, gone with the storage.
 ///
 /// Thread: any.

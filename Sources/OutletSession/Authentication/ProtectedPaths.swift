@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// Where credentials were asked for before, so that the next request brings them along.
 struct ProtectedPaths: Sendable {

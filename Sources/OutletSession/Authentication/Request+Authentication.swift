@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// Answering servers that ask for credentials, from the session's storage.
 ///

@@ -1,16 +1,17 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// Answering proxies that ask for credentials, from the session's storage.
 ///
-/// ``SessionConfiguration/proxyCredential`` goes before: the transport answers with it by itself.
+/// ``TransportConfiguration/proxyCredential`` goes before: the transport answers with it by itself.
 extension Request {
     /// What the transfer that is about to begin may answer proxies with: what let this session's
     /// requests in before, and what is being tried.
     ///
     /// Thread: any, not under the request's lock.
     func knownProxyCredentials(_ storage: CredentialStorage) -> [String: Credential] {
-        guard core.configuration.proxyCredential == nil else { return [:] }
+        guard core.configuration.transport.proxyCredential == nil else { return [:] }
         var known: [String: Credential] = [:]
         for (proxy, space) in core.proxySpaces.withLock({ $0 }) {
             guard let scheme = AuthenticationScheme(rawValue: space.authenticationMethod),
@@ -27,7 +28,8 @@ extension Request {
 
     /// What answers a proxy's head, if anything does.
     func proxyAnswer(to head: HTTPResponse, from task: any TransferTask) -> ProxyRound? {
-        guard head.statusCode == 407, core.configuration.proxyCredential == nil, let storage,
+        guard head.statusCode == 407, core.configuration.transport.proxyCredential == nil,
+            let storage,
             let proxy = proxy(of: task), let url = ProxyRound.url(of: proxy)
         else { return nil }
         let (former, sent) = mutable.withLock {
@@ -65,7 +67,7 @@ extension Request {
 
     private func proxy(of task: any TransferTask) -> String? {
         if !task.proxy.isEmpty { return task.proxy }
-        guard case .url(let address, _) = core.configuration.proxy else { return nil }
+        guard case .url(let address, _) = core.configuration.transport.proxy else { return nil }
         return address
     }
 }

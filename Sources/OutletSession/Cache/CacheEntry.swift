@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// A stored response, with what is needed to judge it later.
 struct CacheEntry: Sendable, Equatable {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// A stored response as the bytes of a file.
 ///

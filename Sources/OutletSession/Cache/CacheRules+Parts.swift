@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// Parts of a stored response that is whole (RFC 9111 §4, RFC 9110 §14).
 ///

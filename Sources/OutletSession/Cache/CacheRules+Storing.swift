@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// What is stored, brought up to date, and forgotten.
 extension CacheRules {

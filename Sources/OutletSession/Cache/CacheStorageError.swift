@@ -1,4 +1,5 @@
 import Glibc
+import OutletFiles
 
 /// Why responses, cookies or hosts could not be kept on disk; requests go on without.
 public struct CacheStorageError: Error, Sendable, Equatable, CustomStringConvertible {

@@ -1,10 +1,11 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// What the network's answer means for what is stored.
 extension CacheTask: TransferHandler {
-    func transfer(_ inner: any TransferTask, didRefuseServer refusal: SessionError) {
+    func transfer(_ inner: any TransferTask, didRefuseServer refusal: any Error) {
         guard let handler = course.withLock({ $0.handler }) else { return }
         handler.transfer(self, didRefuseServer: refusal)
     }

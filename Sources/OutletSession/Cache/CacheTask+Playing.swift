@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// A stored response on its way to the handler, piece by piece.
 extension CacheTask {

@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletFiles
 import OutletHTTP
+import OutletTransport
 
 /// What becomes of a response that has come whole: it is stored, if it may be, and handed over.
 extension CacheTask {

@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// A transfer that the session's cache has a say in: answered by it, validated, or carried and stored.
 ///

@@ -1,3 +1,5 @@
+public import OutletTransport
+
 /// Decides whether, and as what, a response is stored in the session's cache.
 public protocol CachedResponseHandler: Sendable {
     /// Answers with what is to be stored, or with `nil` for nothing.

@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// What the transfers of a session need to answer from its cache.
 final class Caching: Sendable {
@@ -34,9 +35,9 @@ final class Caching: Sendable {
         self.cache = cache
         self.transport = transport
         self.policies = policies
-        verifiesCertificates = configuration.verifiesCertificates
+        verifiesCertificates = configuration.transport.verifiesCertificates
         authorities =
-            switch configuration.certificateAuthorities {
+            switch configuration.transport.certificateAuthorities {
             case .system: nil
             case .file(let path): "file \(path)"
             case .directory(let path): "directory \(path)"
@@ -46,15 +47,15 @@ final class Caching: Sendable {
         self.deadlines = deadlines
         timeout = configuration.interceptorTimeout
         let limits =
-            configuration.addressPolicy.isUnrestricted
+            configuration.transport.addressPolicy.isUnrestricted
             ? nil
-            : "\(configuration.addressPolicy)"
-                + (configuration.addressPolicy.isEnforcedByProxy ? ", by the proxy" : "")
-        let socket = configuration.unixSocketPath.map { "socket \($0)" }
+            : "\(configuration.transport.addressPolicy)"
+                + (configuration.transport.addressPolicy.isEnforcedByProxy ? ", by the proxy" : "")
+        let socket = configuration.transport.unixSocketPath.map { "socket \($0)" }
         route =
             limits == nil && socket == nil
             ? nil : [limits, socket].compactMap(\.self).joined(separator: "\n")
-        session = configuration.showsCertificates ? UUID().uuidString : nil
+        session = configuration.transport.showsCertificates ? UUID().uuidString : nil
     }
 
     /// Who checks the server of a transfer, as a text that is equal for those who accept the same

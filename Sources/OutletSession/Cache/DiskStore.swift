@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import OutletFiles
 import OutletHTTP
+import OutletTransport
 
 /// Stored responses in a directory, one file each; several processes may share it.
 ///

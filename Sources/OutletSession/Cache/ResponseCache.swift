@@ -1,6 +1,7 @@
 import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// A private cache of responses (RFC 9111), in memory and, if asked for, in a directory.
 ///

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// What two requests must have in common to share one transfer.
 struct CoalescingKey: Hashable, Sendable {

@@ -1,4 +1,5 @@
 import OutletHTTP
+import OutletTransport
 
 extension Flight {
     /// Who shares, and where the transfer stands.

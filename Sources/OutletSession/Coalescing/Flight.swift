@@ -1,4 +1,5 @@
 import OutletHTTP
+import OutletTransport
 
 /// Equal requests that share what one of them, the leader, brings: its transfers, its redirects, its
 /// retries, and its final result.
@@ -121,7 +122,7 @@ final class Flight: TransferHandler {
     /// Whether the server that the last head came from was verified.
     var isServerVerified: Bool { state.withLock { $0.isServerVerified } }
 
-    func transfer(_ task: any TransferTask, didRefuseServer refusal: SessionError) {
+    func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
         guard let leader = state.withLock({ $0.leader }) else { return }
         leader.request.transfer(leader.task, didRefuseServer: refusal)
     }

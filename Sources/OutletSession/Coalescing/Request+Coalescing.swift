@@ -1,4 +1,5 @@
 import OutletHTTP
+import OutletTransport
 
 extension DataRequest {
     /// Lets the request share the transfer of an equal one, or not, whatever the session's setting.

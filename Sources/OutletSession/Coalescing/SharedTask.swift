@@ -1,4 +1,5 @@
 import OutletHTTP
+import OutletTransport
 
 /// What a request that shares a transfer has in its place.
 final class SharedTask: TransferTask {

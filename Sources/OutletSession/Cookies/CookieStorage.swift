@@ -3,6 +3,7 @@ import Glibc
 import OutletFiles
 import OutletHTTP
 import OutletPublicSuffix
+import OutletTransport
 import Synchronization
 
 /// From whom cookies are taken.

@@ -1,4 +1,5 @@
 import OutletHTTP
+import OutletTransport
 
 /// What becomes of a download's body, as the head of its response tells: a value.
 enum DownloadPlan: Equatable, Sendable {

@@ -1,6 +1,7 @@
 public import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
+import OutletTransport
 
 extension DownloadRequest {
     /// Hands over the response as it is.

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 extension DownloadRequest {
     /// Ends the download, and keeps what has come so far if so wished.

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 extension DownloadRequest {
     /// Judges the response with a closure, after those added before; the first failure wins.

@@ -1,6 +1,7 @@
 import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
+import OutletTransport
 
 /// A request whose response body goes into a file.
 ///

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import OutletTransport
 
 /// Puts a downloaded file where it is wanted.
 enum FileMove {

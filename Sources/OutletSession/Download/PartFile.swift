@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import OutletFiles
 import OutletHTTP
+import OutletTransport
 
 /// The file that a download is written to before it goes where it is wanted.
 ///

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// What is needed to go on with a download that broke off; JSON on the outside.
 ///

@@ -1,4 +1,5 @@
 public import OutletHTTP
+import OutletTransport
 
 /// Names and values to be encoded into a request.
 public typealias Parameters = [String: any Any & Sendable]

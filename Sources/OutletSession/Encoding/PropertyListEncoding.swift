@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+import OutletTransport
 
 /// Puts parameters into the body as a property list.
 ///

@@ -1,3 +1,5 @@
+public import OutletTransport
+
 extension SessionError {
     /// Why a server is not trusted.
     public enum ServerTrustFailureReason: Sendable {

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 extension SessionError: CustomStringConvertible, LocalizedError {
     /// One line: what failed, and the fact.

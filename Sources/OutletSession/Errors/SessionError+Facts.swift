@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import OutletHTTP
+public import OutletTransport
 
 extension SessionError {
     /// Whether the body to upload could not be made.

@@ -1,6 +1,7 @@
 public import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// Watches with closures, one for each event of interest; subclasses may override the methods.
 ///

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// Watches transfers with closures; the part of ``ClosureEventMonitor`` that knows no requests.
 open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendable {

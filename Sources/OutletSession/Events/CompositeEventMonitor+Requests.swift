@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 extension CompositeEventMonitor {
     /// Passes the event on.

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// What happens to requests and transfers, in one type; see ``EventMonitor`` for each event.
 public enum Event: Sendable {

@@ -1,6 +1,7 @@
 public import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// Watches what requests do; changes nothing.
 ///

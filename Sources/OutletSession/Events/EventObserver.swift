@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// Watches with a single method, for those who want few events, or all of them alike.
 ///

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 import Synchronization
 
 extension Request {
@@ -98,7 +99,7 @@ extension Request {
         var proxy: URL?
         if !task.proxy.isEmpty {
             proxy = ProxyRound.url(of: task.proxy)
-        } else if case .url(let address, _) = core.configuration.proxy {
+        } else if case .url(let address, _) = core.configuration.transport.proxy {
             proxy = ProxyRound.url(of: address)
         }
         let challenges = AuthenticationChallenge.challenges(

@@ -1,4 +1,5 @@
 public import Dispatch
+public import OutletTransport
 
 /// Tells whoever asks when requests resume, suspend, cancel and finish; one of the monitors.
 ///

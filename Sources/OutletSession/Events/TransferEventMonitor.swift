@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// Watches transfers of a session: what its transport has told, request by request or not.
 ///

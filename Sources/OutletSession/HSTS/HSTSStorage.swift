@@ -3,6 +3,7 @@ public import FoundationEssentials
 import Glibc
 import OutletFiles
 import OutletHTTP
+import OutletTransport
 import Synchronization
 
 /// The hosts that want to be talked to encrypted only (HTTP Strict Transport Security, RFC 6797).

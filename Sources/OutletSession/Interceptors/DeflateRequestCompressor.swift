@@ -1,6 +1,7 @@
 public import FoundationEssentials
 import OutletCompression
 public import OutletHTTP
+import OutletTransport
 
 /// Compresses bodies in memory with `deflate`, and says so in `Content-Encoding`.
 ///

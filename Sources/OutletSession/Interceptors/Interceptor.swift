@@ -1,4 +1,5 @@
 public import OutletHTTP
+import OutletTransport
 
 /// Adapts with a closure.
 public typealias AdaptHandler =

@@ -1,4 +1,5 @@
 import OutletHTTP
+import OutletTransport
 import Synchronization
 
 extension Request {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// What the retriers have decided, the session's own verdicts included.
 enum RetryVerdict: Sendable {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// A request as a command line for curl that can be pasted into a shell.
 ///

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import OutletTransport
 
 /// Where lines of a log go.
 ///

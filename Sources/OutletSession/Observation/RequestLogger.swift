@@ -1,6 +1,7 @@
 public import Dispatch
 import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// Writes a line for what requests do: of JSON, or of `key=value` pairs (logfmt).
 ///

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// One transfer that is over: what was asked and answered, and how long it took.
 ///

@@ -1,5 +1,6 @@
 public import Dispatch
 import Glibc
+import OutletTransport
 
 /// Tells whether a network can be reached, and when that changes.
 ///

@@ -1,6 +1,7 @@
 public import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// Lets requests that failed for want of a network wait for one, and tries them again.
 ///

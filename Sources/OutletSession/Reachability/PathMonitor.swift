@@ -1,4 +1,5 @@
 public import Dispatch
+import OutletTransport
 
 /// Watches the path: anything that can tell the current one and its changes.
 ///

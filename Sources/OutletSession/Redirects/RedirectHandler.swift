@@ -1,4 +1,5 @@
 public import OutletHTTP
+public import OutletTransport
 
 /// Decides about redirects.
 public protocol RedirectHandler: Sendable {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// What the next request of a redirect is (RFC 9110 §15.4), as a value.
 enum RedirectRules {

@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 extension Request {
     /// Follows a redirect, or asks whether to.

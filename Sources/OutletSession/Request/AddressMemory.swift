@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletTransport
 
 /// The addresses that texts spelt lately: parsing one costs as much as all else that is done to
 /// make a request.

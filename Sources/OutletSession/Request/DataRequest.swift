@@ -1,6 +1,7 @@
 public import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
+import OutletTransport
 
 /// A request whose response body is collected in memory.
 public class DataRequest: Request, @unchecked Sendable {

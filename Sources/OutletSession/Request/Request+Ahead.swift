@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// Set-up before anybody asks for a run, as ``Session/RequestSetup/eager`` has it.
 extension Request {

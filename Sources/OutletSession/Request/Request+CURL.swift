@@ -1,6 +1,7 @@
 public import Dispatch
 import FoundationEssentials
 package import OutletHTTP
+import OutletTransport
 
 extension Request {
     /// The request as a command line for curl, safe to paste into a shell.

@@ -1,4 +1,5 @@
 import Dispatch
+import OutletTransport
 
 /// From an attempt that was the last to the user's completions: serialize, then deliver.
 extension Request {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 extension Request: Equatable, Hashable {
     /// The same request.

@@ -1,5 +1,6 @@
 public import Dispatch
 public import OutletHTTP
+import OutletTransport
 
 /// What a server says besides the head and the body.
 extension Request {

@@ -1,5 +1,6 @@
 import Dispatch
 import OutletHTTP
+public import OutletTransport
 
 /// From a transfer's end to the judges of its attempt: redirects and challenges first.
 extension Request: TransferHandler {

@@ -1,4 +1,5 @@
 public import OutletHTTP
+public import OutletTransport
 
 /// What became of a request, attempt by attempt.
 extension Request {

@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// From a convertible to a transfer: make, adapt, send.
 extension Request {
@@ -210,7 +211,8 @@ extension Request {
         if readsFile { willReadFile() }
         let task =
             readsFile
-            ? FileTask.start(job, limit: core.configuration.maximumResponseSize, handler: self)
+            ? FileTask.start(
+                job, limit: core.configuration.transport.maximumResponseSize, handler: self)
             : start(job, sharing: sharing)
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
         let (calls, state, wantsProgress, isEnding) = mutable.withLock { mutable in

@@ -1,5 +1,6 @@
 public import Dispatch
 import OutletHTTP
+public import OutletTransport
 
 extension Request {
     /// How far the request's body has come; live from the first call on, or once watched.

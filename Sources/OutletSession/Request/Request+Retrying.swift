@@ -1,4 +1,5 @@
 import Dispatch
+import OutletTransport
 
 /// Is an attempt good? If not, do the retriers want another?
 extension Request {

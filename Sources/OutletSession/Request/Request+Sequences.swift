@@ -1,4 +1,5 @@
 public import OutletHTTP
+public import OutletTransport
 
 /// What happens to a request, for `for await` loops; they end with the request, and do not start it.
 extension Request {

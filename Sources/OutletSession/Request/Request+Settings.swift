@@ -1,5 +1,6 @@
 public import Dispatch
 public import OutletHTTP
+public import OutletTransport
 
 /// What may be set for one request, and where its work runs.
 extension Request {

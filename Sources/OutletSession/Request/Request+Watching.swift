@@ -1,6 +1,7 @@
 public import Dispatch
 import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// What is known of a request before its response is whole.
 extension Request {

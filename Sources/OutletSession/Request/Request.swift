@@ -1,6 +1,7 @@
 import Dispatch
 public import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 import Synchronization
 
 /// What all kinds of requests share: a state, a pipeline, a history of attempts.

@@ -1,5 +1,6 @@
 import Dispatch
 public import FoundationEssentials
+import OutletTransport
 
 /// What a request sees of its session.
 public protocol RequestDelegate: AnyObject, Sendable {

@@ -1,5 +1,6 @@
 import Dispatch
 import OutletHTTP
+import OutletTransport
 
 /// What was decided under a request's lock, to be called once it is released.
 typealias LaterCalls = [@Sendable () -> Void]

@@ -1,4 +1,5 @@
 import OutletHTTP
+import OutletTransport
 
 /// What few requests have: settings of their own, somebody to answer or to wait for.
 ///

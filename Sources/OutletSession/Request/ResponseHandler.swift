@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// What a user wants done with a finished request: make a value, then hand it over.
 struct ResponseHandler: Sendable {

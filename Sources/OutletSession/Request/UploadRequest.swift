@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+import OutletTransport
 
 /// Something that makes the body of an upload; asked again at every attempt.
 public protocol UploadableConvertible: Sendable {

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// Everything about a finished request: what was sent, what came back, what was made of it.
 public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+import OutletTransport
 
 /// Makes a value of a response whose body is in memory.
 public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {

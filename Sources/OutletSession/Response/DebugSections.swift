@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// What the debug descriptions of responses have in common: a section's parts stand below it, four
 /// spaces further in.

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// Everything about a finished download: what was sent, where the file is, what was made of it.
 public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {

@@ -1,5 +1,6 @@
 public import Dispatch
 public import OutletHTTP
+public import OutletTransport
 
 /// Makes requests, and holds what they share: connections, settings, interceptors, queues.
 ///

@@ -1,7 +1,8 @@
 import Dispatch
 import FoundationEssentials
-import Synchronization
 import OutletHTTP
+import OutletTransport
+import Synchronization
 
 /// What a session's requests need of it, and what outlives the session until they are done.
 ///
@@ -65,10 +66,11 @@ final class SessionCore: Sendable {
         self.configuration = configuration
         changesRequests =
             !configuration.headers.isEmpty
-            || configuration.timeoutIntervalForRequest != HTTPRequest.defaultTimeoutInterval
+            || configuration.transport.timeoutIntervalForRequest
+                != HTTPRequest.defaultTimeoutInterval
             || configuration.requestCachePolicy != .useProtocolCachePolicy
-        hasAddressPolicy = !configuration.addressPolicy.isUnrestricted
-        addressPolicy = hasAddressPolicy ? configuration.addressPolicy : nil
+        hasAddressPolicy = !configuration.transport.addressPolicy.isUnrestricted
+        addressPolicy = hasAddressPolicy ? configuration.transport.addressPolicy : nil
         self.rootQueue = queues.root
         self.requestQueue = queues.request
         self.explicitSerializationQueue = queues.explicitSerialization
@@ -199,9 +201,9 @@ final class SessionCore: Sendable {
         // A change copies the request, so nothing is set that is so already.
         if !configuration.headers.isEmpty { wire.headers.addMissing(from: configuration.headers) }
         if request.timeoutInterval == HTTPRequest.defaultTimeoutInterval,
-            configuration.timeoutIntervalForRequest != HTTPRequest.defaultTimeoutInterval
+            configuration.transport.timeoutIntervalForRequest != HTTPRequest.defaultTimeoutInterval
         {
-            wire.timeoutInterval = configuration.timeoutIntervalForRequest
+            wire.timeoutInterval = configuration.transport.timeoutIntervalForRequest
         }
         if request.cachePolicy == .useProtocolCachePolicy,
             configuration.requestCachePolicy != .useProtocolCachePolicy

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// What a session adds to every hop of a request, and learns from every answer: cookies and HSTS.
 final class WirePolicies: Sendable {
@@ -18,7 +19,7 @@ final class WirePolicies: Sendable {
         acceptsCookies = configuration.httpCookieAcceptPolicy
         sendsCookies = configuration.httpShouldSetCookies
         hsts = configuration.hsts
-        verifiesCertificates = configuration.verifiesCertificates
+        verifiesCertificates = configuration.transport.verifiesCertificates
     }
 
     /// Whether a request may have to be changed at all; most sessions know no cookies and no hosts.

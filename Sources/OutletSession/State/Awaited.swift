@@ -1,4 +1,5 @@
 import Glibc
+public import OutletTransport
 
 /// A value that is made once, and awaited by any number of tasks, before or after.
 ///

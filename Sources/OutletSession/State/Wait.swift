@@ -1,3 +1,5 @@
+import OutletTransport
+
 /// A wait for one answer: the first one given, the deadline's, or none once it is called off.
 final class Wait<Answer: Sendable>: PendingWait {
     private struct State: Sendable {

@@ -1,4 +1,5 @@
 public import OutletHTTP
+public import OutletTransport
 
 extension DataStreamRequest {
     /// One event of a stream, and a way to end it.

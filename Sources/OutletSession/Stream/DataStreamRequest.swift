@@ -1,5 +1,6 @@
 import FoundationEssentials
 public import OutletHTTP
+import OutletTransport
 
 /// A request whose response body is handed over piece by piece, and never collected.
 ///

@@ -1,3 +1,5 @@
+import OutletTransport
+
 /// Bytes that lie before a request's handlers, counted once for each.
 struct HandlerBacklog: Sendable {
     private var bytes = 0

@@ -1,6 +1,7 @@
 import Dispatch
 public import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// The body of a response for code that reads bytes when it wants them, as from a file.
 ///

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// One event of an event stream (WHATWG HTML §9.2).
 public struct ServerSentEvent: Sendable, Equatable {

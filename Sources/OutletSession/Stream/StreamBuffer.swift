@@ -1,3 +1,5 @@
+import OutletTransport
+
 /// Values between those who give and the one loop that takes.
 final class StreamBuffer<Element: Sendable>: Sendable {
     private struct Entry: Sendable {

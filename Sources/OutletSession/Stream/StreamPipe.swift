@@ -1,4 +1,5 @@
 import Dispatch
+import OutletTransport
 
 /// One handler's way: pieces go in from the transport, and come out one at a time, in order.
 ///

@@ -1,3 +1,5 @@
+public import OutletTransport
+
 /// Trusts servers whose chain holds one of some certificates.
 public struct PinnedCertificatesTrustEvaluator: ServerTrustEvaluating, Equatable {
     private let certificates: [Certificate]

@@ -1,3 +1,5 @@
+public import OutletTransport
+
 /// Trusts servers whose chain holds one of some public keys, in whatever certificate.
 public struct PublicKeysTrustEvaluator: ServerTrustEvaluating, Equatable {
     private let keys: [PublicKey]

@@ -1,3 +1,5 @@
+public import OutletTransport
+
 /// Checks that no certificate of the chain was taken back.
 ///
 /// Nothing is fetched: what counts is the OCSP response that the server staples and the

@@ -1,6 +1,7 @@
 public import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 extension WebSocketRequest {
     /// Something that happened on a WebSocket, as a handler is told.

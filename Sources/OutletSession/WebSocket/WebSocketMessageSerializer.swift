@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import OutletTransport
 
 /// Makes a value of a WebSocket's message.
 public protocol WebSocketMessageSerializer<Output, Failure>: Sendable {

@@ -1,5 +1,6 @@
 public import Dispatch
 public import FoundationEssentials
+public import OutletTransport
 
 extension WebSocketRequest {
     /// Hands over what happens, messages through a serializer.

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import OutletHTTP
+public import OutletTransport
 
 extension WebSocketRequest: WebSocketHandler {
     /// Takes a message for all handlers.

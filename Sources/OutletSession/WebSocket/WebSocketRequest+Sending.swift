@@ -1,5 +1,6 @@
 public import Dispatch
 public import FoundationEssentials
+public import OutletTransport
 
 extension WebSocketRequest {
     /// Something to be sent, and who waits for it.

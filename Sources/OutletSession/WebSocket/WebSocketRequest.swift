@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 public import OutletHTTP
+import OutletTransport
 
 /// A request that opens a WebSocket (RFC 6455), and hands over what comes on it.
 ///
@@ -243,22 +244,6 @@ struct UnheardItems: Sendable {
             self.size -= sizes.remove(at: oldest)
             items.remove(at: oldest)
         }
-    }
-}
-
-extension URL {
-    /// The address that a WebSocket's handshake goes to (RFC 6455 §3); any other is its own.
-    var handshakeAddress: URL { withScheme(from: ["ws": "http", "wss": "https"]) }
-
-    /// The address of the WebSocket whose handshake goes to this one; any other is its own.
-    var webSocketAddress: URL { withScheme(from: ["http": "ws", "https": "wss"]) }
-
-    private func withScheme(from schemes: [String: String]) -> URL {
-        guard let scheme = scheme.flatMap({ schemes[$0.lowercasedASCII] }),
-            var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
-        else { return self }
-        components.scheme = scheme
-        return components.url ?? self
     }
 }
 

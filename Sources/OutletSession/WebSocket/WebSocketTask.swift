@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import OutletTransport
 
 /// A WebSocket's events, for `for await` loops, and its sending for tasks.
 ///

@@ -1,4 +1,5 @@
 import OutletSession
+import OutletTransport
 
 /// A clock that moves when it is told to, so that waits cost no time and end in a known order.
 ///

@@ -3,6 +3,7 @@ public import FoundationEssentials
 import OutletFiles
 public import OutletHTTP
 public import OutletSession
+public import OutletTransport
 
 /// Writes what goes over another transport into an HTTP archive (HAR 1.2), to be replayed later.
 ///
@@ -100,7 +101,7 @@ private final class TransferRecorder: TransferHandler {
         state = Lock(State(delivery: job.delivery))
     }
 
-    func transfer(_ task: any TransferTask, didRefuseServer refusal: SessionError) {
+    func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
         handler.transfer(task, didRefuseServer: refusal)
     }
 

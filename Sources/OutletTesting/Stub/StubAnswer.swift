@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
-public import OutletSession
+import OutletSession
+public import OutletTransport
 
 /// What a stub answers to one request.
 public struct StubAnswer: Sendable {

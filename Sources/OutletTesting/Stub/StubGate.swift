@@ -1,4 +1,5 @@
 import OutletSession
+import OutletTransport
 
 /// Holds answers back until it is opened, and tells when one has come to it.
 ///

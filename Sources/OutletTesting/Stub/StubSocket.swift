@@ -1,7 +1,8 @@
 import Dispatch
 public import FoundationEssentials
 import OutletHTTP
-public import OutletSession
+import OutletSession
+public import OutletTransport
 
 /// What a stubbed WebSocket does, step by step.
 ///

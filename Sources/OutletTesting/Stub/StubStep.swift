@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// One thing that happens while an answer is played.
 enum StubStep {

@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletFiles
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// One stubbed transfer, played step by step on the transport's queue.
 final class StubTask: TransferTask, @unchecked Sendable {
@@ -148,7 +149,7 @@ final class StubTask: TransferTask, @unchecked Sendable {
             job.request.url?.scheme?.equalsIgnoringCase("https") == true,
             let policy = job.serverTrustManager?.policy(forHost: trust.host, port: trust.port)
         else { return true }
-        do throws(SessionError) {
+        do throws {
             isServerVerified = try policy.evaluate(trust)
             return true
         } catch {

@@ -1,7 +1,8 @@
 import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
-public import OutletSession
+import OutletSession
+public import OutletTransport
 
 /// A transport without a network: stubs or a closure answer, and what was asked is kept.
 ///

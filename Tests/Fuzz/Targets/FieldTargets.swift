@@ -4,6 +4,8 @@ import Glibc
 
 @testable import OutletHTTP
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// Header sections and the values of fields.
 let fieldTargets: [FuzzTarget] = [

@@ -2,6 +2,7 @@ import FoundationEssentials
 
 @testable import OutletHTTP
 @testable import OutletSession
+import OutletTransport
 
 /// Files and data that another process, or nobody known, has written.
 let fileTargets: [FuzzTarget] = [

@@ -3,6 +3,7 @@ import OutletCurl
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 
 /// A handler that records what it is told, and answers as the test says.
 final class Probe: TransferHandler {
@@ -107,12 +108,12 @@ extension TransferResult {
     var text: String { String(decoding: body ?? Data(), as: UTF8.self) }
 }
 
-extension SessionConfiguration {
+extension TransportConfiguration {
     /// The usual settings, changed by `change`, and independent of the environment.
-    static func test(_ change: (inout SessionConfiguration) -> Void = { _ in })
-        -> SessionConfiguration
+    static func test(_ change: (inout TransportConfiguration) -> Void = { _ in })
+        -> TransportConfiguration
     {
-        var configuration = SessionConfiguration()
+        var configuration = TransportConfiguration()
         configuration.proxy = .none
         change(&configuration)
         return configuration
@@ -121,7 +122,7 @@ extension SessionConfiguration {
 
 extension CurlTransport {
     /// A transport with the usual settings, independent of the environment.
-    static func test(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> CurlTransport {
+    static func test(_ change: (inout TransportConfiguration) -> Void = { _ in }) -> CurlTransport {
         CurlTransport(configuration: .test(change))
     }
 }

@@ -3,6 +3,8 @@ import OutletHTTP
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 @Suite struct AuthenticationChallengeTests {
     private func parsed(_ field: String) -> [String] {

@@ -3,6 +3,8 @@ import OutletHTTP
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 @Suite struct ProtectedPathsTests {
     private func space(_ method: String = "basic", realm: String = "x") -> ProtectionSpace {

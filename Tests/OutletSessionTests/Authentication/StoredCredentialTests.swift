@@ -1,10 +1,12 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletTesting
 import OutletTestSupport
+import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// Stored credentials, before a stub that asks for them.
 @Suite struct StoredCredentialTests {

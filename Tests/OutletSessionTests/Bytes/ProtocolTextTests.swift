@@ -3,6 +3,8 @@ import OutletHTTP
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// Fields whose `Character`s or canonical equivalents say something else than their bytes.
 @Suite struct ProtocolTextTests {

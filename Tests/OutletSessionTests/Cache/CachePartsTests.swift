@@ -4,6 +4,7 @@ import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
 
 /// Requests for parts of what is stored.
 @Suite struct CachePartsTests {

@@ -3,6 +3,7 @@ import OutletHTTP
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
 
 /// The private cache's decisions, as values: no clock, no network.
 @Suite struct CacheRulesTests {

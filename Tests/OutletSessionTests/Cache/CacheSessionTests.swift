@@ -6,6 +6,8 @@ import Synchronization
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// Sessions with a cache, on a transport without a network.
 @Suite struct CacheSessionTests {

@@ -5,6 +5,8 @@ import OutletTestSupport
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// Where responses are kept: memory and directory.
 @Suite struct CacheStoreTests {

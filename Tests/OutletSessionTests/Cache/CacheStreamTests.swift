@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// What the cache keeps of bodies that pass piece by piece.

@@ -4,6 +4,8 @@ import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// Hosts that want to be talked to encrypted only.
 @Suite struct HSTSTests {

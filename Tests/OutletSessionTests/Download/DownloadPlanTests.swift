@@ -2,6 +2,7 @@ import OutletHTTP
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
 
 @Suite struct DownloadPlanTests {
     private func plan(

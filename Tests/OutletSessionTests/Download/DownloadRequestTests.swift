@@ -3,6 +3,7 @@ import OutletFiles
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// Writes down what is told of a download.

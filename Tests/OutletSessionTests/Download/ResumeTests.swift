@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTransport
 import Testing
 
 @Suite struct ResumeTests {

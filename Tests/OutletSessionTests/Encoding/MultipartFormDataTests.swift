@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 @Suite struct MultipartFormDataTests {

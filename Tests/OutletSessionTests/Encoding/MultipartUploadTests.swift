@@ -3,6 +3,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 @Suite struct MultipartUploadTests {

@@ -4,6 +4,7 @@ import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
 
 @Suite struct RequestParametersTests {
     let address = "http://example.test/"

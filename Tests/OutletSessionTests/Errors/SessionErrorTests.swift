@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTransport
 import Testing
 
 private struct Numbered: Error, Equatable { var number: Int }

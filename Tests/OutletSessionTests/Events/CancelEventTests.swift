@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// A cancel at each state of a request: what is told, and that it ends once.

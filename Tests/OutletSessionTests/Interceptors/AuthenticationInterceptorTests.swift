@@ -2,9 +2,10 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
-import OutletTesting
-import Synchronization
 import OutletTestSupport
+import OutletTesting
+import OutletTransport
+import Synchronization
 import Testing
 
 private struct Token: AuthenticationCredential, Equatable {

@@ -4,6 +4,8 @@ import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// Gives the same number every time.
 private struct Fixed: RandomNumberGenerator {

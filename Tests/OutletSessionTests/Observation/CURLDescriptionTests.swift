@@ -6,6 +6,8 @@ import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 @Suite struct CURLDescriptionTests {
     private struct Refused: Error {}

@@ -3,8 +3,9 @@ import FoundationEssentials
 import Glibc
 import OutletHTTP
 import OutletSession
-import OutletTesting
 import OutletTestSupport
+import OutletTesting
+import OutletTransport
 import Testing
 
 @Suite struct RequestLoggerTests {

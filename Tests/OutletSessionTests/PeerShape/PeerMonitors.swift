@@ -4,6 +4,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// A monitor in the peer's spelling, each method of which says its name.

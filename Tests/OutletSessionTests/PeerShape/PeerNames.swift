@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 // The peer's names for what has others here. Code that is written for the peer compiles with this
 // file beside it; the files around it hold calls in the peer's spelling that prove so.

@@ -3,6 +3,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// What takes the place of a protocol class: it sees each request before another transport carries it.

@@ -4,6 +4,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 enum URLSessionWebSocketTask {

@@ -3,6 +3,8 @@ import OutletHTTP
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// What requests must have in common to share a transfer: each thing by itself.
 @Suite struct CoalescingKeyTests {

@@ -2,8 +2,9 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
-import OutletTesting
 import OutletTestSupport
+import OutletTesting
+import OutletTransport
 import Testing
 
 @Suite struct CoalescingTests {

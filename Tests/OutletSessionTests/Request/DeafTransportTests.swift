@@ -4,6 +4,7 @@ import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
 
 /// Answers from inside of its start, whatever is asked of its tasks meanwhile.
 private final class DeafTransport: Transport {

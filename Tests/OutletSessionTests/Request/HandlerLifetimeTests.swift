@@ -2,6 +2,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 @Suite struct `What a request's handlers hold` {

@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// What a request takes along from one hop to the next: redirects, challenges, attempts.

@@ -5,6 +5,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// What is asked of a request while the transport takes its job, when the request has no task yet.

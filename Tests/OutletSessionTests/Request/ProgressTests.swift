@@ -6,6 +6,8 @@ import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// A kind of request, with the progress that belongs to it.
 enum ProgressKind: CaseIterable {

@@ -4,6 +4,8 @@ import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// What the next request of a redirect is, as a value.
 @Suite struct RedirectRulesTests {

@@ -4,6 +4,8 @@ import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// Who gets what a server has said to somebody: caches, cookies, HSTS.
 @Suite struct WhoAsksTests {

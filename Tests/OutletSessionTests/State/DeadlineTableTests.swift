@@ -1,6 +1,8 @@
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 @Suite struct DeadlineTableTests {
     @Test func `a timer is armed only for what comes earlier than the armed one`() {

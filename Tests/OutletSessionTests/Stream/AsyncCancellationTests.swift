@@ -3,6 +3,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// Every way to await a request, ended from either side: the awaiting task, or the request.

@@ -4,6 +4,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// A body that is read like a file, on a thread that may wait.

@@ -3,6 +3,7 @@ import OutletHTTP
 import OutletSession
 import OutletTesting
 import Testing
+import OutletTransport
 
 @Suite struct SequenceTests {
     let address = "http://example.test/get"

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletTesting
 import OutletTestSupport
+import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
 
 @Suite struct ServerSentEventTests {
     private func events(_ text: String, by size: Int) -> [ServerSentEvent] {

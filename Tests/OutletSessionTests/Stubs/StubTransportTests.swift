@@ -1,8 +1,9 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
-import OutletTesting
 import OutletTestSupport
+import OutletTesting
+import OutletTransport
 import Testing
 
 @Suite struct StubTransportTests {

@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTransport
 
 /// A piece of content as a server has it: answers ranges, and breaks off where it is told to.
 final class Content: Sendable {

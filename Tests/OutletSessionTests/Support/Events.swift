@@ -1,6 +1,7 @@
 import Dispatch
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 /// Collects values from any thread, and lets a test wait until there are enough of them.

@@ -1,6 +1,7 @@
 import OutletHTTP
 import OutletSession
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// A stub transport that calls a closure while it takes a job: its caller has no task by then.

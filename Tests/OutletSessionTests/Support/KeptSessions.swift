@@ -1,4 +1,5 @@
 import OutletSession
+import OutletTransport
 
 /// Sessions that last as long as their test: requests end with their session.
 final class KeptSessions: Sendable {

@@ -1,5 +1,6 @@
 import OutletHTTP
 import OutletSession
+import OutletTransport
 
 /// A stream of bytes in memory that counts how often it was taken back.
 final class TestStream: BodyStream {

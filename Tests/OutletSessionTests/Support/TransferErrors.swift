@@ -1,4 +1,5 @@
 import OutletSession
+import OutletTransport
 
 /// Errors that transports meet.
 enum TransferErrors {

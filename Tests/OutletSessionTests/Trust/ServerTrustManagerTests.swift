@@ -2,6 +2,8 @@ import FoundationEssentials
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 @Suite struct ServerTrustManagerTests {
     private struct Named: ServerTrustEvaluating {

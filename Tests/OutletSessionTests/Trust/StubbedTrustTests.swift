@@ -4,6 +4,8 @@ import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// Managers before a stub.
 @Suite struct StubbedTrustTests {

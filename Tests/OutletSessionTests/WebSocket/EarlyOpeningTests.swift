@@ -4,6 +4,7 @@ import OutletHTTP
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 /// A WebSocket that is open before whoever asked for it has it in hand.

@@ -6,6 +6,8 @@ import OutletTesting
 import Testing
 
 @testable import OutletSession
+@testable import OutletTransport
+@testable import OutletTransport
 
 /// Sending, pinging, closing, and the pipeline of the handshake.
 @Suite(.timeLimit(.minutes(patience))) final class WebSocketSendingTests: Sendable {

@@ -2,6 +2,7 @@ internal import FoundationEssentials
 internal import Glibc
 internal import OutletFiles
 internal import OutletSession
+internal import OutletTransport
 
 /// A directory of its own under the system's temporary one.
 ///

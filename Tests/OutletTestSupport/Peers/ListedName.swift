@@ -1,6 +1,7 @@
 internal import CFaults
 internal import Glibc
 internal import OutletSession
+internal import OutletTransport
 
 /// A host name with the addresses that a test gives it, other ones at each look-up if need be.
 public final class ListedName: Sendable {

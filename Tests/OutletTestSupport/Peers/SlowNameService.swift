@@ -1,5 +1,6 @@
 internal import CFaults
 internal import OutletSession
+internal import OutletTransport
 
 /// A name service that answers when a test lets it: for names that end in `.slow.test`.
 ///

@@ -1,4 +1,5 @@
 internal import OutletSession
+internal import OutletTransport
 
 /// A certificate authority of the tests' own, and certificates that it issues, by `openssl`.
 ///

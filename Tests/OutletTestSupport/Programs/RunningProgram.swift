@@ -1,6 +1,7 @@
 internal import CSpawn
 internal import Glibc
 internal import OutletSession
+internal import OutletTransport
 
 /// A program that runs until it ends, is signalled, or its owner is gone.
 public final class RunningProgram: Sendable {

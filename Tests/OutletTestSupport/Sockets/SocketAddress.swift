@@ -1,5 +1,6 @@
 internal import Glibc
 internal import OutletSession
+internal import OutletTransport
 
 /// Where a server listens: a TCP port on 127.0.0.1, or a path of a unix socket.
 public enum SocketAddress: Sendable, Equatable {

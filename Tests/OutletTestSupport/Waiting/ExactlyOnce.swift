@@ -1,4 +1,5 @@
 internal import OutletSession
+internal import OutletTransport
 
 /// Counts how often each of many completions is called: once is right, never and twice are not.
 public final class ExactlyOnce<Value: Sendable>: Sendable {

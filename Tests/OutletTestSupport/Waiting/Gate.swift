@@ -1,5 +1,6 @@
 internal import Glibc
 internal import OutletSession
+internal import OutletTransport
 
 /// Stays shut until a test opens it: how a test decides when a peer goes on.
 public final class Gate: Sendable {

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import OutletSession
+internal import OutletTransport
 
 /// Collects values from any thread and lets a test wait until enough have come.
 public final class Recorder<Value: Sendable>: Sendable {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTransport
 
 /// The bytes of one part, and what is known of their number.
 struct MultipartPart: Sendable {

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+import OutletTransport
 
 /// A form of several parts, each from memory, a file or a stream (RFC 7578).
 ///

@@ -1,4 +1,5 @@
 import OutletHTTP
+import OutletTransport
 
 /// A request and the form that is its body.
 ///

@@ -1,6 +1,7 @@
 import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
+import OutletTransport
 
 /// Puts a credential on requests, and refreshes it when it ends or a server refuses it.
 ///

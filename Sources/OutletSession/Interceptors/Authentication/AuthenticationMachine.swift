@@ -1,3 +1,5 @@
+import OutletTransport
+
 /// What is known about a credential and who waits for a new one, as a value: no lock, no clock.
 ///
 /// `Adapt` and `Retry` are whatever the owner needs to go on with a waiting request.

@@ -1,4 +1,5 @@
 public import OutletHTTP
+import OutletTransport
 
 /// What proves who sends a request, such as a token with an end.
 public protocol AuthenticationCredential {

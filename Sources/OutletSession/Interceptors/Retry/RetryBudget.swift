@@ -1,4 +1,5 @@
 import Dispatch
+import OutletTransport
 
 /// Bounds retries to a share of all requests, so that they do not finish off a service that is
 /// failing already.

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletTransport
 
 /// Retries what may well succeed the next time, with growing waits in between.
 ///

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletTransport
 
 extension HAR {
     /// One transfer: what was asked, what was answered, how long it took.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletTransport
 
 /// What the format leaves to the writer, or what writers leave out nevertheless.
 extension HAR.PostData {

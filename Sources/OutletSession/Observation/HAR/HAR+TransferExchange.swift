@@ -1,5 +1,6 @@
 package import FoundationEssentials
 public import OutletHTTP
+import OutletTransport
 
 extension HAR.Entry {
     /// Makes an entry of a transfer that is over, secrets left out.

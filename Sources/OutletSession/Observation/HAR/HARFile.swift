@@ -1,6 +1,8 @@
 import Dispatch
 package import FoundationEssentials
 import Glibc
+import OutletFiles
+import OutletTransport
 
 /// An archive on disk that grows entry by entry, and is whole after each of them.
 ///

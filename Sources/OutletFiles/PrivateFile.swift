@@ -1,13 +1,19 @@
-import FoundationEssentials
+package import FoundationEssentials
 import Glibc
 
 /// A file for its owner's eyes only (mode 0600), seen whole or not at all.
-enum PrivateFile {
+package enum PrivateFile {
     /// What could not be done, and the system's number for it (`errno`).
-    struct Failure: Error {
-        let path: String
-        let what: String
-        let number: Int32
+    package struct Failure: Error {
+        package let path: String
+        package let what: String
+        package let number: Int32
+
+        package init(path: String, what: String, number: Int32) {
+            self.path = path
+            self.what = what
+            self.number = number
+        }
     }
 
     /// Puts bytes in a file's place.
@@ -18,7 +24,7 @@ enum PrivateFile {
     ///     with `.tmp` at the end whose name nobody else has, and a process that was killed has left.
     ///
     /// Thread: any that may wait for a disk.
-    static func write(_ data: Data, to path: String) throws(Failure) {
+    package static func write(_ data: Data, to path: String) throws(Failure) {
         try checkKind(of: path)
         let temporary = temporaryName(beside: path)
         let descriptor = try create(temporary)
@@ -44,7 +50,7 @@ enum PrivateFile {
     ///
     /// - Parameter path: Where; anything but a plain file or a link there is refused.
     /// - Returns: A descriptor for writing, which is the caller's to close.
-    static func make(at path: String) throws(Failure) -> Int32 {
+    package static func make(at path: String) throws(Failure) -> Int32 {
         try checkKind(of: path)
         let temporary = temporaryName(beside: path)
         let descriptor = try create(temporary)

@@ -84,26 +84,6 @@ public struct ServerTrust: Sendable {
             host: host, port: port, sentCertificates: sentCertificates + certificates,
             ocspResponse: ocspResponse, verifier: verifier)
     }
-
-    // MARK: The usual checks, as evaluators use them
-
-    /// Checks the chain by the session's authorities.
-    ///
-    /// - Throws: ``SessionError/ServerTrustFailureReason/defaultEvaluationFailed(output:)``.
-    public func performDefaultValidation(forHost host: String) throws {
-        guard let chainFault else { return }
-        throw SessionError.serverTrustEvaluationFailed(
-            reason: .defaultEvaluationFailed(output: .init(host, self, chainFault)))
-    }
-
-    /// Checks that the server's certificate is for the host.
-    ///
-    /// - Throws: ``SessionError/ServerTrustFailureReason/hostValidationFailed(output:)``.
-    public func performValidation(forHost host: String) throws {
-        guard let fault = hostFault(for: host) else { return }
-        throw SessionError.serverTrustEvaluationFailed(
-            reason: .hostValidationFailed(output: .init(host, self, fault)))
-    }
 }
 
 extension ServerTrust: Equatable {

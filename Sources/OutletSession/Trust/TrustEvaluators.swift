@@ -1,41 +1,4 @@
-/// Decides whether a server is trusted.
-///
-/// Evaluators run inside of the handshake, once for each connection: before any byte of a request or
-/// a certificate of the client's is sent.
-///
-/// Whom an evaluator has accepted is talked to again on the same connection, by the same session and by
-/// others whose evaluator is equal (`Equatable`). So one must not change what it decides, or else what
-/// it says then holds of new connections only.
-///
-/// Thread: the transport's; an evaluator must not block, since all transfers wait for it.
-public protocol ServerTrustEvaluating: Sendable {
-    /// Returns when the server is trusted.
-    ///
-    /// - Parameters:
-    ///   - trust: What the server has shown.
-    ///   - host: The host of the request, in lower case.
-    /// - Throws: Why it is not. What is no ``SessionError`` reaches the request as
-    ///   ``SessionError/ServerTrustFailureReason/customEvaluationFailed(error:)``.
-    func evaluate(_ trust: ServerTrust, forHost host: String) throws
-
-    /// Whether a server that it trusts is verified, that is, known to be the one that is meant: only what
-    /// those say is kept (cookies, responses for the cache, hosts that are talked to encrypted only).
-    ///
-    /// The default: if the chain is good by the session's authorities, and the certificate is for the
-    /// host. Asked after ``evaluate(_:forHost:)`` has returned.
-    ///
-    /// - Parameters:
-    ///   - trust: What the server has shown.
-    ///   - host: The host of the request, in lower case.
-    func verifies(_ trust: ServerTrust, forHost host: String) -> Bool
-}
-
-extension ServerTrustEvaluating {
-    /// Asks the session's authorities.
-    public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
-        trust.chainFault == nil && trust.hostFault(for: host) == nil
-    }
-}
+public import OutletTransport
 
 /// Checks what is checked without any evaluator: the chain, and the host if so wished.
 public struct DefaultTrustEvaluator: ServerTrustEvaluating, Equatable {

@@ -33,7 +33,7 @@ public struct RevocationList: Sendable, Equatable {
     public static func == (a: RevocationList, b: RevocationList) -> Bool { a.bytes == b.bytes }
 
     /// Whether both are of one file, or hold the same bytes for good.
-    func isSame(as other: RevocationList) -> Bool {
+    package func isSame(as other: RevocationList) -> Bool {
         if source.path != nil || other.source.path != nil {
             return source.path == other.source.path
         }

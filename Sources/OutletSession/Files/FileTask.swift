@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import OutletHTTP
+import OutletTransport
 
 /// A file of this machine being read, piece after piece, on a queue of its own.
 ///

@@ -11,7 +11,7 @@ public protocol TransferHandler: AnyObject, Sendable {
     /// transfer ends next, with ``TransferError/Code/serverCertificateUntrusted``.
     ///
     /// - Parameter refusal: Why.
-    func transfer(_ task: any TransferTask, didRefuseServer refusal: SessionError)
+    func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error)
 
     /// The transport itself has answered a challenge, with ``TransferJob/credential``; another head
     /// will come.
@@ -46,7 +46,7 @@ public protocol TransferHandler: AnyObject, Sendable {
 
 extension TransferHandler {
     /// Takes no notice.
-    public func transfer(_ task: any TransferTask, didRefuseServer refusal: SessionError) {}
+    public func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {}
 
     /// Takes no notice.
     public func transfer(

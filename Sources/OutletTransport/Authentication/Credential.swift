@@ -14,7 +14,7 @@ public struct Credential: Sendable, Equatable, Hashable {
     public enum Persistence: Sendable {
         /// For the request that carries it.
         case none
-        /// For the session, once it was let in, in ``SessionConfiguration/urlCredentialStorage``.
+        /// For the session, once it was let in, in its storage of credentials.
         case forSession
     }
 

@@ -20,14 +20,14 @@ public struct TransferJob: Sendable {
     }
     /// Answers proxies, by their addresses (``TransferTask/proxy``), each with a scheme that it asked for.
     ///
-    /// Counts where neither the proxy's address nor ``SessionConfiguration/proxyCredential`` has one.
+    /// Counts where neither the proxy's address nor ``TransportConfiguration/proxyCredential`` has one.
     public var proxyCredentials: [String: Credential] {
         get { answers?.value.toProxies ?? [:] }
         set { if !newValue.isEmpty || answers != nil { change { $0.toProxies = newValue } } }
     }
     /// Decides which policy judges the server, and an https proxy, in place of the transport's own
     /// checks; these if `nil`.
-    public var serverTrustManager: ServerTrustManager? {
+    public var serverTrustManager: (any ServerTrustJudging)? {
         get { answers?.value.trustManager }
         set { if newValue != nil || answers != nil { change { $0.trustManager = newValue } } }
     }
@@ -65,12 +65,14 @@ public struct TransferJob: Sendable {
         package var credential: Credential?
         package var sendsAtOnce = false
         package var toProxies: [String: Credential] = [:]
-        package var trustManager: ServerTrustManager?
+        package var trustManager: (any ServerTrustJudging)?
         package var addressPolicy: AddressPolicy?
+
+        package init() {}
     }
 
     /// Makes a job in one go: what is changed afterwards, the compiler copies.
-    init(
+    package init(
         request: HTTPRequest, delivery: BodyDelivery, priority: TransferPriority,
         reportsProgress: Bool, mayRunOnCaller: Bool, answers: Answers?
     ) {
@@ -106,7 +108,7 @@ public enum BodyDelivery: Sendable, Equatable {
     case file(path: String, offset: Int64)
 
     /// Whether the body of the response goes into a file.
-    var isFile: Bool {
+    package var isFile: Bool {
         guard case .file = self else { return false }
         return true
     }

@@ -2,21 +2,21 @@
 ///
 /// A connection and a TLS session belong to the policy that accepted their server: a transport gives
 /// them to transfers of the same number only. Equal values (`Equatable`) and one object have one number
-/// in the whole process; any other evaluator has one in each ``ServerTrustManager``.
+/// in the whole process; any other evaluator has one for each ``of(_:)``.
 ///
 /// Thread: any.
 public final class ServerTrustPolicy: Sendable {
     /// What tells policies apart; never used twice in a process.
     public let number: UInt64
-    private let decision: Result<any ServerTrustEvaluating, SessionError>
+    private let decision: Result<any ServerTrustEvaluating, any Error>
 
-    private init(number: UInt64, decision: Result<any ServerTrustEvaluating, SessionError>) {
+    private init(number: UInt64, decision: Result<any ServerTrustEvaluating, any Error>) {
         self.number = number
         self.decision = decision
     }
 
     /// Refuses every server.
-    static func refusing(_ error: SessionError) -> ServerTrustPolicy {
+    package static func refusing(_ error: any Error) -> ServerTrustPolicy {
         // Nothing is ever accepted under this number, so all may have it.
         ServerTrustPolicy(number: 0, decision: .failure(error))
     }
@@ -26,27 +26,21 @@ public final class ServerTrustPolicy: Sendable {
     /// - Parameter trust: What the server has shown.
     /// - Returns: Whether the server is verified besides, so that what it says may be kept.
     /// - Throws: Why it is refused.
-    public func evaluate(_ trust: ServerTrust) throws(SessionError) -> Bool {
+    public func evaluate(_ trust: ServerTrust) throws -> Bool {
         let evaluator = try decision.get()
-        do {
-            try evaluator.evaluate(trust, forHost: trust.host)
-        } catch {
-            throw error.asSessionError {
-                .serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: $0))
-            }
-        }
+        try evaluator.evaluate(trust, forHost: trust.host)
         return evaluator.verifies(trust, forHost: trust.host)
     }
 
     /// The evaluator; `nil` where every server is refused.
-    var evaluator: (any ServerTrustEvaluating)? { try? decision.get() }
+    package var evaluator: (any ServerTrustEvaluating)? { try? decision.get() }
 
     // MARK: The policies of a process
 
     /// The policy of an evaluator: the one that an equal one has already, or a new one.
     ///
     /// Calls the evaluators' `==`, which is the user's, outside of locks.
-    static func of(_ evaluator: any ServerTrustEvaluating) -> ServerTrustPolicy {
+    public static func of(_ evaluator: any ServerTrustEvaluating) -> ServerTrustPolicy {
         let type = ObjectIdentifier(Swift.type(of: evaluator))
         while true {
             let (known, changes) = registry.withLock { ($0.policies[type] ?? [], $0.changes) }

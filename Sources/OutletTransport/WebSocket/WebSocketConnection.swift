@@ -60,7 +60,7 @@ public struct WebSocketJob: Sendable {
     /// What the server asked when it refused the handshake before; ``credential`` answers it.
     public var challenge: AuthenticationChallenge?
     /// As ``TransferJob/serverTrustManager``.
-    public var serverTrustManager: ServerTrustManager?
+    public var serverTrustManager: (any ServerTrustJudging)?
     /// Which addresses may be connected to, besides what the transport's own configuration says.
     public var addressPolicy: AddressPolicy?
 

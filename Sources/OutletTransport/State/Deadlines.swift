@@ -7,14 +7,16 @@ import Dispatch
 ///
 /// Thread: any. Actions run on a queue of their own, so that a blocked queue of the session's
 /// delays none of them.
-final class Deadlines: Sendable {
-    typealias Token = UInt64
+package final class Deadlines: Sendable {
+    package typealias Token = UInt64
 
     private let table = Lock(DeadlineTable())
-    private let queue = DispatchQueue(label: "outlet.session.deadlines")
+    private let queue = DispatchQueue(label: "outlet.deadlines")
+
+    package init() {}
 
     /// Runs `action` after so many seconds of uptime.
-    func add(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> Token {
+    package func add(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> Token {
         let time = Self.time(after: seconds)
         let (token, wakeUp) = table.withLock { $0.add(at: time, action) }
         if let wakeUp { arm(for: wakeUp) }
@@ -22,7 +24,7 @@ final class Deadlines: Sendable {
     }
 
     /// Forgets an action; none if it has run or is about to.
-    func remove(_ token: Token) {
+    package func remove(_ token: Token) {
         // The action is freed outside the lock: it may hold the last reference to anything.
         _ = table.withLock { $0.remove(token) }
     }
@@ -48,7 +50,7 @@ final class Deadlines: Sendable {
 }
 
 /// The actions of ``Deadlines`` and when the timer must wake up for them, as a value.
-struct DeadlineTable: Sendable {
+package struct DeadlineTable: Sendable {
     private struct Entry: Sendable {
         let time: UInt64
         let action: @Sendable () -> Void
@@ -58,10 +60,12 @@ struct DeadlineTable: Sendable {
     private var lastToken: Deadlines.Token = 0
     private var armed: UInt64?
 
-    var count: Int { entries.count }
+    package init() {}
+
+    package var count: Int { entries.count }
 
     /// The token, and the time to arm a timer for if none is armed that early.
-    mutating func add(
+    package mutating func add(
         at time: UInt64, _ action: @escaping @Sendable () -> Void
     ) -> (Deadlines.Token, wakeUp: UInt64?) {
         lastToken += 1
@@ -71,14 +75,14 @@ struct DeadlineTable: Sendable {
         return (lastToken, time)
     }
 
-    mutating func remove(_ token: Deadlines.Token) -> (@Sendable () -> Void)? {
+    package mutating func remove(_ token: Deadlines.Token) -> (@Sendable () -> Void)? {
         entries.removeValue(forKey: token)?.action
     }
 
     /// The actions whose time has come, in its order, and when to wake up next.
     ///
     /// A timer that an earlier one has replaced takes what is due and arms nothing.
-    mutating func takeDue(
+    package mutating func takeDue(
         now: UInt64, armedFor time: UInt64
     ) -> (due: [@Sendable () -> Void], wakeUp: UInt64?) {
         let due = entries.filter { $0.value.time <= now }

@@ -150,7 +150,7 @@ extension TransferError {
     ///
     /// - Parameter opensWebSocket: Whether the request is a WebSocket's handshake, which has the
     ///   WebSocket's address and no method to speak of.
-    func naming(_ request: HTTPRequest?, opensWebSocket: Bool = false) -> TransferError {
+    package func naming(_ request: HTTPRequest?, opensWebSocket: Bool = false) -> TransferError {
         guard url == nil, let request else { return self }
         var named = self
         named.method = opensWebSocket ? nil : request.method
@@ -159,7 +159,7 @@ extension TransferError {
     }
 
     /// What happened, the fact, what to try, without the request.
-    var finding: String { advice.isEmpty ? reason : "\(reason) (\(advice))" }
+    package var finding: String { advice.isEmpty ? reason : "\(reason) (\(advice))" }
 }
 
 extension TransferError: CustomStringConvertible {

@@ -1,11 +1,13 @@
 import Glibc
 
 /// Measures how long something takes.
-struct Stopwatch {
+package struct Stopwatch {
     private let start = Self.nanoseconds
 
+    package init() {}
+
     /// The time since it was made, in seconds.
-    var seconds: Double { Double(Self.nanoseconds - start) / 1e9 }
+    package var seconds: Double { Double(Self.nanoseconds - start) / 1e9 }
 
     /// Not through Dispatch, whose way to the same clock is longer.
     private static var nanoseconds: Int64 {

@@ -40,7 +40,7 @@ public struct ProtectionSpace: Sendable, Equatable, Hashable {
     }
 
     /// The same place, whatever the method.
-    var forAnyMethod: ProtectionSpace {
+    package var forAnyMethod: ProtectionSpace {
         ProtectionSpace(
             host: host, port: port, protocol: self.protocol, realm: realm, isProxy: isProxy)
     }

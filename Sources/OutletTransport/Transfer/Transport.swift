@@ -1,4 +1,4 @@
-import FoundationEssentials
+package import FoundationEssentials
 public import OutletHTTP
 
 /// Carries requests over a network: one call, one attempt, one hop.
@@ -110,7 +110,7 @@ extension TransferTask {
     /// - Parameters:
     ///   - url: The address of the request.
     ///   - verifiesCertificates: Whether the session wants certificates verified.
-    func mayKeep(from url: URL?, verifiesCertificates: Bool) -> Bool {
+    package func mayKeep(from url: URL?, verifiesCertificates: Bool) -> Bool {
         isServerVerified
             && (verifiesCertificates || url?.scheme?.equalsIgnoringCase("https") != true)
     }

@@ -4,22 +4,22 @@ import OutletHTTP
 ///
 /// `host:port` goes before `host`, that before `*.example.com`, which covers one label, and that
 /// before `**.example.com`, which covers any number of them; of patterns the longest counts.
-struct HostTable<Value: Sendable>: Sendable {
+package struct HostTable<Value: Sendable>: Sendable {
     private let values: [String: Value]
 
-    init(_ values: [String: Value]) {
+    package init(_ values: [String: Value]) {
         self.values = .init(
             values.map { (Self.normalized($0.key), $0.value) },
             uniquingKeysWith: { first, _ in first })
     }
 
-    var isEmpty: Bool { values.isEmpty }
+    package var isEmpty: Bool { values.isEmpty }
 
     /// What belongs to a host at whatever port.
-    func value(forHost host: String) -> Value? { find(Self.normalized(host), "") }
+    package func value(forHost host: String) -> Value? { find(Self.normalized(host), "") }
 
     /// What belongs to a host at just this port.
-    func value(forHost host: String, exactPort port: Int) -> Value? {
+    package func value(forHost host: String, exactPort port: Int) -> Value? {
         find(Self.normalized(host), ":\(port)")
     }
 

@@ -48,7 +48,7 @@ public struct TransferResult: Sendable {
         set { if newValue != nil || extras != nil { change { $0.tunnelRefusal = newValue } } }
     }
     /// What the session's cache was about to keep of it.
-    var proposedForCache: CachedResponse? {
+    package var proposedForCache: CachedResponse? {
         get { extras?.value.proposedForCache }
         set { if newValue != nil || extras != nil { change { $0.proposedForCache = newValue } } }
     }

@@ -1,0 +1,11 @@
+public import OutletCurl
+public import OutletSession
+
+extension CurlTransport {
+    /// Makes the transport of sessions with these settings.
+    ///
+    /// - Parameter configuration: Its ``SessionConfiguration/transport`` counts.
+    public convenience init(configuration: SessionConfiguration) {
+        self.init(configuration: configuration.transport)
+    }
+}

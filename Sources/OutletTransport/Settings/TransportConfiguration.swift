@@ -1,0 +1,117 @@
+public import FoundationEssentials
+
+/// The settings of a transport, with units and defaults: connections, TLS, proxies, limits.
+public struct TransportConfiguration: Sendable {
+    /// How long a request may make no progress, in seconds; 0 means no limit.
+    ///
+    /// Waiting for a connection is no progress; time for which the request is suspended does not count.
+    /// Takes the place of ``OutletHTTP/HTTPRequest/timeoutInterval`` where that has its default.
+    public var timeoutIntervalForRequest: TimeInterval = 60
+    /// How long a transfer may take in all, in seconds (`CURLOPT_TIMEOUT_MS`), waiting for a connection
+    /// included; 0 means no limit.
+    public var timeoutIntervalForResource: TimeInterval = 7 * 24 * 3600
+    /// How long connecting may take, TLS included, in seconds (`CURLOPT_CONNECTTIMEOUT_MS`).
+    public var connectTimeout: TimeInterval = 30
+
+    /// Connections to one host at a time; further requests wait in the session's own queue.
+    public var httpMaximumConnectionsPerHost = 64
+    /// Connections in all at a time.
+    public var maximumConnections = 4096
+    /// How many requests may wait for a connection at a time.
+    ///
+    /// One more fails with ``TransferError/Code/requestQueueFull``; 0 lets none wait. The default,
+    /// 65,536, is more than 64 connections can serve within the default time limit.
+    public var maximumQueuedRequests = 65_536
+    /// How long an idle connection is kept, in seconds (`CURLOPT_MAXAGE_CONN`).
+    public var connectionIdleTimeout: TimeInterval = 118
+    /// Which HTTP versions are spoken (`CURLOPT_HTTP_VERSION`).
+    public var httpVersion: HTTPVersionPolicy = .automatic
+
+    /// The largest response body that is collected in memory, in bytes after decoding; 256 MiB.
+    ///
+    /// A larger one fails with ``TransferError/Code/dataLengthExceedsMaximum``. Downloads to files and
+    /// streams are not limited by it.
+    public var maximumResponseSize: Int64 = 256 << 20
+
+    /// How many bytes a body may decode to for each byte on the wire; 0 means no limit.
+    ///
+    /// Counted only where a body decodes to more than ``decompressionRatioExemptSize``. What passes
+    /// both is a decompression bomb, and fails with
+    /// ``TransferError/Code/decompressionLimitExceeded``.
+    public var maximumDecompressionRatio = 200.0
+    /// Up to how many bytes a body may decode to whatever its ratio is; 64 MiB.
+    public var decompressionRatioExemptSize: Int64 = 64 << 20
+    /// The most bytes a compressed body may decode to, wherever it goes; no limit by default.
+    public var maximumDecompressedSize: Int64 = .max
+    /// How many fields a response's head, or its trailers, may have.
+    public var maximumHeaderFields = 2000
+    /// The most bytes of a response's head, or its trailers.
+    public var maximumHeaderSize = 256 << 10
+
+    /// Where certificate authorities are found.
+    public var certificateAuthorities: CertificateAuthorities = .system
+    /// Whether the server's certificate and name are checked; leave it on.
+    public var verifiesCertificates = true
+    /// The client's certificate, shown to every server that asks for one.
+    public var clientCertificate: ClientCertificate?
+    /// Certificates for some hosts, in place of ``clientCertificate``.
+    public var clientCertificateProvider: ClientCertificateProvider?
+
+    /// The proxy; the environment's by default.
+    public var proxy: ProxyPolicy = .environment
+    /// Answers the proxy when it asks who is there (`CURLOPT_PROXYUSERNAME`, `CURLOPT_PROXYAUTH`).
+    ///
+    /// Without it, what stands in the proxy's address goes along as basic authentication at once.
+    public var proxyCredential: Credential?
+    /// Which addresses are connected to; any by default.
+    ///
+    /// Set it to ``AddressPolicy/publicOnly`` where addresses come from users. What it refuses fails with
+    /// ``TransferError/Code/addressNotAllowed``.
+    public var addressPolicy = AddressPolicy.any
+    /// A Unix socket to connect to in place of the address's host (`CURLOPT_UNIX_SOCKET_PATH`).
+    public var unixSocketPath: String?
+
+    /// Whether each line on the wire is written to stderr, secrets left out.
+    public var logsWire = false
+
+    /// The usual settings.
+    public static var `default`: TransportConfiguration { TransportConfiguration() }
+
+    /// The usual settings.
+    public init() {}
+
+    /// Whether servers may know the transport by a certificate.
+    package var showsCertificates: Bool {
+        clientCertificate != nil || clientCertificateProvider != nil
+    }
+}
+
+/// Which HTTP versions are spoken.
+public enum HTTPVersionPolicy: Sendable, Equatable {
+    /// HTTP/2 where TLS agrees on it, HTTP/1.1 elsewhere.
+    case automatic
+    /// HTTP/1.1 only.
+    case http1
+    /// HTTP/2 without asking first, over plain TCP too.
+    case http2PriorKnowledge
+}
+
+/// Where certificate authorities are found.
+public enum CertificateAuthorities: Sendable, Equatable {
+    /// `CURL_CA_BUNDLE` if set, else `SSL_CERT_FILE` and `SSL_CERT_DIR`, else the system's store.
+    case system
+    /// A PEM bundle.
+    case file(path: String)
+    /// A directory of PEM files named by hash (`openssl rehash`).
+    case directory(path: String)
+}
+
+/// Which proxy a request goes through.
+public enum ProxyPolicy: Sendable, Equatable {
+    /// What `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say, read once per session.
+    case environment
+    /// None.
+    case none
+    /// One for all hosts, but for those that match `except` (suffixes, or `*`).
+    case url(String, except: [String])
+}
