@@ -121,7 +121,7 @@ import Testing
     @Test func `an open pipe that says nothing does not hold up a body of items`() async throws {
         let program = try RunningProgram(
             Products.path("outlet"), ["\(server.baseURL)/anything", "a=1"], standardInput: .open)
-        let result = try await program.result(within: .seconds(20))
+        let result = try await program.result(within: .seconds(60))
         #expect(result.exitCode == 0)
     }
 

@@ -31,12 +31,12 @@ import Testing
     @Test(arguments: hooks)
     func `a hook that hangs ends with the time allowed, and is named`(hook: String) async throws {
         let program = try RunningProgram(
-            Products.path("outlet"), arguments(hook) + ["--timeout=1"])
+            Products.path("outlet"), arguments(hook) + ["--timeout=2"])
         let result = try await program.result(within: .seconds(30))
         #expect(result.exitCode == 2)
         #expect(
             result.errorOutput.contains(
-                ": no answer within 1.0 s, redirects and retries included: plugin faulty.hangs has "
+                ": no answer within 2.0 s, redirects and retries included: plugin faulty.hangs has "
                     + "not come back from \(hook) for "))
         #expect(result.errorOutput.hasSuffix(" (--timeout allows more)\n"))
     }

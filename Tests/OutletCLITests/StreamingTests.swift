@@ -193,12 +193,12 @@ import Testing
         let late = try RunningProgram(
             Products.path("outlet"), ["--chunked", "--timeout=0.3", server.baseURL],
             standardInput: .open)
-        #expect(try await late.result(within: .seconds(20)).exitCode == 2)
+        #expect(try await late.result(within: .seconds(60)).exitCode == 2)
         let waiting = try RunningProgram(
             Products.path("outlet"), ["--chunked", server.baseURL], standardInput: .open)
         _ = try await server.connections.values(2)
         waiting.signal(2)
-        #expect(try await waiting.result(within: .seconds(20)).exitCode == 130)
+        #expect(try await waiting.result(within: .seconds(60)).exitCode == 130)
     }
 
     @Test func `a device gives the body as a pipe does, and the null device none`() async throws {

@@ -152,13 +152,13 @@ import Testing
         // libcurl is done with the transfer, and has not told yet, when it is asked to go on.
         let before = Task(executorPreference: executor) {
             isHeld.open()
-            #expect(isTold.isOpen(within: .seconds(20)))
+            #expect(isTold.isOpen(within: .seconds(60)))
         }
         try await isHeld.opened()
         task.suspend()
         let after = Task(executorPreference: executor) {
             isAsked.open()
-            #expect(isSent.isOpen(within: .seconds(20)))
+            #expect(isSent.isOpen(within: .seconds(60)))
             task.resume()
         }
         isTold.open()

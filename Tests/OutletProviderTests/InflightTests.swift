@@ -8,7 +8,7 @@ import OutletTesting
 import Testing
 
 /// Equal requests at the same time.
-@Suite(.timeLimit(.minutes(1))) struct InflightTests {
+@Suite(.timeLimit(.minutes(3))) struct InflightTests {
     private typealias Outcome = Result<Response, ProviderError>
 
     private let diary = Diary("a")

@@ -159,7 +159,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
             ])
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [true, false])
+    @Test(.timeLimit(.minutes(3)), arguments: [true, false])
     func `nothing is kept of a request that is over`(hasPlugins: Bool) async {
         let (provider, _) = provider(plugins: hasPlugins ? [Diary("a")] : [])
         await withCheckedContinuation { continuation in
@@ -273,7 +273,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
             diary.entries == ["a.prepare", "a.willSend[a]", "a.didReceive", "a.process"])
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(3)))
     func `a token tells its request while there is one`() async throws {
         let gate = StubGate()
         let session = Session(

@@ -8,7 +8,7 @@ import OutletTesting
 import Testing
 
 /// Request closures that answer late, never or twice, and cancels meanwhile.
-@Suite(.timeLimit(.minutes(1))) struct RequestClosureTests {
+@Suite(.timeLimit(.minutes(3))) struct RequestClosureTests {
     private typealias Answer = Provider<Zoo>.RequestResultClosure
     private typealias Outcome = Result<Response, ProviderError>
 

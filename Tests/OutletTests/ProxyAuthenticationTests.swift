@@ -4,7 +4,7 @@ import OutletTestSupport
 import Testing
 
 /// Proxies that want to know who is there.
-@Suite(.timeLimit(.minutes(1))) struct ProxyAuthenticationTests {
+@Suite(.timeLimit(.minutes(3))) struct ProxyAuthenticationTests {
     private static let challenges = [
         "basic": "Basic realm=p", "digest": "Digest realm=p, nonce=n, qop=\"auth\"",
     ]

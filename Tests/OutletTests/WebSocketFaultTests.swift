@@ -118,7 +118,7 @@ import Testing
         if standstill == .closing {
             request.close(sending: .normalClosure)
             request.cancel()
-            try await ended.value(within: .seconds(20))
+            try await ended.value(within: .seconds(60))
             #expect(names.values == ["connected", "disconnected 1000", "completed"])
             return
         }

@@ -189,6 +189,7 @@ import Testing
             .cURLDescription { _ in seen.append("first") }
             .cURLDescription(on: DispatchQueue(label: "curl")) { seen.append($0) }
         _ = await request.serializingData().response
+        try await seen.wait(for: 1)
         request.cURLDescription { _ in seen.append("late") }
         let texts = try await seen.wait(for: 2)
         #expect(texts.last == "late")

@@ -28,7 +28,7 @@ private final class TaggingTransport: Transport {
 }
 
 /// Transports of one's own, where the peer has protocol classes of its system's.
-@Suite(.timeLimit(.minutes(1))) struct PeerTransportTests {
+@Suite(.timeLimit(.minutes(3))) struct PeerTransportTests {
     @Test func `each hop of each kind of request passes through`() async throws {
         let network = StubTransport { job in
             guard job.request.headers["X-Tagged"] == "yes" else { return .status(400) }

@@ -98,7 +98,7 @@ import Testing
 
     /// The threads that finish a request are on their way out.
     private func expectGone(_ isGone: () -> Bool) async {
-        let deadline = ContinuousClock.now + .seconds(20) * patience
+        let deadline = ContinuousClock.now + .seconds(60) * patience
         while !isGone(), ContinuousClock.now < deadline { await Task.yield() }
         #expect(isGone())
     }

@@ -42,7 +42,7 @@ final class Events<Value: Sendable>: Sendable {
                 return
             }
             // Weakly, so that the values are not kept until a deadline that nobody waits for.
-            let deadline = DispatchTime.now() + .seconds(30 * patience)
+            let deadline = DispatchTime.now() + .seconds(60 * patience)
             DispatchQueue.global().asyncAfter(deadline: deadline) { [weak self] in
                 self?.expire(count)
             }

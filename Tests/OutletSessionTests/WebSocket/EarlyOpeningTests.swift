@@ -80,7 +80,7 @@ private final class LateTransport: Transport {
     ) -> any WebSocketConnection {
         let counting = CountingConnection(base.connect(job, handler: handler))
         connection.withLock { $0 = counting }
-        _ = closed.isOpen(within: .seconds(20))
+        _ = closed.isOpen(within: .seconds(60))
         return counting
     }
 

@@ -115,14 +115,14 @@ public final class RunningProgram: Sendable {
     /// - Returns: Standard output so far.
     /// - Throws: ``TestSupportError`` if it ended or the deadline passed without the text.
     @discardableResult
-    public func output(containing text: String, within deadline: Duration = .seconds(20))
+    public func output(containing text: String, within deadline: Duration = .seconds(60))
         async throws -> String
     {
         try await output.text(containing: text, within: deadline)
     }
 
     /// Waits until something has come on standard output.
-    public func outputBegun(within deadline: Duration = .seconds(20)) async throws {
+    public func outputBegun(within deadline: Duration = .seconds(60)) async throws {
         try await output.begun(within: deadline)
     }
 

@@ -26,7 +26,7 @@ public final class Gate: Sendable {
     /// Waits until it is open; no thread of Swift's pool waits with it.
     ///
     /// - Throws: ``TestSupportError`` if the deadline passed before.
-    public func opened(within deadline: Duration = .seconds(20)) async throws {
+    public func opened(within deadline: Duration = .seconds(60)) async throws {
         let opened = Once<Bool>()
         try onOwnThread { opened.set(self.isOpen(within: deadline)) }
         guard try await opened.value(within: deadline * 2) else {

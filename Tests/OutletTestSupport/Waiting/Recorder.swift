@@ -45,7 +45,7 @@ public final class Recorder<Value: Sendable>: Sendable {
     /// - Returns: All values recorded by then.
     /// - Throws: ``TestSupportError`` when the deadline passes.
     @discardableResult
-    public func values(_ count: Int, within deadline: Duration = .seconds(20)) async throws
+    public func values(_ count: Int, within deadline: Duration = .seconds(60)) async throws
         -> [Value]
     {
         defer { state.showOrder() }
@@ -93,7 +93,7 @@ public final class Once<Value: Sendable>: Sendable {
     /// Waits for the value.
     ///
     /// - Throws: ``TestSupportError`` when the deadline passes.
-    public func value(within deadline: Duration = .seconds(20)) async throws -> Value {
+    public func value(within deadline: Duration = .seconds(60)) async throws -> Value {
         try await recorder.values(1, within: deadline)[0]
     }
 }
