@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import OutletCurl
 import OutletHTTP
 import OutletSession
@@ -288,6 +289,19 @@ import Testing
                 body: .file(path: "/nonexistent/upload")))
         #expect(result.error?.code == .cannotOpenFile)
         #expect(result.error?.reason.contains("/nonexistent/upload") == true)
+    }
+
+    @Test func `a named pipe as body is refused, and its writer not waited for`() async throws {
+        let directory = try TemporaryDirectory()
+        let pipe = directory.path("pipe")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let result = try await CurlTransport.test().perform(
+            HTTPRequest(
+                url: URL(string: "http://127.0.0.1:1/"), method: .put, body: .file(path: pipe)))
+        #expect(result.error?.code == .cannotOpenFile)
+        #expect(
+            result.error?.reason
+                == "\(pipe): the request's body cannot be sent: it is a pipe, not a file")
     }
 
     @Test func `a unix socket takes the place of the host`() async throws {

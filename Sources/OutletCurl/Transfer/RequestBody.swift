@@ -57,7 +57,8 @@ protocol RequestBodyReader: AnyObject {
 
 /// A file's content.
 ///
-/// A file that grows meanwhile is sent as long as it was, one that shrinks fails.
+/// A file that grows meanwhile is sent as long as it was, one that shrinks fails. A pipe is refused: its
+/// writer would hold up the loop.
 private final class FileReader: RequestBodyReader {
     private let path: String
     private let descriptor: Int32
@@ -66,7 +67,8 @@ private final class FileReader: RequestBodyReader {
 
     init(path: String) throws(TransferError) {
         self.path = path
-        descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        // Without O_NONBLOCK the opening of a named pipe waits for its writer.
+        descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw Self.error(path, "cannot be opened", errno) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
@@ -78,6 +80,12 @@ private final class FileReader: RequestBodyReader {
         case S_IFDIR:
             _ = Glibc.close(descriptor)
             throw Self.error(path, "cannot be sent", EISDIR)
+        case S_IFIFO:
+            _ = Glibc.close(descriptor)
+            throw TransferError(
+                code: .cannotOpenFile, stage: .preparing,
+                reason: "\(path): the request's body cannot be sent: it is a pipe, not a file",
+                advice: "send it as a stream")
         case S_IFREG: length = Int64(status.st_size)
         default: length = nil
         }

@@ -88,7 +88,7 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
     }
 
     private func open() throws {
-        descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+        descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileAccessError("open", path: path) }
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
     }
