@@ -10,7 +10,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case redirection = 3
     /// The status is 4xx.
     case clientError = 4
-    /// The status is 5xx, or none that HTTP has: such a one counts as 5xx (RFC 9110 §15).
+    /// The status is 5xx, or outside 100...599, which is treated as 5xx (RFC 9110 §15).
     case serverError = 5
     /// More redirects than allowed.
     case tooManyRedirects = 6

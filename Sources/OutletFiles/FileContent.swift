@@ -67,8 +67,8 @@ extension Data {
     }
 }
 
-/// A path leads to something that is no plain file, where only that will do: whoever reads a pipe
-/// waits for its writer, and a device may never end.
+/// A path names something other than a regular file where one is required: reading a pipe blocks until
+/// it has a writer, and a device may never end.
 package struct NotPlainFile: Error, Equatable, CustomStringConvertible {
     /// Where it lies.
     package let path: String

@@ -57,9 +57,9 @@ enum ProcessEnd {
             defer { isUnderWay = true }
             return !isUnderWay
         }
-        // Whoever comes second leaves the last line to the first, but does not wait for it.
+        // The first thread writes the last line; a second one ends the process without waiting.
         guard isFirst else { _exit(error.exitCode.rawValue) }
-        // The line may go where nobody reads.
+        // The reader of stderr may have stopped reading.
         DispatchQueue.global().asyncAfter(deadline: .now() + farewell) {
             _exit(error.exitCode.rawValue)
         }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The writes of this process that the system has not taken yet, and how much it has taken.
 ///
-/// A reader that does not read holds up whoever writes, and is seen from here.
+/// A blocked write is recognized here: its reader has stopped reading.
 enum WritesUnderWay {
     /// A write that has not come back.
     struct Write: Sendable {

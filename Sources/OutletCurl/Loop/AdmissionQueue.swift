@@ -4,6 +4,9 @@ import OutletTransport
 
 /// One origin (scheme, host and port) as a loop sees it: what is under way, what waits.
 final class OriginQueue<Element> {
+    // Release builds do not check exclusive access, because the loop's driver alone uses it: the checks
+    // cost 3 % of a transfer's instructions (Benchmarks/count transport).
+
     /// What the origin speaks, as far as it is known.
     enum Version {
         case unknown, http1, http2

@@ -61,7 +61,8 @@ final class TransportSettings: Sendable {
     ) -> Result<TrustStore, TransferError> {
         switch authorities {
         case .file(let path):
-            // OpenSSL would wait for whoever writes to a pipe, and the loop with it.
+            // Opening a named pipe blocks until it has a writer, and OpenSSL opens it on the loop's
+            // thread.
             if let fault = NotPlainFile(path) {
                 return .failure(
                     TransferError(

@@ -76,7 +76,8 @@ extension CurlTransfer {
 
     private func receive(_ head: HTTPResponse, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
-        // Whoever stands between may have read it otherwise (RFC 9112 §6.3, RFC 9110 §5.1).
+        // An intermediary may parse it differently: response splitting (RFC 9112 §6.3, RFC 9110
+        // §5.1).
         if let fault = easy.head.fault { return fail(malformed(fault)) }
         if easy.head.isInterim { return receiveInterim(head, loop) }
         lastProgress = loop.now
@@ -88,8 +89,8 @@ extension CurlTransfer {
                     reason: "the answer is a part (206), but the request asked for no Range"))
         }
         loop.learn(from: self, easy)
-        // libcurl reads challenges without a credential, too, and would answer this one in the
-        // handle's next transfer, whoever that is for.
+        // libcurl keeps a challenge in the handle, even without a credential, and would answer it in
+        // the handle's next transfer, which may be another request's.
         if easy.head.statusCode == 401 || easy.head.statusCode == 407 { easy.isMarked = true }
         if mayBeChallenge(easy.head.statusCode) {
             guard canAnswer(head) else { return false }

@@ -6,6 +6,9 @@ import OutletTransport
 ///
 /// Thread: its loop's.
 final class EasyHandle {
+    // Release builds do not check exclusive access, because the loop's driver alone uses it: the checks
+    // cost 3 % of a transfer's instructions (Benchmarks/count transport).
+
     let raw: UnsafeMutableRawPointer
     /// libcurl's own words for a failure (`CURLOPT_ERRORBUFFER`).
     let errorText: UnsafeMutablePointer<CChar>

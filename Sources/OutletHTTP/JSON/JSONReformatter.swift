@@ -99,8 +99,8 @@ package struct JSONReformatter: Sendable {
 
     /// Takes a piece of the text.
     ///
-    /// A token that goes on in the next piece is coloured in each: whoever stops between two has no
-    /// colour to take back.
+    /// A token that continues in the next piece is coloured in each, so that the output is uncoloured
+    /// after every piece.
     ///
     /// - Parameters:
     ///   - bytes: The piece, which may end anywhere.

@@ -171,7 +171,7 @@ extension Event: CustomStringConvertible {
         return request.map { "\($0): \(more)" } ?? more
     }
 
-    /// Values are the user's, and may hold anything: only their kind is told.
+    /// Of a value its type alone: what it holds may be secret.
     private static func text<Value>(_ result: Result<Value, SessionError>) -> String {
         switch result {
         case .success(let value): (value as? URL)?.path ?? "\(type(of: value))"

@@ -13,6 +13,7 @@ public protocol TurnWork: AnyObject, Sendable {
 ///
 /// Thread: the transport's own; never kept beyond the call that passed it.
 public final class TransportTurn {
+    // Release builds do not check exclusive access, because the transport's thread alone uses it.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif

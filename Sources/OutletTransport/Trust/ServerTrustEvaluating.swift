@@ -14,7 +14,7 @@ public protocol ServerTrustEvaluating: Sendable {
     /// - Parameters:
     ///   - trust: What the server has shown.
     ///   - host: The host of the request, in lower case.
-    /// - Throws: Why it is not; whoever has asked for the transfer is told
+    /// - Throws: Why it is not. The transfer's handler gets the error
     ///   (``TransferHandler/transfer(_:didRefuseServer:)``).
     func evaluate(_ trust: ServerTrust, forHost host: String) throws
 
