@@ -35,20 +35,33 @@ import Testing
         #expect(!away.contains("Authorization: "))
     }
 
-    @Test func `are kept for later requests where libcurl answers the challenge`() async throws {
+    @Test(arguments: [
+        ("Basic realm=\"x\"", nil), ("Digest realm=\"x\", nonce=\"n\"", nil),
+        ("Basic realm=\"x\"", AuthenticationScheme.basic),
+        ("Digest realm=\"x\", nonce=\"n\", qop=\"auth\"", .digest), ("Bearer", .bearer),
+    ])
+    func `go along with the request's own answer`(
+        challenge: String, scheme: AuthenticationScheme?
+    ) async throws {
         let server = try ScriptedServer.start(
-            .request, .respond("401 Unauthorized", headers: [Self.challenge, "Set-Cookie: c=1"]),
+            .request,
+            .respond(
+                "401 Unauthorized",
+                headers: ["WWW-Authenticate: \(challenge)", "Set-Cookie: c=1"]),
             .request, .respond(body: "in"), .request, .respond(body: "again"))
         var configuration = SessionConfiguration()
         configuration.proxy = .none
         let session = Session(configuration: configuration)
         let response = await session.request(server.baseURL)
-            .authenticate(username: "ada", password: "pw").serializingString().response
+            .authenticate(with: Credential(user: "ada", password: "pw", scheme: scheme))
+            .serializingString().response
         #expect(response.value == "in")
         let next = await session.request(server.baseURL).serializingString().response
         #expect(next.value == "again")
         let heads = try await server.requests.values(3).map(\.head)
-        #expect(heads[1].contains("\r\nAuthorization: Basic "))
+        let name = try #require(challenge.split(separator: " ").first)
+        #expect(heads[1].contains("\r\nAuthorization: \(name) "))
+        #expect(heads[1].contains("\r\nCookie: c=1\r\n"))
         #expect(heads[2].contains("\r\nCookie: c=1\r\n"))
     }
 }

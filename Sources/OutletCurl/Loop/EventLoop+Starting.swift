@@ -133,6 +133,7 @@ extension EventLoop {
         let version = settings.version(of: address)
         easy.applyMultiplexing(version)
         easy.applyReuse(address.queue, version, isDirect: settings.proxies.isEmpty)
+        var answer: String?
         if let extras = transfer.extras {
             if let link = extras.link {
                 easy.applyConnectOnly()
@@ -140,11 +141,16 @@ extension EventLoop {
                 return try checkOptions(of: easy, address)
             }
             if let answers = extras.answers, let credential = answers.credential {
-                easy.apply(credential, atOnce: answers.sendsAtOnce)
+                answer = digestAnswer(to: answers.challenge, credential, transfer.request, address)
+                if answer == nil, answers.use != .identifiesOnly {
+                    easy.apply(credential, atOnce: answers.use == .atOnce)
+                }
             }
         }
         if !transfer.request.isPlainlyValid { try check(transfer.request, address) }
-        guard easy.applyHeaders(transfer.request.headers, hasBody: transfer.mayHaveBody) else {
+        var fields = transfer.request.headers
+        if let answer { fields.add(.authorization(answer)) }
+        guard easy.applyHeaders(fields, hasBody: transfer.mayHaveBody) else {
             throw TransferError(code: .unknown, host: address.host, reason: "no memory left")
         }
         if transfer.mayHaveBody {
@@ -155,6 +161,21 @@ extension EventLoop {
         easy.applyBuffers(isBulk: isBulk, isLone: pool.lent == 1 && transfer.isCollected)
         if transfer.reportsProgress { easy.applyProgress() }
         try checkOptions(of: easy, address)
+    }
+
+    /// The answer to a Digest challenge that came with an earlier transfer; `nil` when there is none, or
+    /// none that is known here.
+    ///
+    /// Of such a challenge libcurl knows nothing: it would ask for another one.
+    private func digestAnswer(
+        to challenge: AuthenticationChallenge?, _ credential: Credential, _ request: HTTPRequest,
+        _ address: Address
+    ) -> String? {
+        guard let challenge, credential.scheme == .digest, request.headers["Authorization"] == nil
+        else { return nil }
+        return DigestAnswer(
+            to: challenge, credential: credential, method: request.method.rawValue,
+            target: address.target)?.field
     }
 
     /// Who judges the servers of a transfer; `nil` without a manager.

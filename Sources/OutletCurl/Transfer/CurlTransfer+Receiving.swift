@@ -127,7 +127,8 @@ extension CurlTransfer {
     @inline(__always)
     private func mayBeChallenge(_ statusCode: Int) -> Bool {
         switch statusCode {
-        case 401: extras?.answers?.credential != nil
+        case 401:
+            extras?.answers.map { $0.credential != nil && $0.use != .identifiesOnly } ?? false
         case 407: true
         default: false
         }

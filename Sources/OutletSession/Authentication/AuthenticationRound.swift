@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletTransport
+import Synchronization
 
 /// A stored credential that a request is sent with, and why.
 ///
@@ -15,9 +16,18 @@ final class AuthenticationRound: Sendable {
     let isOwn: Bool
     /// What it answers; `nil` when nobody has asked yet.
     let challenge: AuthenticationChallenge?
+    /// Requests that have answered the challenge.
+    private let answers = Atomic<Int>(0)
 
     /// Challenges of one attempt that are answered; servers that change realms for ever end there.
     static let limit = 4
+
+    /// What it answers, for one more request; `nil` when nobody has asked yet.
+    func nextChallenge() -> AuthenticationChallenge? {
+        guard var challenge else { return nil }
+        challenge.nonceCount = answers.wrappingAdd(1, ordering: .relaxed).newValue
+        return challenge
+    }
 
     /// What answers a response; `nil` when it asks for nothing that is stored, or what is stored was
     /// refused.

@@ -3,10 +3,10 @@ import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
 
-/// Answering servers that ask for credentials, from the session's storage.
+/// Answering servers that ask for credentials: with the request's own one, or from the session's storage.
 ///
-/// A request's own credential is answered with by the transport, which does not know how in a
-/// WebSocket's handshake; this begins where it ends.
+/// Each answer is a transfer of its own, so that the cookies of the challenge go along. Only the steps
+/// of NTLM and Negotiate, which belong to one connection, are the transport's.
 extension Request {
     /// Where stored credentials are, unless the request does without.
     var storage: CredentialStorage? {
@@ -16,19 +16,12 @@ extension Request {
         return storage
     }
 
-    /// What the transfer that is about to begin takes along: nothing without a storage, but for a
-    /// WebSocket's.
+    /// What the transfer that is about to begin takes along although nobody has asked yet.
     ///
     /// Thread: any, not under the request's lock.
-    func authenticationRound(_ storage: CredentialStorage?) -> AuthenticationRound? {
-        let (round, request, own) = mutable.withLock {
-            ($0.authentication, $0.prepared?.request, $0.credential)
-        }
-        guard own == nil || opensWebSocket, let request,
-            request.headers["Authorization"] == nil
-        else { return nil }
-        if let round, round.space.covers(request.url) { return round }
-        guard own == nil, let storage else { return nil }
+    func unaskedRound(_ storage: CredentialStorage) -> AuthenticationRound? {
+        let (request, own) = mutable.withLock { ($0.prepared?.request, $0.credential) }
+        guard own == nil, let request else { return nil }
         let paths = core.protectedPaths.withLock { $0 }
         let unasked = AuthenticationRound(for: request.url, in: paths, from: storage)
         return unasked.flatMap { maySendUnasked($0.credential) ? $0 : nil }
@@ -47,7 +40,7 @@ extension Request {
     func answer(to head: HTTPResponse) -> AuthenticationRound? {
         guard head.statusCode == 401 else { return nil }
         let storage = storage
-        guard storage != nil || opensWebSocket else { return nil }
+        guard storage != nil || mutable.withLock({ $0.credential != nil }) else { return nil }
         let (former, request, own, mayUseOwn) = mutable.withLock { mutable in
             let request = mutable.performedRequests.last
             return (
@@ -57,8 +50,7 @@ extension Request {
         }
         guard request?.headers["Authorization"] == nil else { return nil }
         if let own {
-            // One that went along unasked was refused.
-            guard opensWebSocket, mayUseOwn, !maySendUnasked(own) else { return nil }
+            guard mayUseOwn, answersChallenges(with: own) else { return nil }
             return AuthenticationRound(
                 answering: head, among: schemes, after: former, isOwn: true
             ) { _ in own }
@@ -74,9 +66,24 @@ extension Request {
         opensWebSocket ? [.bearer, .digest, .basic] : AuthenticationScheme.allCases
     }
 
-    /// Whether a credential can go along before anybody has asked for it.
-    func maySendUnasked(_ credential: Credential) -> Bool {
-        !opensWebSocket || credential.scheme == .basic || credential.scheme == .bearer
+    /// Whether a stored credential can go along before anybody has asked for it: there is no answer
+    /// to a Digest challenge that has not come yet.
+    private func maySendUnasked(_ credential: Credential) -> Bool {
+        switch credential.scheme {
+        case .basic, .bearer: true
+        case .ntlm, .negotiate: !opensWebSocket
+        case .digest, nil: false
+        }
+    }
+
+    /// Whether challenges are answered with a request's own credential here, not by the transport, and
+    /// not before they come: a WebSocket's handshake brings what it can at once.
+    func answersChallenges(with own: Credential) -> Bool {
+        switch own.scheme {
+        case .digest, nil: true
+        case .basic, .bearer: !opensWebSocket
+        case .ntlm, .negotiate: false
+        }
     }
 
     /// Whether a request's own credential goes along: not to another origin that a redirect leads to.
@@ -132,12 +139,13 @@ extension Request {
         proceed(to: next, after: hop)
     }
 
-    /// The server has asked, and the transport has answered with the request's own credential.
+    /// The server has asked, and the transport has answered: in a step of NTLM or Negotiate, or with
+    /// what it knows for a proxy.
     public func transfer(
         _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
     ) {
         tellChallenges(of: challenge, to: task)
-        // The transport's own answer has the cookies that the request began with; later ones have these.
+        // The transport's answer has the cookies that the request began with; later ones have these.
         if let policies = core.policies, policies.concerns(challenge) {
             learn(from: challenge, by: task, policies)
         }

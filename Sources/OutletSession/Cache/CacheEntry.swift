@@ -151,9 +151,7 @@ struct CacheRequest: Sendable {
         var parts = request.headers.filter { Redaction.standard.hidesHeader(named: $0.name) }
             .map { "\($0.name.lowercasedASCII):\($0.value)" }.sorted()
         if let userInfo = request.url?.userInfo { parts.append(userInfo) }
-        if let credential {
-            parts += [credential.scheme?.rawValue ?? "", credential.user, credential.password]
-        }
+        if let credential { parts += [credential.user, credential.password] }
         if let session { parts.append(session) }
         guard !parts.isEmpty else { return nil }
         return parts.map { "\($0.utf8.count):\($0)" }.joined()

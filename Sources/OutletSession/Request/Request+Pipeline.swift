@@ -185,8 +185,7 @@ extension Request {
         let dressed = core.policies?.mayChangeRequests == true ? dress() : nil
         var sharing = Mutable.Sharing.none
         let storage = storage
-        let round =
-            storage == nil && (isPlain || !opensWebSocket) ? nil : authenticationRound(storage)
+        let unasked = storage.flatMap { unaskedRound($0) }
         let proxyCredentials = storage.map { knownProxyCredentials($0) }
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = dressed?.request ?? mutable.prepared?.request else { return nil }
@@ -205,7 +204,7 @@ extension Request {
                 priority: mutable.priority ?? request.priority, reportsProgress: isCounted,
                 // Inline completions are the user's.
                 mayRunOnCaller: !core.deliversInline,
-                answers: answers(for: request, round, proxyCredentials, &mutable))
+                answers: answers(for: request, unasked, proxyCredentials, &mutable))
         }
         guard let job else { return }
         if readsFile { willReadFile() }
@@ -234,24 +233,31 @@ extension Request {
 
     /// What the transfer of a request takes along for those who may ask.
     private func answers(
-        for request: HTTPRequest, _ round: AuthenticationRound?,
+        for request: HTTPRequest, _ unasked: AuthenticationRound?,
         _ proxyCredentials: [String: Credential]?, _ mutable: inout Mutable
     ) -> TransferJob.Answers? {
         let trustManager = core.serverTrustManager
         guard
-            round != nil || mutable.specials != nil || proxyCredentials?.isEmpty == false
+            unasked != nil || mutable.specials != nil || proxyCredentials?.isEmpty == false
                 || trustManager != nil || core.hasAddressPolicy
         else { return nil }
         var answers = TransferJob.Answers()
         answers.trustManager = trustManager
         answers.addressPolicy = core.addressPolicy
-        if keepsCredential(for: request, &mutable) { answers.credential = mutable.credential }
+        if let own = mutable.credential, keepsCredential(for: request, &mutable) {
+            answers.credential = own
+            if answersChallenges(with: own) { answers.use = .identifiesOnly }
+        }
+        var round = mutable.authentication ?? unasked
+        if let known = round, !known.space.covers(request.url) { round = unasked }
+        if request.headers["Authorization"] != nil { round = nil }
         // One that nobody has asked for in this attempt counts like an answer.
         if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }
         mutable.authentication = round
         if let round {
             answers.credential = round.credential
-            answers.sendsAtOnce = true
+            answers.challenge = round.nextChallenge()
+            answers.use = .atOnce
         }
         if let proxyCredentials, !proxyCredentials.isEmpty {
             answers.toProxies = proxyCredentials

@@ -103,11 +103,9 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     override func begin(_ job: TransferJob) -> any TransferTask {
         var socketJob = WebSocketJob(
             request: job.request, maximumMessageSize: configuration.maximumMessageSize)
-        socketJob.challenge = mutable.withLock { $0.authentication?.challenge }
-        if let credential = job.credential,
-            socketJob.challenge != nil || maySendUnasked(credential)
-        {
-            socketJob.credential = credential
+        if job.credentialUse != .identifiesOnly {
+            socketJob.credential = job.credential
+            socketJob.challenge = job.challenge
         }
         socketJob.serverTrustManager = job.serverTrustManager
         socketJob.addressPolicy = job.addressPolicy

@@ -6,6 +6,9 @@ public struct AuthenticationChallenge: Sendable, Equatable {
     public let previousFailureCount: Int
     /// The scheme's parameters besides the realm, names in lower case.
     public let parameters: [String: String]
+    /// How many requests have answered it with the one that is being sent: the `nc` of Digest
+    /// (RFC 7616 §3.4), with which a server tells an answer from a repeated one.
+    public var nonceCount = 1
 
     /// Makes a challenge.
     public init(

@@ -36,6 +36,17 @@ public struct Credential: Sendable, Equatable, Hashable {
     }
 }
 
+/// What a transport does with the credential of a job.
+public enum CredentialUse: Sendable {
+    /// Answers the server's challenge with it.
+    case onChallenge
+    /// Sends it without being asked, where its scheme is known and allows that.
+    case atOnce
+    /// Nothing: who starts the job answers challenges by further jobs. It only says who asks, which
+    /// the keys of stored and of shared responses hold.
+    case identifiesOnly
+}
+
 extension Credential: CustomStringConvertible {
     /// The user's name; the password is left out.
     public var description: String { "\(user):•••" }

@@ -8,15 +8,20 @@ public struct TransferJob: Sendable {
     public var delivery: BodyDelivery
     /// Whether the handler wants ``TransferHandler/transfer(_:didProgress:)``.
     public var reportsProgress: Bool
-    /// Answers authentication challenges, if present.
+    /// Who the request is sent for; ``credentialUse`` says what becomes of it.
     public var credential: Credential? {
         get { answers?.value.credential }
         set { if newValue != nil || answers != nil { change { $0.credential = newValue } } }
     }
-    /// Whether ``credential`` goes along from the start, where its scheme is known and allows it.
-    public var sendsCredentialAtOnce: Bool {
-        get { answers?.value.sendsAtOnce ?? false }
-        set { if newValue || answers != nil { change { $0.sendsAtOnce = newValue } } }
+    /// What the transport does with ``credential``.
+    public var credentialUse: CredentialUse {
+        get { answers?.value.use ?? .onChallenge }
+        set { if newValue != .onChallenge || answers != nil { change { $0.use = newValue } } }
+    }
+    /// What the server asked when it refused the request before, which ``credential`` answers at once.
+    public var challenge: AuthenticationChallenge? {
+        get { answers?.value.challenge }
+        set { if newValue != nil || answers != nil { change { $0.challenge = newValue } } }
     }
     /// Answers proxies, by their addresses (``TransferTask/proxy``), each with a scheme that it asked for.
     ///
@@ -63,7 +68,8 @@ public struct TransferJob: Sendable {
     /// What few jobs have: what it answers challenges with, who judges servers, where it may connect to.
     package struct Answers: Sendable {
         package var credential: Credential?
-        package var sendsAtOnce = false
+        package var use = CredentialUse.onChallenge
+        package var challenge: AuthenticationChallenge?
         package var toProxies: [String: Credential] = [:]
         package var trustManager: (any ServerTrustJudging)?
         package var addressPolicy: AddressPolicy?

@@ -49,7 +49,7 @@ import Testing
         #expect(response.value == "in")
         #expect(passwords(transport) == [nil, "for a.test"])
         #expect(try transport.jobs.at(1).credential?.scheme == .basic)
-        #expect(try transport.jobs.at(1).sendsCredentialAtOnce)
+        #expect(try transport.jobs.at(1).credentialUse == .atOnce)
         #expect(request.tasks.count == 1)
         #expect(request.performedRequests.count == 2)
         #expect(request.retryCount == 0)
@@ -104,7 +104,8 @@ import Testing
             .authenticate(username: "bob", password: "own")
             .serializingData(emptyResponseCodes: [401]).response
         #expect(own.response?.statusCode == 401)
-        #expect(passwords(transport) == [nil, "own"])
+        #expect(passwords(transport) == [nil, "own", "own"])
+        #expect(transport.jobs.map(\.credentialUse) == [.onChallenge, .identifiesOnly, .atOnce])
     }
 
     @Test func `a removed credential goes along no more`() async {

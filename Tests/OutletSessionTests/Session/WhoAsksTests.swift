@@ -53,7 +53,7 @@ import Testing
     @Test(arguments: [
         Credential(user: "bob", password: "pw"), Credential(user: "ada", password: "other"),
         Credential(bearerToken: "token"), Credential(bearerToken: "another"),
-        Credential(user: "ada", password: "pw", scheme: .digest),
+        Credential(user: "", password: "ada", scheme: .basic),
     ])
     func `nor anybody with another credential`(other: Credential) async {
         let transport = Self.stub()

@@ -43,7 +43,8 @@ struct DigestAnswer {
         var secret = hash(credential.user, realm, credential.password)
         if isSession { secret = hash(secret, nonce, clientNonce) }
         let request = hash(method, target)
-        let count = "00000001"
+        let digits = String(challenge.nonceCount, radix: 16)
+        let count = String(repeating: "0", count: max(0, 8 - digits.utf8.count)) + digits
         let response =
             offered.isEmpty
             ? hash(secret, nonce, request)
