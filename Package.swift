@@ -14,8 +14,8 @@ let swift: [SwiftSetting] =
 /// The umbrella with what it re-exports: the build would not look behind it for changed modules, and
 /// keep objects made for the old layout of a type.
 let umbrella: [Target.Dependency] = [
-    "Outlet", "OutletHTTP", "OutletTransport", "OutletSession", "OutletCurl", "OutletProvider",
-    "OutletPluginHost",
+    "Outlet", "OutletHTTP", "OutletTransport", "OutletSession", "OutletReachability", "OutletCurl",
+    "OutletProvider", "OutletPluginHost",
 ]
 
 let c: [CSetting] =
@@ -75,9 +75,8 @@ let faultyPlugins = [
 /// tests that run its corpora.
 let fuzzed: [Target] = {
     let dependencies: [Target.Dependency] = [
-        "OutletHTTP", "OutletTransport", "OutletSession", "OutletCompression", "OutletCurl",
-        "OutletPluginHost",
-        "CCurl",
+        "OutletHTTP", "OutletTransport", "OutletSession", "OutletReachability",
+        "OutletCompression", "OutletCurl", "OutletPluginHost", "CCurl",
     ]
     guard isFuzzed else {
         return [
@@ -133,6 +132,12 @@ let package = Package(
             ],
             swiftSettings: swift),
         .target(
+            name: "OutletReachability",
+            dependencies: [
+                "OutletSession", "OutletTransport", "OutletHTTP", "OutletFiles", "CMnl",
+            ],
+            swiftSettings: swift),
+        .target(
             name: "OutletProvider",
             dependencies: ["OutletSession", "OutletTransport", "OutletHTTP"],
             swiftSettings: swift),
@@ -176,10 +181,7 @@ let package = Package(
         // The umbrella, the program, the loopback server of demo and tests.
         .target(
             name: "Outlet",
-            dependencies: [
-                "OutletHTTP", "OutletTransport", "OutletSession", "OutletCurl", "OutletProvider",
-                "OutletPluginHost",
-            ],
+            dependencies: Array(umbrella.dropFirst()),
             swiftSettings: swift),
         .systemLibrary(
             name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
@@ -188,6 +190,7 @@ let package = Package(
             name: "CPublicSuffix", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(
             name: "CIDN2", pkgConfig: "libidn2", providers: [.apt(["libidn2-dev"])]),
+        .systemLibrary(name: "CMnl", pkgConfig: "libmnl", providers: [.apt(["libmnl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
             name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
@@ -262,7 +265,8 @@ let package = Package(
         .testTarget(
             name: "OutletSessionTests",
             dependencies: [
-                "OutletSession", "OutletTransport", "OutletHTTP", "OutletFiles", "OutletTesting",
+                "OutletSession", "OutletReachability", "OutletTransport", "OutletHTTP",
+                "OutletFiles", "OutletTesting",
                 "OutletTestSupport",
             ],
             swiftSettings: swift),

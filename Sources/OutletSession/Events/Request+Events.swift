@@ -36,6 +36,12 @@ extension Request {
         return self
     }
 
+    /// Tells the session's monitors that the transfer waits for a network.
+    package func tellWaitingForConnectivity() {
+        guard let task else { return }
+        core.monitors?.urlSession(core.transport, taskIsWaitingForConnectivity: task)
+    }
+
     /// Keeps a transfer, and tells of it if it is new.
     func announce(_ task: any TransferTask) {
         for call in mutable.withLock({ keep(task, &$0) }) { call() }

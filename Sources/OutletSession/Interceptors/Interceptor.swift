@@ -69,7 +69,7 @@ open class Retrier: RequestInterceptor, @unchecked Sendable {
 
 /// An interceptor of this library's that may have nothing to adapt: it is not asked then, and
 /// costs its requests neither a queue nor a wait.
-protocol IdleAdapter {
+package protocol IdleAdapter {
     var adaptsNothing: Bool { get }
 }
 

@@ -1,6 +1,7 @@
 import FoundationEssentials
 
 @testable import OutletHTTP
+@testable import OutletReachability
 @testable import OutletSession
 import OutletTransport
 
@@ -52,6 +53,14 @@ let fileTargets: [FuzzTarget] = [
         try expect(
             try JSONDecoder().decode(HAR.self, from: encoded) == har,
             "it reads otherwise than it is written")
+    },
+    FuzzTarget("netlink") { data in
+        var table = RouteTable()
+        _ = try? table.take(Array(data), sequence: 0, port: 0)
+        // A link takes a header of 16 bytes and 16 of its own, a hop 8.
+        try expect(table.links.count <= data.count / 32, "more links than messages")
+        try expect(table.routes.count <= data.count / 8, "more routes than hops")
+        _ = table.path { _ in .other }
     },
     FuzzTarget("redaction") { data in
         let redaction = Redaction.standard

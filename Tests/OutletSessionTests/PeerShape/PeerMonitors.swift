@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletReachability
 import OutletSession
 import OutletTestSupport
 import OutletTesting

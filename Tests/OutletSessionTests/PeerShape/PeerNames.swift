@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletReachability
 import OutletSession
 import OutletTransport
 

@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletReachability
 import OutletSession
 import OutletTesting
 import OutletTransport

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import OutletSession
+@testable import OutletReachability
 
 /// Messages as the kernel writes them.
 private enum Message {
@@ -40,14 +40,14 @@ private enum Message {
 @Suite struct RouteTableTests {
     private let running: UInt32 = 0x41
 
-    private func path(_ messages: [UInt8]...) -> NetworkPath {
+    private func path(_ messages: [UInt8]...) throws -> NetworkPath {
         var table = RouteTable()
-        for message in messages { #expect(table.take(message) == .more) }
+        for message in messages { #expect(try table.take(message, sequence: 1, port: 9)) }
         return table.path { $0.isLoopback ? .loopback : .wiredEthernet }
     }
 
-    @Test func `a default route over a running interface is a way out`() {
-        let found = path(
+    @Test func `a default route over a running interface is a way out`() throws {
+        let found = try path(
             Message.link(1, "lo", flags: running | 8) + Message.link(2, "eth0", flags: running),
             Message.route(Message.over(2)) + Message.route(family: 10, Message.over(2)))
         #expect(
@@ -58,35 +58,65 @@ private enum Message {
                     supportsIPv4: true, supportsIPv6: true))
     }
 
-    @Test func `no carrier, another destination, a refusal or the loopback are no way out`() {
+    @Test func `no carrier, another destination, a refusal or the loopback are no way out`() throws
+    {
         let link = Message.link(2, "eth0", flags: running)
         #expect(
-            path(Message.link(2, "eth0", flags: 1), Message.route(Message.over(2))).status
+            try path(Message.link(2, "eth0", flags: 1), Message.route(Message.over(2))).status
                 == .unsatisfied)
-        #expect(path(link, Message.route(bits: 24, Message.over(2))).status == .unsatisfied)
-        #expect(path(link, Message.route(type: 7, Message.over(2))).status == .unsatisfied)
-        #expect(path(link, Message.route(Message.over(3))).status == .unsatisfied)
+        #expect(try path(link, Message.route(bits: 24, Message.over(2))).status == .unsatisfied)
+        #expect(try path(link, Message.route(type: 7, Message.over(2))).status == .unsatisfied)
+        #expect(try path(link, Message.route(Message.over(3))).status == .unsatisfied)
         #expect(
-            path(Message.link(1, "lo", flags: running | 8), Message.route(Message.over(1))).status
+            try path(Message.link(1, "lo", flags: running | 8), Message.route(Message.over(1)))
+                .status
                 == .unsatisfied)
-        #expect(path().status == .unsatisfied)
+        #expect(try path().status == .unsatisfied)
     }
 
-    @Test func `of several hops each counts`() {
+    @Test func `of several hops each counts`() throws {
         func hop(_ index: Int32) -> [UInt8] {
             Message.bytes(UInt16(8)) + [0, 0] + Message.bytes(index)
         }
-        let found = path(
+        let found = try path(
             Message.link(2, "eth0", flags: running) + Message.link(3, "eth1", flags: running),
             Message.route(Message.attribute(9, hop(2) + hop(3))))
         #expect(found.interfaces.map(\.name) == ["eth0", "eth1"])
     }
 
-    @Test func `the end, an interruption and a refusal of a dump are told apart`() {
+    @Test func `the end, an interruption and a refusal of a dump are told apart`() throws {
         var table = RouteTable()
-        #expect(table.take(Message.make(3, [0, 0, 0, 0])) == .done)
-        #expect(table.take(Message.make(24, flags: 0x12, [])) == .interrupted)
-        #expect(table.take(Message.make(2, Message.bytes(Int32(-1)))) == .failed(1))
+        #expect(try !table.take(Message.make(3, [0, 0, 0, 0]), sequence: 1, port: 9))
+        for (message, code) in [
+            (Message.make(24, flags: 0x12, []), EINTR),
+            // The table changed before the end.
+            (Message.make(3, flags: 0x12, [0, 0, 0, 0]), EINTR),
+            (Message.make(2, Message.bytes(Int32(-1)) + [UInt8](repeating: 0, count: 16)), EPERM),
+        ] {
+            #expect(throws: NetlinkSocket.Failure(call: "dump", code: code)) {
+                try table.take(message, sequence: 1, port: 9)
+            }
+        }
+    }
+
+    @Test func `an answer to another request is none`() {
+        let link = Message.link(2, "eth0", flags: running)
+        for (sequence, port) in [(2, 9), (1, 8)] as [(UInt32, UInt32)] {
+            var table = RouteTable()
+            #expect(throws: NetlinkSocket.Failure.self) {
+                try table.take(link, sequence: sequence, port: port)
+            }
+            #expect(table.links.isEmpty)
+        }
+    }
+
+    @Test func `a name without an end is passed over`() throws {
+        let name = Message.attribute(3, Array("eth0".utf8))
+        var table = RouteTable()
+        let message = Message.make(
+            16, [0, 0, 1, 0] + Message.bytes(Int32(2)) + [UInt8](repeating: 0, count: 8) + name)
+        #expect(try table.take(message, sequence: 1, port: 9))
+        #expect(table.links.map(\.name) == [""])
     }
 
     @Test func `whatever bytes come, nothing breaks`() {
@@ -99,12 +129,13 @@ private enum Message {
                     truncatingIfNeeded: random.next())
             }
             var table = RouteTable()
-            _ = table.take(Array(bytes.prefix(Int(random.next() % UInt64(bytes.count + 1)))))
+            let part = bytes.prefix(Int(random.next() % UInt64(bytes.count + 1)))
+            _ = try? table.take(Array(part), sequence: 1, port: 9)
         }
     }
 
     @Test func `the kernel's own table has the loopback, and agrees with the path`() throws {
-        let table = try NetlinkSocket(groups: 0).table()
+        let table = try NetlinkSocket.table()
         #expect(table.links.contains { $0.isLoopback && $0.name == "lo" })
         #expect(table.path { $0.type } == NetworkPath.current)
         #expect(NetworkPath.current.status != .unknown)

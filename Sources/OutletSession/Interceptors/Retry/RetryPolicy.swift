@@ -147,7 +147,7 @@ open class RetryPolicy: RequestInterceptor, @unchecked Sendable {
 }
 
 extension RetryPolicy: IdleAdapter {
-    var adaptsNothing: Bool { budget == nil }
+    package var adaptsNothing: Bool { budget == nil }
 }
 
 /// Retries only when a connection that stood was lost.

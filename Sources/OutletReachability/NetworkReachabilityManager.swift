@@ -1,5 +1,4 @@
 public import Dispatch
-import Glibc
 import OutletTransport
 
 /// Tells whether a network can be reached, and when that changes.
@@ -149,26 +148,5 @@ open class NetworkReachabilityManager: @unchecked Sendable {
 extension NetworkPath {
     fileprivate var isCellularOnly: Bool {
         !interfaces.isEmpty && interfaces.allSatisfy { $0.type == .cellular }
-    }
-}
-
-/// The kernel's choice of a route to one address.
-private enum Route {
-    /// Whether there is one; `nil` when the text is no numeric address.
-    static func exists(to address: String) -> Bool? {
-        var hints = addrinfo()
-        hints.ai_flags = AI_NUMERICHOST
-        hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
-        var found: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(address == "localhost" ? "127.0.0.1" : address, "9", &hints, &found) == 0,
-            let info = found
-        else { return nil }
-        defer { freeaddrinfo(found) }
-        let descriptor = socket(
-            info.pointee.ai_family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        // Connecting a datagram socket looks a route up and sends nothing.
-        return connect(descriptor, info.pointee.ai_addr, info.pointee.ai_addrlen) == 0
     }
 }

@@ -1,6 +1,7 @@
 public import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletSession
 public import OutletTransport
 
 /// Lets requests that failed for want of a network wait for one, and tries them again.
@@ -114,10 +115,7 @@ public final class OfflineRetrier: RequestInterceptor {
             completion(.doNotRetry)
             return
         }
-        if isOffline, let task = request.task {
-            request.core.monitors?.urlSession(
-                request.core.transport, taskIsWaitingForConnectivity: task)
-        }
+        if isOffline { request.tellWaitingForConnectivity() }
         queue.async {
             self.wait(retryCount: retryCount, isSuspect: isSuspect, completion: completion)
         }
@@ -195,7 +193,7 @@ public final class OfflineRetrier: RequestInterceptor {
 }
 
 extension OfflineRetrier: IdleAdapter {
-    var adaptsNothing: Bool { true }
+    package var adaptsNothing: Bool { true }
 }
 
 extension DispatchTimeInterval {

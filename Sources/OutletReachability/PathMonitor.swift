@@ -52,7 +52,7 @@ private final class RouteMonitor: Sendable {
     func start(queue: DispatchQueue, onUpdate: @escaping PathMonitor.Handler) {
         let socket: NetlinkSocket
         do {
-            socket = try NetlinkSocket(groups: RouteTable.changes)
+            socket = try NetlinkSocket(groups: NetlinkSocket.changes, waits: false)
         } catch {
             queue.async { onUpdate(NetworkPath(status: .unknown)) }
             return
@@ -84,7 +84,7 @@ private final class RouteMonitor: Sendable {
 
     static func currentPath() -> NetworkPath {
         do {
-            return try NetlinkSocket(groups: 0).table().path { $0.type }
+            return try NetlinkSocket.table().path { $0.type }
         } catch {
             return NetworkPath(status: .unknown)
         }

@@ -1,0 +1,3 @@
+#include <libmnl/libmnl.h>
+#include <linux/rtnetlink.h>
+#include <net/if_arp.h>
