@@ -63,6 +63,28 @@ package enum PrivateFile {
         return descriptor
     }
 
+    /// Opens a file to add to its end, made if it is not there; from then on nobody else may read it.
+    ///
+    /// - Parameter path: Where; anything but a plain file is refused, a symbolic link as well.
+    /// - Returns: A descriptor for writing, which is the caller's to close.
+    package static func extend(_ path: String) throws(Failure) -> Int32 {
+        // A pipe that nobody reads would be waited for otherwise.
+        let flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        let descriptor = open(path, flags, 0o600)
+        guard descriptor >= 0 else {
+            throw Failure(path: path, what: "cannot be opened", number: errno)
+        }
+        var facts = stat()
+        let isPlain = fstat(descriptor, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
+        guard isPlain, fchmod(descriptor, 0o600) == 0 else {
+            let number = isPlain ? errno : EINVAL
+            close(descriptor)
+            let what = isPlain ? "cannot be kept from others" : "is no plain file"
+            throw Failure(path: path, what: what, number: number)
+        }
+        return descriptor
+    }
+
     /// Refuses to put a file in the place of a device, a pipe or a directory.
     private static func checkKind(of path: String) throws(Failure) {
         var facts = stat()

@@ -54,14 +54,24 @@ struct TLSContext: ~Copyable {
     /// - Returns: Whether one of its ciphers is known.
     func use(_ list: String) -> Bool { SSL_CTX_set_cipher_list(raw, list) == 1 }
 
+    /// Sets the cipher suites of TLS 1.3.
+    ///
+    /// - Returns: False when it cannot; of names that are not known it may say nothing.
+    func useSuites(_ names: String) -> Bool { SSL_CTX_set_ciphersuites(raw, names) == 1 }
+
     /// The suites for TLS 1.2 and older, the preferred one first.
-    var ciphers: [String] {
+    var ciphers: [String] { names(ofTLS13: false) }
+
+    /// The suites for TLS 1.3, the preferred one first.
+    var suites: [String] { names(ofTLS13: true) }
+
+    private func names(ofTLS13 isTLS13: Bool) -> [String] {
         let ciphers = SSL_CTX_get_ciphers(raw)
         return (0..<max(0, OPENSSL_sk_num(ciphers))).compactMap { index in
             guard let cipher = OPENSSL_sk_value(ciphers, index).map({ OpaquePointer($0) }),
                 let version = SSL_CIPHER_get_version(cipher),
                 let name = SSL_CIPHER_get_name(cipher),
-                String(cString: version) != "TLSv1.3"
+                (String(cString: version) == "TLSv1.3") == isTLS13
             else { return nil }
             return String(cString: name)
         }

@@ -94,4 +94,15 @@ import Testing
         #expect(result.errorOutput.contains("GET / HTTP/1.1"))
         #expect(!result.errorOutput.contains("dTpnZWhlaW0="))
     }
+
+    @Test func `keys of connections are not written, whatever the environment says`() async throws {
+        let nginx = try await Nginx.shared()
+        let directory = try TemporaryDirectory()
+        let result = try await outlet(
+            "--cacert", nginx.authority.certificatePath, "\(nginx.baseURL(.tls))/small.txt",
+            environment: ["SSLKEYLOGFILE": directory.path("keys")])
+        #expect(result.exitCode == 0)
+        // libcurl itself opens the file, before anybody can tell it not to.
+        #expect(try directory.read("keys").isEmpty)
+    }
 }

@@ -7,10 +7,9 @@
 
     @Suite struct `What belongs to a loop's thread` {
         private static func loop() throws -> EventLoop {
-            try EventLoop(
-                TransportSettings(TransportConfiguration(), environment: [:]),
-                shared: SharedState(),
-                share: 1, isBulk: false)
+            let settings = TransportSettings(TransportConfiguration(), environment: [:])
+            return try EventLoop(
+                settings, shared: SharedState(settings.checked), share: 1, isBulk: false)
         }
 
         @Test func `stops a debug build that calls it from another`() async throws {

@@ -34,8 +34,8 @@ import OutletTransport
     }
 
     @Test func `one origin gets so many places and no more`() {
-        var queue = AdmissionQueue<String>(limitPerOrigin: 2, limit: 10)
-        let origin = OriginQueue<String>(name: "a")
+        var queue = AdmissionQueue<String>(limit: 10)
+        let origin = OriginQueue<String>(name: "a", limit: 2)
         let entered = (0..<4).map {
             enter("\($0)", origin: origin, priority: .normal, &queue)
         }
@@ -50,8 +50,8 @@ import OutletTransport
     }
 
     @Test func `higher priorities go first, equal ones in order`() {
-        var queue = AdmissionQueue<String>(limitPerOrigin: 1, limit: 10)
-        let origin = OriginQueue<String>(name: "a")
+        var queue = AdmissionQueue<String>(limit: 10)
+        let origin = OriginQueue<String>(name: "a", limit: 1)
         expectEntered(true, &queue, "first", origin: origin, priority: .low)
         for (name, priority) in [
             ("low", TransferPriority.low), ("normal", .normal), ("high", .high), ("high 2", .high),
@@ -67,9 +67,9 @@ import OutletTransport
     }
 
     @Test func `origins take turns when all places are taken`() {
-        var queue = AdmissionQueue<String>(limitPerOrigin: 10, limit: 1)
-        let a = OriginQueue<String>(name: "a")
-        let b = OriginQueue<String>(name: "b")
+        var queue = AdmissionQueue<String>(limit: 1)
+        let a = OriginQueue<String>(name: "a", limit: 10)
+        let b = OriginQueue<String>(name: "b", limit: 10)
         expectEntered(true, &queue, "a0", origin: a, priority: .normal)
         for name in ["a1", "a2"] {
             expectEntered(false, &queue, name, origin: a, priority: .normal)
@@ -89,16 +89,16 @@ import OutletTransport
     }
 
     @Test func `streams that share connections need no place each`() {
-        var queue = AdmissionQueue<String>(limitPerOrigin: 1, limit: 1000)
-        let origin = OriginQueue<String>(name: "a")
+        var queue = AdmissionQueue<String>(limit: 1000)
+        let origin = OriginQueue<String>(name: "a", limit: 1)
         origin.version = .http2
         for _ in 0..<100 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
         expectEntered(false, &queue, "x", origin: origin, priority: .normal)
     }
 
     @Test func `who leaves while it waits is passed over`() {
-        var queue = AdmissionQueue<String>(limitPerOrigin: 1, limit: 10)
-        let origin = OriginQueue<String>(name: "a")
+        var queue = AdmissionQueue<String>(limit: 10)
+        let origin = OriginQueue<String>(name: "a", limit: 1)
         _ = queue.enter(origin)
         let tickets = ["1", "2", "3"].map {
             queue.wait($0, origin: origin, priority: .normal)

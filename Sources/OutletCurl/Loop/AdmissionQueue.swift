@@ -14,6 +14,8 @@ final class OriginQueue<Element> {
 
     /// `scheme://host:port`.
     let name: String
+    /// So many transfers may be under way, if it does not multiplex.
+    let limit: Int
     /// What the last response said.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -49,8 +51,9 @@ final class OriginQueue<Element> {
     #endif
     fileprivate var isListed = false
 
-    init(name: String) {
+    init(name: String, limit: Int) {
         self.name = name
+        self.limit = max(1, limit)
     }
 
     deinit {
@@ -85,8 +88,6 @@ final class OriginQueue<Element> {
 /// libcurl has such a queue of its own, but walks it for each finished transfer
 /// (`CURLMOPT_MAX_HOST_CONNECTIONS`), so that ten thousand waiting requests cost five times more there.
 struct AdmissionQueue<Element> {
-    /// Transfers under way to one origin that does not multiplex.
-    let limitPerOrigin: Int
     /// Transfers under way in all.
     let limit: Int
     /// Transfers under way.
@@ -97,15 +98,14 @@ struct AdmissionQueue<Element> {
     /// libcurl's own limit of streams on one connection (`CURLMOPT_MAX_CONCURRENT_STREAMS`).
     static var streamsPerConnection: Int { 100 }
 
-    init(limitPerOrigin: Int, limit: Int) {
-        self.limitPerOrigin = max(1, limitPerOrigin)
+    init(limit: Int) {
         self.limit = max(1, limit)
     }
 
     private func hasRoom(_ origin: OriginQueue<Element>) -> Bool {
         switch origin.version {
-        case .unknown, .http1: origin.active < limitPerOrigin
-        case .http2: origin.active < limitPerOrigin * Self.streamsPerConnection
+        case .unknown, .http1: origin.active < origin.limit
+        case .http2: origin.active < origin.limit * Self.streamsPerConnection
         }
     }
 

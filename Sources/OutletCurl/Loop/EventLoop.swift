@@ -49,7 +49,7 @@ final class EventLoop: @unchecked Sendable {
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
-    var addresses = AddressCache()
+    var addresses: AddressCache
     /// What metrics say about the connections.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -123,9 +123,8 @@ final class EventLoop: @unchecked Sendable {
         self.multi = multi
         now = ccurl_now_us()
         pool = HandlePool(HandleSetUp(poller: poller, share: shared.share, settings: settings))
-        admission = AdmissionQueue(
-            limitPerOrigin: settings.configuration.httpMaximumConnectionsPerHost / share,
-            limit: settings.configuration.maximumConnections / share)
+        addresses = AddressCache(OriginTable(settings, amongLoops: share))
+        admission = AdmissionQueue(limit: settings.configuration.maximumConnections / share)
         executor.belongs(to: self)
         ccurl_poller_attach(poller, multi)
         // Unset, libcurl keeps four idle connections for each handle in use, and so closes most of
@@ -164,7 +163,7 @@ final class EventLoop: @unchecked Sendable {
         } while !isOver
         // The handles first: the multi handle closes the connections they used.
         pool.drain()
-        addresses = AddressCache()
+        addresses.removeAll()
         curl_multi_cleanup(multi)
         isCleanedUp = true
         executor.belongs(to: nil)

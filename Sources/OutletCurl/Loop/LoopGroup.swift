@@ -2,6 +2,13 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
+extension TransportSettings {
+    /// Whether the connections to an origin may be divided among several loops.
+    fileprivate func isSharded(_ origin: Origin) -> Bool {
+        connectionLimit(of: origin) > LoopGroup.transfersPerShard
+    }
+}
+
 /// The loops of a transport: made when they are needed, told apart by what they carry.
 ///
 /// Transfers without files share one loop. libcurl walks along all connections to a host to find an
@@ -27,7 +34,7 @@ struct LoopGroup {
 
     init(_ settings: TransportSettings) {
         self.settings = settings
-        let limit = settings.configuration.httpMaximumConnectionsPerHost
+        let limit = settings.largestConnectionLimit
         shardCount = min(
             Self.maximumShards, max(1, (limit - 1) / Self.transfersPerShard + 1))
     }
@@ -64,14 +71,14 @@ struct LoopGroup {
         return least
     }
 
-    /// Whether each transfer to an origin has a connection of its own.
+    /// Whether each transfer to an origin has a connection of its own, and it may have many.
     private func mayShard(_ url: URL) -> Bool {
+        // An address without an origin fails on whichever loop gets it.
+        guard let origin = try? Origin(url), settings.isSharded(origin) else { return false }
         switch settings.configuration.httpVersion {
-        case .http1: true
-        case .http2PriorKnowledge: false
-        case .automatic:
-            // An address without an origin fails on whichever loop gets it.
-            (try? Origin(url)).map { !$0.isSecure || shared?.isKnownHTTP1($0) == true } ?? false
+        case .http1: return true
+        case .http2PriorKnowledge: return false
+        case .automatic: return !origin.isSecure || shared?.isKnownHTTP1(origin) == true
         }
     }
 
@@ -88,6 +95,12 @@ struct LoopGroup {
         return all
     }
 
+    /// How many connections to an origin one of so many loops may have.
+    static func share(of origin: Origin, _ settings: TransportSettings, among loops: Int) -> Int {
+        let limit = settings.connectionLimit(of: origin)
+        return settings.isSharded(origin) ? limit / loops : limit
+    }
+
     private mutating func shard(_ index: Int) throws(TransferError) -> EventLoop {
         if index < shards.count { return shards[index] }
         let loop = try make(share: shardCount, isBulk: false)
@@ -97,7 +110,11 @@ struct LoopGroup {
 
     private mutating func make(share: Int, isBulk: Bool) throws(TransferError) -> EventLoop {
         let shared: SharedState
-        if let known = self.shared { shared = known } else { shared = try SharedState() }
+        if let known = self.shared {
+            shared = known
+        } else {
+            shared = try SharedState(settings.checked)
+        }
         self.shared = shared
         return try EventLoop(settings, shared: shared, share: share, isBulk: isBulk)
     }

@@ -10,6 +10,9 @@ final class SharedState: @unchecked Sendable {
     /// For `CURLOPT_SHARE`.
     let share: OpaquePointer
 
+    /// Gets the keys of connections; `nil` for nobody.
+    let keyLog: KeyLog?
+
     /// How many transfers wait for a place, in all loops.
     let waiting = Load()
 
@@ -25,8 +28,18 @@ final class SharedState: @unchecked Sendable {
         return ccurl_global_init() == CURLE_OK
     }()
 
-    init() throws(TransferError) {
+    /// - Throws: Also what is wrong with the settings of the transport.
+    init(_ settings: CheckedSettings) throws(TransferError) {
+        if let fault = settings.fault { throw fault }
         try LibraryVersion.check(LibraryVersion.running)
+        // Before libcurl, which would make the file readable for others if the environment names it.
+        keyLog = try settings.keyLogPath.map { path throws(TransferError) in
+            do throws(KeyLog.OpeningError) {
+                return try KeyLog(path: path)
+            } catch {
+                throw .setting("tlsKeyLog", "\(error)")
+            }
+        }
         guard Self.isReady, let share = ccurl_share_create() else {
             throw TransferError(code: .unknown, reason: "libcurl cannot start: no memory left")
         }

@@ -92,6 +92,14 @@ struct OriginTable {
 
     private var queues: [Origin: Reference] = [:]
     private var sweepAt = 512
+    private let settings: TransportSettings
+    private let loops: Int
+
+    /// - Parameter loops: Among how many loops the connections to an origin may be divided.
+    init(_ settings: TransportSettings, amongLoops loops: Int) {
+        self.settings = settings
+        self.loops = loops
+    }
 
     /// The one queue of that origin.
     mutating func queue(_ origin: Origin) -> OriginQueue<CurlTransfer> {
@@ -100,7 +108,9 @@ struct OriginTable {
             queues = queues.filter { $0.value.queue != nil }
             sweepAt = max(512, queues.count * 2)
         }
-        let queue = OriginQueue<CurlTransfer>(name: origin.description)
+        let queue = OriginQueue<CurlTransfer>(
+            name: origin.description,
+            limit: LoopGroup.share(of: origin, settings, among: loops))
         queues[origin] = Reference(queue: queue)
         return queue
     }
@@ -117,7 +127,18 @@ struct AddressCache {
     private var young: [String: Address] = [:]
     private var old: [String: Address] = [:]
     private var last: (text: String, address: Address)?
-    private var queues = OriginTable()
+    private var queues: OriginTable
+
+    init(_ queues: OriginTable) {
+        self.queues = queues
+    }
+
+    /// Forgets all addresses.
+    mutating func removeAll() {
+        young = [:]
+        old = [:]
+        last = nil
+    }
 
     /// The parsed form of an address.
     mutating func address(_ text: String) throws(TransferError) -> Address {

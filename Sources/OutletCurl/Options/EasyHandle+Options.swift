@@ -53,10 +53,31 @@ extension EasyHandle {
         set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds(configuration.connectTimeout) ?? Int(Int32.max))
         set(CURLOPT_MAXAGE_CONN, Int(max(1, min(configuration.connectionIdleTimeout, 1e9))))
         set(CURLOPT_HTTP_VERSION, configuration.httpVersion.curlValue)
+        applyChoices(settings)
         if settings.logsWire {
             set(CURLOPT_VERBOSE, 1)
             note(CURLOPT_DEBUGFUNCTION, ccurl_set_debug(raw, logWire))
             set(CURLOPT_DEBUGDATA, pointer: client)
+        }
+    }
+
+    /// What few sessions ask for.
+    private func applyChoices(_ settings: TransportSettings) {
+        // Read by the handle's next transfer, into the cache that all handles of the loop have in common
+        // and that ends with it.
+        if let resolve = settings.checked.resolve { set(CURLOPT_RESOLVE, pointer: resolve.head) }
+        if let interface = settings.checked.interface { set(CURLOPT_INTERFACE, text: interface) }
+        if let timeout = settings.checked.dnsCacheTimeout {
+            set(CURLOPT_DNS_CACHE_TIMEOUT, timeout)
+        }
+        if let probes = settings.configuration.tcpKeepAlive {
+            set(CURLOPT_TCP_KEEPALIVE, 1)
+            set(CURLOPT_TCP_KEEPIDLE, wholeSeconds(probes.idle))
+            set(CURLOPT_TCP_KEEPINTVL, wholeSeconds(probes.interval))
+        }
+        if let minimum = settings.configuration.minimumThroughput {
+            set(CURLOPT_LOW_SPEED_LIMIT, minimum.bytesPerSecond)
+            set(CURLOPT_LOW_SPEED_TIME, wholeSeconds(minimum.period))
         }
     }
 

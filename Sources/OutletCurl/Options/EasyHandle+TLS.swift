@@ -21,9 +21,26 @@ extension EasyHandle {
         }
         set(CURLOPT_SSL_VERIFYPEER, configuration.verifiesCertificates ? 1 : 0)
         set(CURLOPT_SSL_VERIFYHOST, configuration.verifiesCertificates ? 2 : 0)
+        applyAgreement(configuration, withProxies: !settings.secureProxies.isEmpty)
         note(CURLOPT_SSL_CTX_FUNCTION, ccurl_set_ssl_context(raw, willSecure))
         set(CURLOPT_SSL_CTX_DATA, pointer: client)
         if let certificate = configuration.clientCertificate { apply(certificate) }
+    }
+
+    /// What may be agreed on with servers, and with https proxies.
+    private func applyAgreement(_ configuration: TransportConfiguration, withProxies: Bool) {
+        if let version = configuration.minimumTLSVersion {
+            set(CURLOPT_SSLVERSION, version.curlValue)
+            if withProxies { set(CURLOPT_PROXY_SSLVERSION, version.curlValue) }
+        }
+        if let list = configuration.tlsCipherList {
+            set(CURLOPT_SSL_CIPHER_LIST, text: list)
+            if withProxies { set(CURLOPT_PROXY_SSL_CIPHER_LIST, text: list) }
+        }
+        if let suites = configuration.tls13CipherSuites {
+            set(CURLOPT_TLS13_CIPHERS, text: suites)
+            if withProxies { set(CURLOPT_PROXY_TLS13_CIPHERS, text: suites) }
+        }
     }
 
     /// Who we are.
@@ -66,7 +83,8 @@ extension EasyHandle {
     private func changeTrust(_ judge: ServerJudge?, _ settings: TransportSettings) {
         guard judge?.policy !== policy else { return }
         policy = judge?.policy
-        set(CURLOPT_SSL_CIPHER_LIST, text: judge?.cipherList)
+        let ciphers = settings.configuration.tlsCipherList
+        set(CURLOPT_SSL_CIPHER_LIST, text: judge?.cipherList(of: ciphers) ?? ciphers)
         guard judge != nil else {
             let verifies = settings.configuration.verifiesCertificates
             set(CURLOPT_SSL_VERIFYPEER, verifies ? 1 : 0)
@@ -87,7 +105,8 @@ extension EasyHandle {
         _ judge: ServerJudge?, _ settings: TransportSettings, _ proxy: SecureProxy
     ) throws(TransferError) {
         if let judge {
-            set(CURLOPT_PROXY_SSL_CIPHER_LIST, text: judge.cipherList)
+            let ciphers = settings.configuration.tlsCipherList
+            set(CURLOPT_PROXY_SSL_CIPHER_LIST, text: judge.cipherList(of: ciphers))
             set(CURLOPT_PROXY_SSL_VERIFYPEER, 0)
             set(CURLOPT_PROXY_SSL_VERIFYHOST, 0)
             set(CURLOPT_PROXY_CAINFO, text: nil)
@@ -127,5 +146,17 @@ extension EasyHandle {
         guard settings.configuration.clientCertificateProvider != nil else { return }
         isMarked = true
         apply(certificate)
+    }
+}
+
+extension TLSVersion {
+    /// For `CURLOPT_SSLVERSION`: this version or a later one.
+    fileprivate var curlValue: Int {
+        switch self {
+        case .tls10: Int(CURL_SSLVERSION_TLSv1_0)
+        case .tls11: Int(CURL_SSLVERSION_TLSv1_1)
+        case .tls12: Int(CURL_SSLVERSION_TLSv1_2)
+        case .tls13: Int(CURL_SSLVERSION_TLSv1_3)
+        }
     }
 }

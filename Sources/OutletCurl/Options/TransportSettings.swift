@@ -7,6 +7,8 @@ import OutletTransport
 /// A session's configuration as the loops of a transport use it: looked up once, never changed.
 final class TransportSettings: Sendable {
     let configuration: TransportConfiguration
+    /// The settings that may be wrong.
+    let checked: CheckedSettings
     let proxies: ProxyResolver
     /// The proxies that are talked to over TLS, by their addresses without credentials.
     let secureProxies: [String: SecureProxy]
@@ -28,6 +30,7 @@ final class TransportSettings: Sendable {
 
     init(_ configuration: TransportConfiguration, environment: [String: String]) {
         self.configuration = configuration
+        checked = CheckedSettings(configuration, environment: environment)
         let proxies = ProxyResolver(configuration.proxy, environment: environment)
         self.proxies = proxies
         secureProxies = Dictionary(
@@ -88,6 +91,18 @@ final class TransportSettings: Sendable {
         guard configuration.verifiesCertificates, case .failure(var error) = trust else { return }
         error.host = address.host
         throw error
+    }
+
+    /// How many connections to an origin there may be at a time.
+    func connectionLimit(of origin: Origin) -> Int {
+        configuration.maximumConnectionsPerOrigin[origin]
+            ?? configuration.httpMaximumConnectionsPerHost
+    }
+
+    /// The largest number of connections to one origin.
+    var largestConnectionLimit: Int {
+        configuration.maximumConnectionsPerOrigin.values.reduce(
+            configuration.httpMaximumConnectionsPerHost, max)
     }
 
     /// What an origin speaks, by the settings, its last answer, or its scheme.

@@ -133,7 +133,7 @@ private struct Meaning {
         case CURLE_OPERATION_TIMEDOUT:
             self = Meaning.late(stage, fact, transfer)
         case CURLE_SSL_CONNECT_ERROR:
-            self = Meaning.tls(fact)
+            self = Meaning.tls(fact, transfer)
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CRL_BADFILE:
             self = Meaning.untrusted(fact, transfer)
@@ -178,7 +178,9 @@ private struct Meaning {
         case CURLE_NO_CONNECTION_AVAILABLE:
             self = Meaning(.cannotConnectToHost, fact)
         case CURLE_INTERFACE_FAILED:
-            self = Meaning(.cannotConnectToHost, fact)
+            self = Meaning(
+                .cannotConnectToHost, "connections cannot come from sourceAddress: \(fact)",
+                "see the machine's interfaces and addresses (ip address)")
         case CURLE_ABORTED_BY_CALLBACK:
             self = Meaning(.cancelled, "the transfer was cancelled")
         case CURLE_BAD_FUNCTION_ARGUMENT where transfer.sends > 0:
@@ -217,10 +219,19 @@ private struct Meaning {
             "check that the server runs and the port is right")
     }
 
-    /// One of the two limits that libcurl keeps is passed.
+    /// One of the three limits that libcurl keeps is passed.
     private static func late(
         _ stage: TransferError.Stage, _ fact: String, _ transfer: CurlTransfer
     ) -> Meaning {
+        if fact.containsBytes(of: "Operation too slow"),
+            let minimum = transfer.loop?.settings.configuration.minimumThroughput
+        {
+            return Meaning(
+                .timedOut,
+                "too slow while \(stage.activity): less than \(minimum.bytesPerSecond) bytes/s for "
+                    + "\(wholeSeconds(minimum.period)) s, as minimumThroughput demands",
+                "lower minimumThroughput")
+        }
         let elapsed = transfer.loop.map { $0.now - transfer.admitted } ?? 0
         let limit = transfer.loop?.settings.configuration.connectTimeout ?? 0
         let isConnecting = transfer.sends == 0 && limit > 0 && Double(elapsed) >= limit * 1_000_000
@@ -276,7 +287,7 @@ private struct Meaning {
         return identity.fault
     }
 
-    private static func tls(_ fact: String) -> Meaning {
+    private static func tls(_ fact: String, _ transfer: CurlTransfer) -> Meaning {
         if fact.containsBytes(of: "wrong version number")
             || fact.containsBytes(of: "packet length too long")
             || fact.containsBytes(of: "http request")
@@ -295,7 +306,16 @@ private struct Meaning {
                 .clientCertificateRejected, "the server refuses the client's certificate: \(fact)",
                 "set clientCertificate to one that the server trusts")
         }
-        return Meaning(.secureConnectionFailed, "TLS could not be agreed on: \(fact)")
+        let configuration = transfer.loop?.settings.configuration
+        let named = [
+            configuration?.minimumTLSVersion.map { "minimumTLSVersion (\($0.rawValue))" },
+            configuration?.tlsCipherList.map { _ in "tlsCipherList" },
+            configuration?.tls13CipherSuites.map { _ in "tls13CipherSuites" },
+        ].compactMap(\.self)
+        return Meaning(
+            .secureConnectionFailed, "TLS could not be agreed on: \(fact)",
+            named.isEmpty
+                ? "" : "see whether the server can what \(named.joined(separator: ", ")) allows")
     }
 
     private static func untrusted(_ fact: String, _ transfer: CurlTransfer) -> Meaning {

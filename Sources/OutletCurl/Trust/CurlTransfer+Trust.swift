@@ -9,6 +9,7 @@ extension CurlTransfer {
     /// - Returns: Whether it may.
     func willSecure(_ easy: EasyHandle, _ context: UnsafeMutableRawPointer) -> Bool {
         loop?.assertOnLoop()
+        KeyLog.watch(context: context, loop?.shared.keyLog)
         let judge = extras?.trust?.judgeOfNextHandshake(sockets: easy.opener.pointee.opened)
         verification =
             if let judge {

@@ -51,7 +51,11 @@ final class ServerJudge {
 
     /// The cipher list that keeps connections and TLS sessions of this policy to itself: libcurl
     /// compares it as it stands, and OpenSSL passes over the name that it does not know.
-    var cipherList: String { "\(TLSLibrary.cipherList):OUTLET-EVAL-\(policy.number)" }
+    ///
+    /// - Parameter list: The session's own; `nil` for that of OpenSSL's configuration.
+    func cipherList(of list: String?) -> String {
+        "\(list ?? TLSLibrary.cipherList):OUTLET-EVAL-\(policy.number)"
+    }
 
     /// What a transfer ends with when the server was refused.
     var error: TransferError {

@@ -76,6 +76,8 @@ extension TransferError {
         case addressNotAllowed
         /// The request cannot go on the wire (method, header, body).
         case badRequest
+        /// A setting of the transport has a value that it cannot have.
+        case badConfiguration
         /// The transport was shut down.
         case transportClosed
 

@@ -4,7 +4,7 @@ extension TransferError.Code {
     /// Codes of this library alone have the number of what is nearest.
     public var urlErrorCode: Int {
         switch self {
-        case .badRequest: Self.badURL.urlErrorCode
+        case .badRequest, .badConfiguration: Self.badURL.urlErrorCode
         case .proxyConnectionFailed, .tooManyOpenFiles, .requestQueueFull, .addressNotAllowed:
             Self.cannotConnectToHost.urlErrorCode
         case .decompressionLimitExceeded, .headerFieldsExceedMaximum:

@@ -1,0 +1,134 @@
+import FoundationEssentials
+import Glibc
+import OutletCurl
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import OutletTransport
+import Testing
+
+@Suite struct `Settings of TLS` {
+    /// Gets a page with settings, over a connection of its own.
+    private func get(
+        _ url: String, trust: ServerTrustManager? = nil,
+        _ change: (inout TransportConfiguration) -> Void = { _ in }
+    ) async throws -> TransferResult {
+        let authority = try await TestCA.shared()
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: authority.certificatePath)
+            change(&$0)
+        }
+        var job = TransferJob(request: HTTPRequest(url: URL(string: url)))
+        job.serverTrustManager = trust
+        return try await transport.carry(job)
+    }
+
+    @Test func `a server without the oldest version allowed is refused`() async throws {
+        let server = try await HandshakePeer.start()
+        let usual = try await get(server.baseURL(.tls12))
+        #expect(usual.metrics.tls.hasPrefix("TLSv1.2"))
+        let refused = try await get(server.baseURL(.tls12)) { $0.minimumTLSVersion = .tls13 }
+        #expect(refused.error?.code == .secureConnectionFailed)
+        #expect(refused.error?.advice.contains("minimumTLSVersion (1.3)") == true)
+        let newer = try await get(server.baseURL(.tls13)) { $0.minimumTLSVersion = .tls13 }
+        #expect(newer.text == "served")
+        await server.stop()
+    }
+
+    @Test func `the ciphers for TLS 1.2 are those of the list`() async throws {
+        let server = try await HandshakePeer.start()
+        let usual = try await get(server.baseURL(.tls12)).metrics.tls
+        #expect(!usual.contains("AES128-GCM"))
+        let chosen = try await get(server.baseURL(.tls12)) {
+            $0.tlsCipherList = "ECDHE+AESGCM+AES128:!RC4:@STRENGTH"
+        }
+        #expect(chosen.metrics.tls.contains("AES128-GCM"))
+        await server.stop()
+    }
+
+    @Test func `the list holds for servers that an evaluator judges, too`() async throws {
+        let server = try await HandshakePeer.start()
+        let trust = ServerTrustManager(evaluators: ["localhost": DefaultTrustEvaluator()])
+        let chosen = try await get(server.baseURL(.tls12), trust: trust) {
+            $0.tlsCipherList = "ECDHE+AESGCM+AES128"
+        }
+        #expect(chosen.error == nil)
+        #expect(chosen.metrics.tls.contains("AES128-GCM"))
+        await server.stop()
+    }
+
+    @Test func `the suites for TLS 1.3 are those of their setting`() async throws {
+        let server = try await HandshakePeer.start()
+        let chosen = try await get(server.baseURL(.tls13)) {
+            $0.tls13CipherSuites = "TLS_CHACHA20_POLY1305_SHA256"
+        }
+        #expect(chosen.metrics.tls == "TLSv1.3 TLS_CHACHA20_POLY1305_SHA256")
+        await server.stop()
+    }
+
+    @Test(arguments: [
+        ("NO-SUCH-CIPHER", #""NO-SUCH-CIPHER" is no cipher that OpenSSL knows"#),
+        ("ECDHE+AESGCM:AES999", #""AES999" is no cipher that OpenSSL knows"#),
+        ("TLS_AES_128_GCM_SHA256", #""TLS_AES_128_GCM_SHA256" is no cipher that OpenSSL knows"#),
+        ("", "it names no cipher"), ("HIGH:!HIGH", "it names no cipher"),
+    ])
+    func `a list with an unknown cipher is an error`(list: String, fact: String) async throws {
+        let error = try await get("https://localhost:1/") { $0.tlsCipherList = list }.error
+        #expect(error?.code == .badConfiguration)
+        #expect(error?.reason == "tlsCipherList: \(fact)")
+    }
+
+    @Test(arguments: [
+        ("TLS_AES_256_GCM_SHA384:TLS_AES_999", #""TLS_AES_999" is no cipher that OpenSSL knows"#),
+        (
+            "ECDHE-RSA-AES256-GCM-SHA384",
+            #""ECDHE-RSA-AES256-GCM-SHA384" is no cipher that OpenSSL knows"#
+        ),
+        (":", "it names no cipher"),
+    ])
+    func `an unknown suite is an error`(suites: String, fact: String) async throws {
+        let error = try await get("https://localhost:1/") { $0.tls13CipherSuites = suites }.error
+        #expect(error?.code == .badConfiguration)
+        #expect(error?.reason == "tls13CipherSuites: \(fact)")
+    }
+
+    // MARK: Keys
+
+    @Test func `keys are written where that is asked for, for their owner alone`() async throws {
+        let server = try await HandshakePeer.start()
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("# before\n", to: "keys")
+        chmod(path, 0o644)
+        let usual = try await get(server.baseURL(.tls13))
+        #expect(usual.error == nil)
+        let logged = try await get(server.baseURL(.tls13)) { $0.tlsKeyLog = .file(path: path) }
+        #expect(logged.error == nil)
+        let lines = String(decoding: try directory.read("keys"), as: UTF8.self)
+            .split(separator: "\n")
+        #expect(lines.first == "# before")
+        // The five secrets of one handshake in TLS 1.3.
+        #expect(lines.count == 6)
+        #expect(lines.dropFirst().allSatisfy { $0.split(separator: " ").count == 3 })
+        #expect(lines.contains { $0.hasPrefix("CLIENT_TRAFFIC_SECRET_0 ") })
+        var facts = stat()
+        #expect(stat(path, &facts) == 0 && facts.st_mode & 0o777 == 0o600)
+        await server.stop()
+    }
+
+    @Test func `a file for keys that cannot be written to is an error`() async throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.write("", to: "keys")
+        let link = directory.path("link")
+        symlink(path, link)
+        for (place, fact) in [
+            (directory.path("none/keys"), "cannot be opened: No such file or directory"),
+            (link, "cannot be opened: Too many levels of symbolic links"),
+            ("/dev/null", "is no plain file: Invalid argument"),
+        ] {
+            let error = try await get("http://127.0.0.1:1/") { $0.tlsKeyLog = .file(path: place) }
+                .error
+            #expect(error?.code == .badConfiguration)
+            #expect(error?.reason == "tlsKeyLog: \(place) \(fact)")
+        }
+    }
+}
