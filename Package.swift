@@ -14,8 +14,8 @@ let swift: [SwiftSetting] =
 /// The umbrella with what it re-exports: the build would not look behind it for changed modules, and
 /// keep objects made for the old layout of a type.
 let umbrella: [Target.Dependency] = [
-    "Outlet", "OutletHTTP", "OutletTransport", "OutletSession", "OutletReachability", "OutletCurl",
-    "OutletProvider", "OutletPluginHost",
+    "Outlet", "OutletHTTP", "OutletTransport", "OutletSession", "OutletReachability",
+    "OutletObservation", "OutletCurl", "OutletProvider", "OutletPluginHost",
 ]
 
 let c: [CSetting] =
@@ -76,7 +76,7 @@ let faultyPlugins = [
 let fuzzed: [Target] = {
     let dependencies: [Target.Dependency] = [
         "OutletHTTP", "OutletTransport", "OutletSession", "OutletReachability",
-        "OutletCompression", "OutletCurl", "OutletPluginHost", "CCurl",
+        "OutletObservation", "OutletCompression", "OutletCurl", "OutletPluginHost", "CCurl",
     ]
     guard isFuzzed else {
         return [
@@ -138,12 +138,19 @@ let package = Package(
             ],
             swiftSettings: swift),
         .target(
+            name: "OutletObservation",
+            dependencies: ["OutletSession", "OutletTransport", "OutletHTTP", "OutletFiles"],
+            swiftSettings: swift),
+        .target(
             name: "OutletProvider",
-            dependencies: ["OutletSession", "OutletTransport", "OutletHTTP"],
+            dependencies: ["OutletObservation", "OutletSession", "OutletTransport", "OutletHTTP"],
             swiftSettings: swift),
         .target(
             name: "OutletTesting",
-            dependencies: ["OutletSession", "OutletTransport", "OutletHTTP", "OutletFiles"],
+            dependencies: [
+                "OutletObservation", "OutletSession", "OutletTransport", "OutletHTTP",
+                "OutletFiles",
+            ],
             swiftSettings: swift),
 
         // libcurl and OpenSSL.
@@ -265,7 +272,8 @@ let package = Package(
         .testTarget(
             name: "OutletSessionTests",
             dependencies: [
-                "OutletSession", "OutletReachability", "OutletTransport", "OutletHTTP",
+                "OutletSession", "OutletReachability", "OutletObservation", "OutletTransport",
+                "OutletHTTP",
                 "OutletFiles", "OutletTesting",
                 "OutletTestSupport",
             ],
@@ -295,9 +303,9 @@ let package = Package(
         .testTarget(
             name: "OutletPluginHostTests",
             dependencies: [
-                "OutletPluginHost", "OutletProvider", "OutletSession", "OutletTransport",
-                "OutletHTTP",
-                "OutletTesting", "OutletTestSupport", "COutletPlugin",
+                "OutletPluginHost", "OutletProvider", "OutletObservation", "OutletSession",
+                "OutletTransport", "OutletHTTP", "OutletTesting", "OutletTestSupport",
+                "COutletPlugin",
             ],
             swiftSettings: swift),
         .testTarget(

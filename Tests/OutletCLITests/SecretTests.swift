@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 import OutletHTTP
 import OutletProvider
+import OutletObservation
 import OutletSession
 import OutletTestSupport
 import OutletTesting

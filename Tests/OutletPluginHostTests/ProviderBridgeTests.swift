@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletPluginHost
 import OutletProvider
+import OutletObservation
 import OutletSession
 import OutletTestSupport
 import OutletTesting

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import OutletObservation
 import Outlet
 import OutletTestSupport
 import Testing

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+import OutletObservation
 import OutletSession
 import OutletTransport
 

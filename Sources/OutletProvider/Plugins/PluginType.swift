@@ -1,4 +1,5 @@
 public import OutletHTTP
+import OutletObservation
 import OutletSession
 public import OutletTransport
 

@@ -1,3 +1,4 @@
+import OutletObservation
 import OutletSession
 import OutletTransport
 

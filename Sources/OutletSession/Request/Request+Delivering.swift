@@ -48,7 +48,7 @@ extension Request {
         }
         if step.waitsForProgress { return waitForProgress() }
         guard step.isLast else { return }
-        if step.observers?.tellsCURL == true { tellCURL() }
+        if step.observers?.tellsMade == true { tellMade() }
         core.unregister(self)
         if !isPlain { cleanUp() }
         for end in step.observers?.endStreams ?? [] { end() }

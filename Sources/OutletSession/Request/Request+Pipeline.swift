@@ -61,7 +61,7 @@ extension Request {
             let error = error.asSessionError { .createURLRequestFailed(error: $0) }
             note(error)
             monitors?.request(self, didFailToCreateURLRequestWithError: error)
-            tellCURL()
+            tellMade()
             fail(with: error, attempt: attempt, mayRetry: true)
             return
         }
@@ -103,7 +103,7 @@ extension Request {
             let error = SessionError.requestAdaptationFailed(error: error)
             note(error)
             monitors?.request(self, didFailToAdaptURLRequest: initial, withError: error)
-            tellCURL()
+            tellMade()
             fail(with: error, attempt: attempt, mayRetry: true)
         }
     }
@@ -281,8 +281,8 @@ extension Request {
 
     private func tell(_ observers: RequestObservers.Made, of request: HTTPRequest) {
         core.tell(observers.urlRequest, request)
-        if let observer = observers.curl { core.tell(observer, self) }
-        for stream in observers.curlStreams { stream.yield(cURLDescription()) }
+        if let observer = observers.observer { core.tell(observer, self) }
+        for stream in observers.streams { stream.yield(self) }
     }
 }
 

@@ -51,14 +51,18 @@ extension Request {
         }
     }
 
-    /// The cURL commands of all attempts, as ``cURLDescription(redactingSecrets:)`` makes them.
+    /// What a closure makes of each attempt once its request is made.
     ///
-    /// - Parameter bufferingPolicy: What becomes of commands that nobody takes in time.
-    public func cURLDescriptions(
-        bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
-    ) -> StreamOf<String> {
+    /// - Parameters:
+    ///   - bufferingPolicy: What becomes of values that nobody takes in time.
+    ///   - value: Called at each attempt, where its request was made.
+    package func valuesWhenMade<Value: Sendable>(
+        bufferingPolicy: StreamOf<Value>.BufferingPolicy,
+        _ value: @escaping @Sendable (Request) -> Value
+    ) -> StreamOf<Value> {
         observe(bufferingPolicy) { mutable, buffer in
-            mutable.watched().curlStreams.append(buffer)
+            mutable.watched().madeStreams.append(
+                .init(yield: { buffer.yield(value($0)) }, finish: { buffer.finish() }))
         }
     }
 

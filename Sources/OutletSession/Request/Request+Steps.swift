@@ -24,7 +24,7 @@ struct FinishingStep {
 
 /// What those who watch a request are told at its end.
 struct EndOfObservers {
-    let tellsCURL: Bool
+    let tellsMade: Bool
     let endStreams: [@Sendable () -> Void]
     /// Let go of with this.
     let closures: RequestObservers.Closures
@@ -81,7 +81,7 @@ extension Request.Mutable {
         swap(&step.spent, &responseHandlers)
         if let observers {
             step.observers = EndOfObservers(
-                tellsCURL: observers.curl != nil, endStreams: observers.endStreams(),
+                tellsMade: observers.made != nil, endStreams: observers.endStreams(),
                 closures: observers.takeClosures())
         }
     }

@@ -36,8 +36,9 @@ final class RequestObservers: @unchecked Sendable {
     /// The session's monitors and the request's own, if it has any.
     var monitors: CompositeEventMonitor?
     /// Told once that the request is made, or will not be.
-    var curl: Observer<Request>?
-    var curlStreams: [StreamBuffer<String>] = []
+    var made: Observer<Request>?
+    /// Told at each attempt that its request is made.
+    var madeStreams: [MadeStream] = []
     /// Told of interim heads.
     var informational: Observer<HTTPResponse>?
     /// The interim heads of this attempt.
@@ -66,16 +67,22 @@ final class RequestObservers: @unchecked Sendable {
     private(set) var uploaded = TransferProgress()
     private(set) var downloaded = TransferProgress()
 
-    /// Who is to be told that the request was made; the cURL command is told once.
+    /// Who is to be told that the request was made.
     func takeMade() -> Made {
-        defer { curl = nil }
-        return Made(urlRequest: urlRequest, curl: curl, curlStreams: curlStreams)
+        defer { made = nil }
+        return Made(urlRequest: urlRequest, observer: made, streams: madeStreams)
     }
 
     struct Made: Sendable {
         let urlRequest: Channel<HTTPRequest>
-        let curl: Observer<Request>?
-        let curlStreams: [StreamBuffer<String>]
+        let observer: Observer<Request>?
+        let streams: [MadeStream]
+    }
+
+    /// A loop over what somebody makes of requests that are made.
+    struct MadeStream: Sendable {
+        let yield: @Sendable (Request) -> Void
+        let finish: @Sendable () -> Void
     }
 
     /// A transfer begins.
@@ -153,13 +160,13 @@ final class RequestObservers: @unchecked Sendable {
     func endStreams() -> [@Sendable () -> Void] {
         defer {
             urlRequest.streams = []
-            curlStreams = []
+            madeStreams = []
             task.streams = []
             responseStreams = []
             uploadProgress.streams = []
             downloadProgress.streams = []
         }
-        return urlRequest.streams.map { $0.finish } + curlStreams.map { $0.finish }
+        return urlRequest.streams.map { $0.finish } + madeStreams.map { $0.finish }
             + task.streams.map { $0.finish }
             + responseStreams.map { $0.finish } + uploadProgress.streams.map { $0.finish }
             + downloadProgress.streams.map { $0.finish }

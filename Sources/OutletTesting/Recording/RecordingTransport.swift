@@ -2,7 +2,8 @@ import Dispatch
 public import FoundationEssentials
 import OutletFiles
 public import OutletHTTP
-public import OutletSession
+public import OutletObservation
+import OutletSession
 public import OutletTransport
 
 /// Writes what goes over another transport into an HTTP archive (HAR 1.2), to be replayed later.

@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
-public import OutletSession
+public import OutletObservation
+import OutletSession
 public import OutletTransport
 
 /// Answers from an HTTP archive, without a network.

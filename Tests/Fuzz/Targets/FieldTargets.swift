@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 
 @testable import OutletHTTP
+@testable import OutletObservation
 @testable import OutletSession
 @testable import OutletTransport
 @testable import OutletTransport

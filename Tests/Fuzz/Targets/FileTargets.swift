@@ -2,6 +2,7 @@ import FoundationEssentials
 
 @testable import OutletHTTP
 @testable import OutletReachability
+@testable import OutletObservation
 @testable import OutletSession
 import OutletTransport
 

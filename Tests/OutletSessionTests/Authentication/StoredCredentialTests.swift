@@ -4,6 +4,7 @@ import OutletTestSupport
 import OutletTesting
 import Testing
 
+@testable import OutletObservation
 @testable import OutletSession
 @testable import OutletTransport
 @testable import OutletTransport

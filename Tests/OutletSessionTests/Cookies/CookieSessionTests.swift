@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletObservation
 import OutletSession
 import OutletTesting
 import OutletTransport

@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import OutletHTTP
+import OutletObservation
 import OutletSession
 import OutletTestSupport
 import OutletTesting

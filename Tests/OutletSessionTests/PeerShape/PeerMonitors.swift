@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletReachability
+import OutletObservation
 import OutletSession
 import OutletTestSupport
 import OutletTesting

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletReachability
+import OutletObservation
 import OutletSession
 import OutletTransport
 

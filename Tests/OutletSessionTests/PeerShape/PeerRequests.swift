@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletObservation
 import OutletSession
 import OutletTesting
 import OutletTransport

@@ -1,4 +1,5 @@
 import OutletHTTP
+import OutletObservation
 import OutletSession
 import OutletTestSupport
 import OutletTesting

@@ -1,4 +1,5 @@
 import Dispatch
+import OutletObservation
 import OutletSession
 import OutletTestSupport
 

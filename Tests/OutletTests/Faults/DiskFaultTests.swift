@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import OutletObservation
 import Outlet
 import OutletTestServer
 import OutletTestSupport

@@ -2,6 +2,7 @@ public import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
+public import OutletSession
 
 /// Keeps what a session's requests do as an HTTP archive: one entry for each attempt and redirect.
 ///

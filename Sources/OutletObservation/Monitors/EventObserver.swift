@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
+public import OutletSession
 
 /// Watches with a single method, for those who want few events, or all of them alike.
 ///

@@ -2,6 +2,7 @@ public import Dispatch
 import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
+public import OutletSession
 
 /// Writes a line for what requests do: of JSON, or of `key=value` pairs (logfmt).
 ///

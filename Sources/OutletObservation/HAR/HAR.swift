@@ -1,6 +1,7 @@
 public import FoundationEssentials
 import Glibc
 import OutletFiles
+import OutletSession
 
 /// An HTTP archive (HAR 1.2): what went over the network, readable by browsers and other tools.
 ///

@@ -1,6 +1,7 @@
 package import FoundationEssentials
 public import OutletHTTP
 import OutletTransport
+public import OutletSession
 
 extension HAR.Entry {
     /// Makes an entry of a transfer that is over, secrets left out.

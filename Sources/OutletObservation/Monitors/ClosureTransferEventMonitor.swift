@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
+public import OutletSession
 
 /// Watches transfers with closures; the part of ``ClosureEventMonitor`` that knows no requests.
 open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendable {

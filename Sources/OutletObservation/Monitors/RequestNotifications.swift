@@ -1,5 +1,6 @@
 public import Dispatch
 public import OutletTransport
+public import OutletSession
 
 /// Tells whoever asks when requests resume, suspend, cancel and finish; one of the monitors.
 ///

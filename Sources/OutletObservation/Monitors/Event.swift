@@ -1,6 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
+public import OutletSession
 
 /// What happens to requests and transfers, in one type; see ``EventMonitor`` for each event.
 public enum Event: Sendable {

@@ -2,6 +2,7 @@ public import Dispatch
 public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
+public import OutletSession
 
 /// Watches with closures, one for each event of interest; subclasses may override the methods.
 ///

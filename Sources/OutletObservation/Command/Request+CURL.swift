@@ -2,6 +2,7 @@ public import Dispatch
 import FoundationEssentials
 package import OutletHTTP
 import OutletTransport
+public import OutletSession
 
 extension Request {
     /// The request as a command line for curl, safe to paste into a shell.
@@ -10,34 +11,23 @@ extension Request {
     ///   ``Redaction/standard``. The command does not authenticate then.
     /// - Returns: `$ curl command could not be created` while there is no request with a host.
     public func cURLDescription(redactingSecrets: Bool = true) -> String {
-        let (made, prepared, credential) = mutable.withLock { mutable in
-            // After a redirect what is prepared is the next hop.
-            (
-                mutable.requests.last, mutable.redirects == 0 ? mutable.prepared?.request : nil,
-                mutable.credential
-            )
-        }
-        guard let request = prepared ?? made.map({ core.wireRequest(from: $0) }) else {
-            return CURLCommand.failure
-        }
+        guard let request = wireRequest else { return CURLCommand.failure }
         return CURLCommand(
-            request: core.policies?.withCookies(request) ?? request,
-            credentials: storedCredentials(for: request, or: credential),
+            request: request, credentials: credentials(for: request),
             redaction: redactingSecrets ? .standard : .none
         ).text
     }
 
     /// What is stored for basic authentication with the host as realm; else the request's own.
-    private func storedCredentials(
-        for request: HTTPRequest, or own: Credential?
-    ) -> [Credential] {
-        guard let storage = core.configuration.urlCredentialStorage, let url = request.url,
+    private func credentials(for request: HTTPRequest) -> [Credential] {
+        let own = [ownCredential].compactMap(\.self)
+        guard let storage = sessionConfiguration.urlCredentialStorage, let url = request.url,
             let host = url.host()
-        else { return [own].compactMap(\.self) }
+        else { return own }
         let space = ProtectionSpace(
             host: host, port: url.port ?? 0, protocol: url.scheme ?? host, realm: host,
             authenticationMethod: AuthenticationScheme.basic.rawValue)
-        guard let stored = storage.credentials(for: space) else { return [own].compactMap(\.self) }
+        guard let stored = storage.credentials(for: space) else { return own }
         return stored.values.sorted { $0.user < $1.user }
     }
 
@@ -51,8 +41,8 @@ extension Request {
     public func cURLDescription(
         redactingSecrets: Bool = true, calling handler: @escaping @Sendable (String) -> Void
     ) -> Self {
-        cURLDescription(
-            on: core.rootQueue, redactingSecrets: redactingSecrets, calling: handler)
+        whenMade(on: nil) { handler($0.cURLDescription(redactingSecrets: redactingSecrets)) }
+        return self
     }
 
     /// Calls a closure with the command once the request is made, or could not be made.
@@ -66,25 +56,18 @@ extension Request {
         on queue: DispatchQueue, redactingSecrets: Bool = true,
         calling handler: @escaping @Sendable (String) -> Void
     ) -> Self {
-        let observer = RequestObservers.Observer<Request>(queue: queue) { request in
-            handler(request.cURLDescription(redactingSecrets: redactingSecrets))
-        }
-        let isMade = mutable.withLock { mutable in
-            let isMade = mutable.prepared != nil || mutable.machine.phase >= .evaluating
-            if !isMade { mutable.watched().curl = observer }
-            return isMade
-        }
-        if isMade { core.tell(observer, self) }
+        whenMade(on: queue) { handler($0.cURLDescription(redactingSecrets: redactingSecrets)) }
         return self
     }
 
-    /// Calls who waits for the command, if anybody does: the request is made, or will not be.
-    func tellCURL() {
-        let observer = mutable.withLock { mutable in
-            defer { mutable.observers?.curl = nil }
-            return mutable.observers?.curl
-        }
-        if let observer { core.tell(observer, self) }
+    /// The commands of all attempts, as ``cURLDescription(redactingSecrets:)`` makes them; the loop
+    /// ends with the request, and does not start it.
+    ///
+    /// - Parameter bufferingPolicy: What becomes of commands that nobody takes in time.
+    public func cURLDescriptions(
+        bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
+    ) -> StreamOf<String> {
+        valuesWhenMade(bufferingPolicy: bufferingPolicy) { $0.cURLDescription() }
     }
 }
 

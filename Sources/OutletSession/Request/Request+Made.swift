@@ -1,0 +1,50 @@
+package import Dispatch
+package import OutletHTTP
+package import OutletTransport
+
+/// For who describes requests that are made, or will not be.
+extension Request {
+    /// The request as it goes over the wire next, or went last, with the session's cookies; `nil`
+    /// until it is made.
+    package var wireRequest: HTTPRequest? {
+        let (made, prepared) = mutable.withLock { mutable in
+            // After a redirect what is prepared is the next hop.
+            (mutable.requests.last, mutable.redirects == 0 ? mutable.prepared?.request : nil)
+        }
+        guard let request = prepared ?? made.map({ core.wireRequest(from: $0) }) else { return nil }
+        return core.policies?.withCookies(request) ?? request
+    }
+
+    /// What the request itself was given to authenticate with.
+    package var ownCredential: Credential? { mutable.withLock { $0.credential } }
+
+    /// The settings of its session.
+    package var sessionConfiguration: SessionConfiguration { core.configuration }
+
+    /// Calls a closure once the request is made, or could not be made.
+    ///
+    /// - Parameters:
+    ///   - queue: Where `handler` runs; the session's root queue if `nil`.
+    ///   - handler: Called once; one that was set before and not yet called is forgotten.
+    package func whenMade(
+        on queue: DispatchQueue?, _ handler: @escaping @Sendable (Request) -> Void
+    ) {
+        let observer = RequestObservers.Observer<Request>(
+            queue: queue ?? core.rootQueue, body: handler)
+        let isMade = mutable.withLock { mutable in
+            let isMade = mutable.prepared != nil || mutable.machine.phase >= .evaluating
+            if !isMade { mutable.watched().made = observer }
+            return isMade
+        }
+        if isMade { core.tell(observer, self) }
+    }
+
+    /// Calls who waits for that, if anybody does.
+    func tellMade() {
+        let observer = mutable.withLock { mutable in
+            defer { mutable.observers?.made = nil }
+            return mutable.observers?.made
+        }
+        if let observer { core.tell(observer, self) }
+    }
+}
