@@ -14,7 +14,8 @@ let swift: [SwiftSetting] =
 /// The umbrella with what it re-exports: the build would not look behind it for changed modules, and
 /// keep objects made for the old layout of a type.
 let umbrella: [Target.Dependency] = [
-    "Outlet", "OutletHTTP", "OutletTransport", "OutletSession", "OutletReachability",
+    "Outlet", "OutletHTTP", "OutletTransport", "OutletSession", "OutletLayers",
+    "OutletReachability",
     "OutletObservation", "OutletCurl", "OutletProvider", "OutletPluginHost",
 ]
 
@@ -75,7 +76,7 @@ let faultyPlugins = [
 /// tests that run its corpora.
 let fuzzed: [Target] = {
     let dependencies: [Target.Dependency] = [
-        "OutletHTTP", "OutletTransport", "OutletSession", "OutletReachability",
+        "OutletHTTP", "OutletTransport", "OutletSession", "OutletLayers", "OutletReachability",
         "OutletObservation", "OutletCompression", "OutletCurl", "OutletPluginHost", "CCurl",
     ]
     guard isFuzzed else {
@@ -125,30 +126,40 @@ let package = Package(
             name: "OutletTransport", dependencies: ["OutletHTTP", "OutletFiles"],
             swiftSettings: swift),
         .target(
+            name: "OutletLayers",
+            dependencies: ["OutletTransport", "OutletHTTP", "OutletFiles", "OutletPublicSuffix"],
+            swiftSettings: swift),
+        .target(
             name: "OutletSession",
             dependencies: [
-                "OutletTransport", "OutletHTTP", "OutletFiles", "OutletCompression",
-                "OutletPublicSuffix",
+                "OutletLayers", "OutletTransport", "OutletHTTP", "OutletFiles", "OutletCompression",
             ],
             swiftSettings: swift),
         .target(
             name: "OutletReachability",
             dependencies: [
-                "OutletSession", "OutletTransport", "OutletHTTP", "OutletFiles", "CMnl",
+                "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP", "OutletFiles",
+                "CMnl",
             ],
             swiftSettings: swift),
         .target(
             name: "OutletObservation",
-            dependencies: ["OutletSession", "OutletTransport", "OutletHTTP", "OutletFiles"],
+            dependencies: [
+                "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP", "OutletFiles",
+            ],
             swiftSettings: swift),
         .target(
             name: "OutletProvider",
-            dependencies: ["OutletObservation", "OutletSession", "OutletTransport", "OutletHTTP"],
+            dependencies: [
+                "OutletObservation", "OutletSession", "OutletLayers", "OutletTransport",
+                "OutletHTTP",
+            ],
             swiftSettings: swift),
         .target(
             name: "OutletTesting",
             dependencies: [
-                "OutletObservation", "OutletSession", "OutletTransport", "OutletHTTP",
+                "OutletObservation", "OutletSession", "OutletLayers", "OutletTransport",
+                "OutletHTTP",
                 "OutletFiles",
             ],
             swiftSettings: swift),
@@ -176,7 +187,8 @@ let package = Package(
         .target(
             name: "OutletPluginHost",
             dependencies: [
-                "OutletProvider", "OutletSession", "OutletTransport", "OutletHTTP", "OutletFiles",
+                "OutletProvider", "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP",
+                "OutletFiles",
                 "COutletPlugin",
                 "CFFI",
             ],
@@ -226,7 +238,7 @@ let package = Package(
         .executableTarget(
             name: "OutletBench",
             dependencies: [
-                "OutletCurl", "OutletPluginHost", "OutletProvider", "OutletSession",
+                "OutletCurl", "OutletPluginHost", "OutletProvider", "OutletSession", "OutletLayers",
                 "OutletTransport", "OutletHTTP",
             ],
             path: "Benchmarks/Bench", swiftSettings: swift, linkerSettings: programWithRuntime),
@@ -242,7 +254,8 @@ let package = Package(
         .target(
             name: "OutletTestSupport",
             dependencies: [
-                "OutletTestServer", "OutletSession", "OutletTransport", "OutletFiles", "CFaults",
+                "OutletTestServer", "OutletSession", "OutletLayers", "OutletTransport",
+                "OutletFiles", "CFaults",
                 "CSpawn", "COpenSSL",
             ],
             path: "Tests/OutletTestSupport", swiftSettings: swift),
@@ -250,7 +263,8 @@ let package = Package(
         .executableTarget(
             name: "OutletStorm",
             dependencies: [
-                "OutletCurl", "OutletSession", "OutletTransport", "OutletHTTP", "OutletTestSupport",
+                "OutletCurl", "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP",
+                "OutletTestSupport",
                 "CFaults",
                 "CStorm",
             ],
@@ -270,9 +284,14 @@ let package = Package(
             name: "OutletCompressionTests", dependencies: ["OutletCompression"],
             swiftSettings: swift),
         .testTarget(
+            name: "OutletLayersTests",
+            dependencies: ["OutletLayers", "OutletTransport", "OutletHTTP", "OutletTesting"],
+            swiftSettings: swift),
+        .testTarget(
             name: "OutletSessionTests",
             dependencies: [
-                "OutletSession", "OutletReachability", "OutletObservation", "OutletTransport",
+                "OutletSession", "OutletLayers", "OutletReachability", "OutletObservation",
+                "OutletTransport",
                 "OutletHTTP",
                 "OutletFiles", "OutletTesting",
                 "OutletTestSupport",
@@ -281,7 +300,7 @@ let package = Package(
         // Links full Foundation, as some users' programs do.
         .testTarget(
             name: "OutletFoundationTests",
-            dependencies: ["OutletSession", "OutletTransport", "OutletHTTP"],
+            dependencies: ["OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP"],
             swiftSettings: swift),
         .testTarget(
             name: "OutletTLSTests", dependencies: ["OutletTLS", "OutletTestSupport"],
@@ -289,14 +308,16 @@ let package = Package(
         .testTarget(
             name: "OutletCurlTests",
             dependencies: [
-                "OutletCurl", "OutletSession", "OutletTransport", "OutletHTTP", "OutletTestServer",
+                "OutletCurl", "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP",
+                "OutletTestServer",
                 "OutletTestSupport", "CCurl",
             ],
             swiftSettings: swift),
         .testTarget(
             name: "OutletProviderTests",
             dependencies: [
-                "OutletProvider", "OutletSession", "OutletTransport", "OutletHTTP", "OutletTesting",
+                "OutletProvider", "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP",
+                "OutletTesting",
                 "OutletTestSupport",
             ],
             swiftSettings: swift),
@@ -304,6 +325,7 @@ let package = Package(
             name: "OutletPluginHostTests",
             dependencies: [
                 "OutletPluginHost", "OutletProvider", "OutletObservation", "OutletSession",
+                "OutletLayers",
                 "OutletTransport", "OutletHTTP", "OutletTesting", "OutletTestSupport",
                 "COutletPlugin",
             ],

@@ -1,6 +1,7 @@
 @_exported public import OutletCurl
 @_exported public import OutletHTTP
 @_exported public import OutletObservation
+@_exported public import OutletLayers
 @_exported public import OutletPluginHost
 @_exported public import OutletProvider
 @_exported public import OutletReachability

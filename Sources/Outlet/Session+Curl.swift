@@ -1,6 +1,7 @@
 public import Dispatch
 import OutletCurl
 public import OutletSession
+public import OutletTransport
 
 extension Session {
     /// A session with the usual settings, made when first asked for, kept for good.
@@ -31,6 +32,8 @@ extension Session {
     ///     of a known authority.
     ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
     ///   - cachedResponseHandler: Decides what is stored in the cache; all that may be if `nil`.
+    ///   - layers: See every hop of every request as it goes on the wire, the first one first; a stored
+    ///     response's is none.
     ///   - eventMonitors: Watch all requests.
     public convenience init(
         configuration: SessionConfiguration = .default,
@@ -45,6 +48,7 @@ extension Session {
         serverTrustManager: ServerTrustManager? = nil,
         redirectHandler: (any RedirectHandler)? = nil,
         cachedResponseHandler: (any CachedResponseHandler)? = nil,
+        layers: [@Sendable (_ next: any Transport) -> any Transport] = [],
         eventMonitors: [any EventMonitor] = []
     ) {
         self.init(
@@ -54,7 +58,7 @@ extension Session {
             serializationQueue: serializationQueue,
             callbackQueue: callbackQueue, delivery: delivery, interceptor: interceptor,
             serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
-            cachedResponseHandler: cachedResponseHandler,
+            cachedResponseHandler: cachedResponseHandler, layers: layers,
             eventMonitors: eventMonitors)
     }
 }

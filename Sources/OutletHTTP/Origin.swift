@@ -470,3 +470,11 @@ private struct Authority {
         return "\(address)%\(String(decoding: zone, as: UTF8.self))"
     }
 }
+
+extension Origin {
+    /// Whether two addresses have scheme, host and port in common (RFC 6454 §4); false if one has none.
+    package static func isSame(_ a: URL?, _ b: URL?) -> Bool {
+        guard let a, let b, let origin = try? Origin(a) else { return false }
+        return origin == (try? Origin(b))
+    }
+}

@@ -60,7 +60,7 @@ extension CurlTransfer {
             guard answeredChallenges <= Self.mostAnsweredChallenges else {
                 return fail(endlessChallenges(challenge))
             }
-            handler?.transfer(self, didAnswer: challenge, turn: loop.turn)
+            handler?.transfer(self, didUse: challenge, turn: loop.turn)
         }
         if easy.isTunnelled { easy.socketsAtSend = easy.opener.pointee.opened }
         // Of a connection that it hands over, libcurl tells nothing any more.

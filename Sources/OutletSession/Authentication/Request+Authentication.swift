@@ -23,7 +23,8 @@ extension Request {
         let (request, own) = mutable.withLock { ($0.prepared?.request, $0.credential) }
         guard own == nil, let request else { return nil }
         let paths = core.protectedPaths.withLock { $0 }
-        let unasked = AuthenticationRound(for: request.url, in: paths, from: storage)
+        let unasked = AuthenticationRound(
+            for: core.wireURL(of: request), in: paths, from: storage)
         return unasked.flatMap { maySendUnasked($0.credential) ? $0 : nil }
     }
 
@@ -89,7 +90,7 @@ extension Request {
     /// Whether a request's own credential goes along: not to another origin that a redirect leads to.
     func keepsCredential(for request: HTTPRequest?, _ mutable: inout Mutable) -> Bool {
         mutable.redirects == 0
-            || RedirectRules.isSameOrigin(core.wireURL(of: mutable.requests.last), request?.url)
+            || Origin.isSame(core.wireURL(of: mutable.requests.last), request?.url)
     }
 
     /// Sends the request again with a stored credential, where a server wants one (401).
@@ -142,20 +143,16 @@ extension Request {
     /// The server has asked, and the transport has answered: in a step of NTLM or Negotiate, or with
     /// what it knows for a proxy.
     public func transfer(
-        _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
+        _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {
-        tellChallenges(of: challenge, to: task)
-        // The transport's answer has the cookies that the request began with; later ones have these.
-        if let policies = core.policies, policies.concerns(challenge) {
-            learn(from: challenge, by: task, policies)
-        }
-        guard challenge.statusCode == 401 else { return }
+        tellChallenges(of: head, to: task)
+        guard head.statusCode == 401 else { return }
         let keeps = core.configuration.urlCredentialStorage != nil
         mutable.withLock { mutable in
             mutable.answeredChallenges &+= 1
             guard keeps, let credential = mutable.credential, credential.persistence == .forSession
             else { return }
-            mutable.authentication = AuthenticationRound(answering: challenge, with: credential)
+            mutable.authentication = AuthenticationRound(answering: head, with: credential)
         }
     }
 

@@ -89,11 +89,11 @@ final class Flight: TransferHandler {
     func start(_ job: TransferJob) {
         var job = job
         let (leader, generation, wantsProgress) = state.withLock {
-            ($0.leader?.request, $0.generation, $0.wantsProgress)
+            ($0.leader, $0.generation, $0.wantsProgress)
         }
-        guard let leader else { return }
+        guard leader != nil else { return }
         if wantsProgress { job.reportsProgress = true }
-        let transfer = core.begin(job, for: leader, handler: self)
+        let transfer = core.stack.start(job, handler: self)
         let (cancels, suspends) = state.withLock { state in
             // It may be over already, and another one have begun.
             guard state.isTransferring, state.generation == generation else {
@@ -128,10 +128,10 @@ final class Flight: TransferHandler {
     }
 
     func transfer(
-        _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
+        _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {
         guard let leader = state.withLock({ $0.leader }) else { return }
-        leader.request.transfer(leader.task, didAnswer: challenge, turn: turn)
+        leader.request.transfer(leader.task, didUse: head, turn: turn)
     }
 
     func transfer(

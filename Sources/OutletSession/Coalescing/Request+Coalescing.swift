@@ -84,7 +84,7 @@ extension Request {
             else { break }
             return core.flights.start(job, key: key, for: self)
         }
-        return isPlain ? core.begin(job, for: self, handler: self) : begin(job)
+        return isPlain ? core.stack.start(job, handler: self) : begin(job)
     }
 
     /// The request has come to its end: those who share its transfer get the same.

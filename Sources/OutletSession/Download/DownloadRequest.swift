@@ -82,7 +82,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
 
     // MARK: Steps
 
-    override var ownFinishingQueue: DispatchQueue? { SessionCore.fileQueue }
+    override var ownFinishingQueue: DispatchQueue? { DiskQueue.shared }
     override var bodyOffset: Int64 { download.withLock { $0.start } }
 
     override var usesAdapters: Bool {

@@ -14,7 +14,7 @@ final class FileTask: TransferTask, @unchecked Sendable {
     private static let pieceSize = 64 << 10
 
     let identifier = TransferIdentifier.next()
-    private let queue = DispatchQueue(label: "outlet.session.file", target: SessionCore.fileQueue)
+    private let queue = DispatchQueue(label: "outlet.session.file", target: DiskQueue.shared)
     private let job: TransferJob
     private let limit: Int64
     private let visible = VisibleState()

@@ -31,7 +31,7 @@ extension HTTPRequest {
         next.attributes = adapted.attributes
         guard adapted.url != url else { return next }
         next.url = adapted.url
-        if !RedirectRules.isSameOrigin(url, adapted.url) { RedirectRules.dropSecrets(of: &next) }
+        if !Origin.isSame(url, adapted.url) { RedirectRules.dropSecrets(of: &next) }
         return next
     }
 }

@@ -91,13 +91,6 @@ enum RedirectRules {
         return components.url
     }
 
-    /// Same scheme, host and port (RFC 6454 §4).
-    static func isSameOrigin(_ a: URL?, _ b: URL?) -> Bool {
-        guard let a, let b else { return false }
-        guard let origin = try? Origin(a) else { return false }
-        return origin == (try? Origin(b))
-    }
-
     private static func invalid(
         _ response: HTTPResponse, _ reason: String, advice: String = ""
     ) -> TransferError {
@@ -105,15 +98,5 @@ enum RedirectRules {
             code: .redirectToNonExistentLocation, stage: .receiving, host: response.url?.host(),
             reason: "redirect (\(response.statusCode)) cannot be followed: \(reason)",
             advice: advice)
-    }
-}
-
-extension HTTPResponse {
-    /// Whether this redirects to somewhere (RFC 9110 §15.4); 304 and 300 do not.
-    var isRedirect: Bool {
-        switch statusCode {
-        case 301, 302, 303, 307, 308: !headers.values(for: "Location").isEmpty
-        default: false
-        }
     }
 }

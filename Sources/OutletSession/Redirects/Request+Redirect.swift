@@ -20,7 +20,9 @@ extension Request {
             )
         }
         for call in calls { call() }
-        guard let sent else { return false }
+        guard var sent else { return false }
+        // A layer may have sent it elsewhere.
+        if let url = task.currentRequest?.url { sent.url = url }
         if let handler = handler as? Redirector, case .doNotFollow = handler.behavior {
             return false
         }
@@ -29,7 +31,7 @@ extension Request {
         switch RedirectRules.next(
             after: sent, response: response, opensWebSocket: opensWebSocket,
             allowsBodiesInClear: core.configuration.allowsInsecureRedirectsWithBodies,
-            upgrade: { core.policies?.upgraded($0) })
+            upgrade: { core.upgraded($0) })
         {
         case .success(let request): next = request
         case .failure(let error):

@@ -7,12 +7,3 @@ import OutletHTTP
 struct ConfiguredRequest: Sendable {
     var request: HTTPRequest
 }
-
-/// A request as one server gets it: with the session's cookies for that server.
-struct DressedRequest: Sendable {
-    let request: HTTPRequest
-
-    init(_ configured: ConfiguredRequest, by policies: WirePolicies) {
-        request = policies.withCookies(configured.request)
-    }
-}

@@ -12,7 +12,7 @@ extension Request {
             (mutable.requests.last, mutable.redirects == 0 ? mutable.prepared?.request : nil)
         }
         guard let request = prepared ?? made.map({ core.wireRequest(from: $0) }) else { return nil }
-        return core.policies?.withCookies(request) ?? request
+        return core.wireRequestWithCookies(request)
     }
 
     /// What the request itself was given to authenticate with.

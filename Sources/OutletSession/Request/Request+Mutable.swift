@@ -10,6 +10,8 @@ extension Request {
         var requests = InlineFirst<HTTPRequest>()
         /// What went on the wire, in order.
         var performedRequests = InlineFirst<HTTPRequest>()
+        /// Whether the last of ``performedRequests`` may not be what its transfer has sent.
+        var awaitsWireRequest = false
         /// The transfers of all attempts, of redirects the last, in order.
         var tasks = InlineFirst<any TransferTask>()
         /// Whether the last of ``tasks`` stands for a transfer that nobody has asked to run yet.

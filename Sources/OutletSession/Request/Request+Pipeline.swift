@@ -182,16 +182,17 @@ extension Request {
     }
 
     func transfer(isHop: Bool, readsFile: Bool = false) {
-        let dressed = core.policies?.mayChangeRequests == true ? dress() : nil
+        let mayChange = core.layersMayChangeRequests
         var sharing = Mutable.Sharing.none
         let storage = storage
         let unasked = storage.flatMap { unaskedRound($0) }
         let proxyCredentials = storage.map { knownProxyCredentials($0) }
         let job = mutable.withLock { mutable -> TransferJob? in
-            guard let request = dressed?.request ?? mutable.prepared?.request else { return nil }
+            guard let request = mutable.prepared?.request else { return nil }
             mutable.isHop = isHop
             mutable.readsFile = readsFile
             mutable.performedRequests.append(request)
+            mutable.awaitsWireRequest = mayChange
             let delivery = isPlain ? .collect : delivery()
             var isCounted = mutable.observers?.startCounting() == true
             if core.isMonitored, request.hasBody || delivery.isFile {
@@ -238,19 +239,22 @@ extension Request {
     ) -> TransferJob.Answers? {
         let trustManager = core.serverTrustManager
         guard
-            unasked != nil || mutable.specials != nil || proxyCredentials?.isEmpty == false
+            unasked != nil || mutable.specials != nil || mutable.redirects > 0
+                || proxyCredentials?.isEmpty == false
                 || trustManager != nil || core.hasAddressPolicy
         else { return nil }
         var answers = TransferJob.Answers()
         answers.trustManager = trustManager
+        if mutable.redirects > 0 { answers.firstURL = mutable.requests.first?.url }
         answers.addressPolicy = core.addressPolicy
         if let own = mutable.credential, keepsCredential(for: request, &mutable) {
             answers.credential = own
             if answersChallenges(with: own) { answers.use = .identifiesOnly }
         }
         var round = mutable.authentication ?? unasked
-        if let known = round, !known.space.covers(request.url) { round = unasked }
+        if let known = round, !known.space.covers(core.wireURL(of: request)) { round = unasked }
         if request.headers["Authorization"] != nil { round = nil }
+        answers.cachedResponseHandler = mutable.cachedResponseHandler
         // One that nobody has asked for in this attempt counts like an answer.
         if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }
         mutable.authentication = round
@@ -264,19 +268,6 @@ extension Request {
             mutable.watched().sentProxyCredentials = proxyCredentials
         }
         return answers
-    }
-
-    /// The prepared request with the session's cookies, which do not go along to the next hop.
-    private func dress() -> DressedRequest? {
-        guard let policies = core.policies, var configured = mutable.withLock({ $0.prepared })
-        else {
-            return nil
-        }
-        if let upgraded = policies.upgraded(configured.request) {
-            configured.request = upgraded
-            mutable.withLock { [configured] in $0.prepared = configured }
-        }
-        return DressedRequest(configured, by: policies)
     }
 
     private func tell(_ observers: RequestObservers.Made, of request: HTTPRequest) {
@@ -294,14 +285,24 @@ extension Request.Mutable {
         if isTaskAhead {
             isTaskAhead = false
             tasks.replaceLast(task)
+            noteWireRequest(of: task)
             return true
         }
         guard let last = tasks.last else {
             tasks.append(task)
+            noteWireRequest(of: task)
             return true
         }
         guard last !== task, last.identifier < task.identifier else { return false }
         if isHop { tasks.replaceLast(task) } else { tasks.append(task) }
+        noteWireRequest(of: task)
         return !isHop
+    }
+
+    /// What the layers have made of the request.
+    private mutating func noteWireRequest(of task: any TransferTask) {
+        guard awaitsWireRequest else { return }
+        awaitsWireRequest = false
+        if let request = task.currentRequest { performedRequests.replaceLast(request) }
     }
 }

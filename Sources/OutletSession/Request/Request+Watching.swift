@@ -73,9 +73,6 @@ extension Request {
             tellInformational(head)
             return .proceed
         }
-        if core.caching == nil, let policies = core.policies, policies.concerns(head) {
-            learn(from: head, by: task, policies)
-        }
         if core.isMonitored { tellHead(head, of: task) }
         guard watchesHeads else { return .proceed }
         let fate = redirectFate(of: head, from: task)
@@ -89,14 +86,6 @@ extension Request {
         case .redirect: return .deliver(.chunks)
         case .undecided: return .deliver(.collect)
         }
-    }
-
-    /// Takes in what the server of the transfer under way says about cookies and HSTS.
-    func learn(from head: HTTPResponse, by task: any TransferTask, _ policies: WirePolicies) {
-        let (sent, first) = mutable.withLock {
-            ($0.performedRequests.last, $0.requests.first?.url)
-        }
-        if let sent { policies.learn(from: head, to: sent, by: task, startedAt: first) }
     }
 
     /// Asks the user whether the body of a final head is wanted; the transfer waits meanwhile.
@@ -162,9 +151,4 @@ struct TransferHolds: OptionSet, Sendable {
     static let judgement = TransferHolds(rawValue: 1)
     /// Those who read the body cannot keep up.
     static let backPressure = TransferHolds(rawValue: 2)
-}
-
-extension HTTPResponse {
-    /// Whether no other head follows (RFC 9110 §15.2).
-    var isFinal: Bool { statusCode >= 200 || statusCode == 101 }
 }

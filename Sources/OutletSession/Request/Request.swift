@@ -177,7 +177,7 @@ public class Request: @unchecked Sendable {
 
     /// Begins a transfer.
     func begin(_ job: TransferJob) -> any TransferTask {
-        core.begin(job, for: self, handler: self)
+        core.stack.start(job, handler: self)
     }
 
     /// Whether the request is a WebSocket's handshake, of which the transport leaves more to others.

@@ -52,6 +52,8 @@ open class Session: UploadFactory, @unchecked Sendable {
     ///     of a known authority.
     ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
     ///   - cachedResponseHandler: Decides what is stored in the cache; all that may be if `nil`.
+    ///   - layers: See every hop of every request as it goes on the wire, the first one first; a stored
+    ///     response's is none. See ``OutletTransport/TransportLayer``.
     ///   - eventMonitors: Watch all requests.
     public init(
         transport: any Transport,
@@ -67,6 +69,7 @@ open class Session: UploadFactory, @unchecked Sendable {
         serverTrustManager: ServerTrustManager? = nil,
         redirectHandler: (any RedirectHandler)? = nil,
         cachedResponseHandler: (any CachedResponseHandler)? = nil,
+        layers: [@Sendable (_ next: any Transport) -> any Transport] = [],
         eventMonitors: [any EventMonitor] = []
     ) {
         super.init(
@@ -78,7 +81,8 @@ open class Session: UploadFactory, @unchecked Sendable {
                 startsImmediately: startRequestsImmediately, setup: requestSetup,
                 deliversInline: delivery == .inline, interceptor: interceptor,
                 serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
-                cachedResponseHandler: cachedResponseHandler, eventMonitors: eventMonitors))
+                cachedResponseHandler: cachedResponseHandler, layers: layers,
+                eventMonitors: eventMonitors))
         core.belongs(to: self)
     }
 
@@ -114,7 +118,7 @@ open class Session: UploadFactory, @unchecked Sendable {
     public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
 
     /// Decides what is stored in the cache.
-    public var cachedResponseHandler: (any CachedResponseHandler)? { core.caching?.handler }
+    public var cachedResponseHandler: (any CachedResponseHandler)? { core.cachedResponseHandler }
 
     /// Ends all requests with ``SessionError/sessionInvalidated(error:)``; no more may start.
     public func invalidate(error: (any Error)? = nil) {

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+public import OutletLayers
 public import OutletTransport
 
 /// Every setting of a session, with its unit and its default.

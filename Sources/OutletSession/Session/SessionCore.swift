@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletLayers
 import OutletTransport
 import Synchronization
 
@@ -23,10 +24,10 @@ final class SessionCore: Sendable {
     let interceptor: (any RequestInterceptor)?
     let serverTrustManager: ServerTrustManager?
     let redirectHandler: (any RedirectHandler)?
-    /// Cookies and HSTS; `nil` without either.
-    let policies: WirePolicies?
-    /// `nil` without a cache: the request path then pays one test a transfer.
-    let caching: Caching?
+    let cachedResponseHandler: (any CachedResponseHandler)?
+    /// The transport and the layers around it.
+    let stack: any Transport
+    private let hasOwnLayers: Bool
     private let sessionAdapters: [any RequestAdapter]
     private let sessionRetriers: [any RequestRetrier]
     /// Where stored credentials go along without being asked for.
@@ -59,7 +60,9 @@ final class SessionCore: Sendable {
         startsImmediately: Bool, setup: Session.RequestSetup, deliversInline: Bool,
         interceptor: (any RequestInterceptor)?, serverTrustManager: ServerTrustManager?,
         redirectHandler: (any RedirectHandler)?,
-        cachedResponseHandler: (any CachedResponseHandler)?, eventMonitors: [any EventMonitor]
+        cachedResponseHandler: (any CachedResponseHandler)?,
+        layers: [@Sendable (_ next: any Transport) -> any Transport],
+        eventMonitors: [any EventMonitor]
     ) {
         let configuration = configuration.resolvedForSession()
         self.transport = transport
@@ -85,15 +88,12 @@ final class SessionCore: Sendable {
         self.sessionRetriers = interceptor.map { Interceptor.retriers(in: $0) } ?? []
         self.serverTrustManager = serverTrustManager
         self.redirectHandler = redirectHandler
-        self.policies = WirePolicies(configuration)
-        if let cache = configuration.urlCache {
-            caching = Caching(
-                cache: cache, transport: transport, policies: policies,
-                configuration, handler: cachedResponseHandler, requestQueue: queues.request,
-                deadlines: deadlines)
-        } else {
-            caching = nil
-        }
+        self.cachedResponseHandler = cachedResponseHandler
+        let network = layers.reversed().reduce(transport) { next, layer in layer(next) }
+        hasOwnLayers = !layers.isEmpty
+        stack = Self.stack(
+            around: network, configuration, cachedResponseHandler, handlerQueue: queues.request,
+            deadlines)
         isMonitored = !eventMonitors.isEmpty
         self.monitors =
             eventMonitors.isEmpty
@@ -105,9 +105,6 @@ final class SessionCore: Sendable {
     func belongs(to session: Session) {
         owner.withLock { $0.session = session }
     }
-
-    /// Where downloads are finished: moving and reading files may take long.
-    static let fileQueue = DispatchQueue(label: "outlet.session.files", attributes: .concurrent)
 
     // MARK: Requests under way
 
@@ -145,7 +142,7 @@ final class SessionCore: Sendable {
         }
         guard let active else { return }
         for request in active.sorted(by: { $0.serial < $1.serial }) { request.abandon(with: error) }
-        transport.shutDown()
+        stack.shutDown()
         if case .sessionInvalidated(let cause) = error {
             monitors?.urlSession(transport, didBecomeInvalidWithError: cause)
         } else {
@@ -184,16 +181,6 @@ final class SessionCore: Sendable {
 
     // MARK: Requests on the wire
 
-    /// Begins a transfer of a request, or answers it from the cache.
-    ///
-    /// - Parameter handler: The request, or whoever shares the transfer among several.
-    func begin(
-        _ job: TransferJob, for request: Request, handler: any TransferHandler
-    ) -> any TransferTask {
-        guard let caching else { return transport.start(job, handler: handler) }
-        return CacheTask.start(job, caching, for: request, handler: handler)
-    }
-
     /// The request with the session's fields and limits where it has none of its own.
     func wireRequest(from request: HTTPRequest) -> HTTPRequest {
         guard changesRequests else { return request }
@@ -217,7 +204,27 @@ final class SessionCore: Sendable {
     func wireURL(of request: HTTPRequest?) -> URL? {
         guard var request else { return nil }
         request.url = request.url?.handshakeAddress
-        return (policies?.upgraded(request) ?? request).url
+        return (upgraded(request) ?? request).url
+    }
+
+    /// Whether what is sent may differ from the request; most sessions know no cookies and no hosts.
+    var layersMayChangeRequests: Bool {
+        hasOwnLayers || configuration.hsts?.isEmpty == false
+            || configuration.httpCookieStorage?.isEmpty == false
+    }
+
+    /// The request at the address that its host wants; `nil` if that is its own.
+    func upgraded(_ request: HTTPRequest) -> HTTPRequest? {
+        guard let url = configuration.hsts?.address(for: request) else { return nil }
+        var request = request
+        request.url = url
+        return request
+    }
+
+    /// The request as it would be sent now, the session's cookies included.
+    func wireRequestWithCookies(_ request: HTTPRequest) -> HTTPRequest {
+        guard configuration.httpShouldSetCookies else { return request }
+        return configuration.httpCookieStorage?.addingCookies(to: request) ?? request
     }
 
     // MARK: Identity

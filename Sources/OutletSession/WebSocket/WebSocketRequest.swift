@@ -109,7 +109,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         }
         socketJob.serverTrustManager = job.serverTrustManager
         socketJob.addressPolicy = job.addressPolicy
-        return core.transport.connect(socketJob, handler: self)
+        return core.stack.connect(socketJob, handler: self)
     }
 
     override func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {

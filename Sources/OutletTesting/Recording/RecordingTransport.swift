@@ -107,9 +107,9 @@ private final class TransferRecorder: TransferHandler {
     }
 
     func transfer(
-        _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
+        _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {
-        handler.transfer(task, didAnswer: challenge, turn: turn)
+        handler.transfer(task, didUse: head, turn: turn)
     }
 
     func transfer(

@@ -13,12 +13,11 @@ public protocol TransferHandler: AnyObject, Sendable {
     /// - Parameter refusal: Why.
     func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error)
 
-    /// The transport itself has answered a challenge, with ``TransferJob/credential``; another head
-    /// will come.
-    ///
-    /// - Parameter challenge: The head that asked.
+    /// A final head has come that is not the transfer's answer, and the transport, or a layer, has made
+    /// use of it: a challenge that was answered with ``TransferJob/credential``, or the server's word on
+    /// a stored response. Another head will come.
     func transfer(
-        _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn)
+        _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn)
 
     /// A head has arrived; interim ones (1xx) come here too.
     ///
@@ -50,7 +49,7 @@ extension TransferHandler {
 
     /// Takes no notice.
     public func transfer(
-        _ task: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
+        _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {}
 
     /// Goes on.

@@ -1,3 +1,4 @@
+public import FoundationEssentials
 public import OutletHTTP
 
 /// One attempt of one request, as a transport is asked to carry it.
@@ -42,6 +43,19 @@ public struct TransferJob: Sendable {
         get { answers?.value.addressPolicy }
         set { if newValue != nil || answers != nil { change { $0.addressPolicy = newValue } } }
     }
+    /// Decides whether the response is stored in a cache; the cache's own handler if `nil`.
+    public var cachedResponseHandler: (any CachedResponseHandler)? {
+        get { answers?.value.cachedResponseHandler }
+        set {
+            if newValue != nil || answers != nil { change { $0.cachedResponseHandler = newValue } }
+        }
+    }
+    /// Where the request began that this is a part of, before redirects; the request's own address if
+    /// `nil`.
+    public var firstURL: URL? {
+        get { answers?.value.firstURL }
+        set { if newValue != nil || answers != nil { change { $0.firstURL = newValue } } }
+    }
     /// Decides which of several waiting requests goes first.
     public var priority: TransferPriority
     /// Whether the transport may do the first work on the thread that calls
@@ -73,6 +87,8 @@ public struct TransferJob: Sendable {
         package var toProxies: [String: Credential] = [:]
         package var trustManager: (any ServerTrustJudging)?
         package var addressPolicy: AddressPolicy?
+        package var cachedResponseHandler: (any CachedResponseHandler)?
+        package var firstURL: URL?
 
         package init() {}
     }

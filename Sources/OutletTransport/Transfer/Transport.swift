@@ -65,6 +65,10 @@ public protocol TransferTask: AnyObject, Sendable {
     ///
     /// Thread: in the calls of its handler, from the final head on.
     var isServerVerified: Bool { get }
+    /// Where the response comes from.
+    ///
+    /// Thread: in the calls of its handler, from the final head on.
+    var source: ResponseSource { get }
     /// Ends the transfer with ``TransferError/Code/cancelled``; no effect after the end.
     ///
     /// Thread: any. Idempotent.
@@ -77,6 +81,14 @@ public protocol TransferTask: AnyObject, Sendable {
     ///
     /// Thread: any. Idempotent.
     func reportProgress()
+}
+
+/// Where a response comes from.
+public enum ResponseSource: Sendable {
+    /// A server, or what takes its place in tests.
+    case network
+    /// A cache, perhaps once a server has said that it still holds.
+    case cache
 }
 
 /// What a transfer is doing.
@@ -100,6 +112,8 @@ extension TransferTask {
     public var proxy: String { "" }
     /// Nothing speaks against it.
     public var isServerVerified: Bool { true }
+    /// A server.
+    public var source: ResponseSource { .network }
     /// Does nothing: progress is reported only if it was asked for before the start.
     public func reportProgress() {}
 }

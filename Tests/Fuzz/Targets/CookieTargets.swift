@@ -1,4 +1,5 @@
 import FoundationEssentials
+@testable import OutletLayers
 
 @testable import OutletHTTP
 @testable import OutletSession

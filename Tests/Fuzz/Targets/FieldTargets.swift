@@ -4,6 +4,7 @@ import Glibc
 
 @testable import OutletHTTP
 @testable import OutletObservation
+@testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
 @testable import OutletTransport

@@ -3,6 +3,7 @@ import FoundationEssentials
 @testable import OutletHTTP
 @testable import OutletReachability
 @testable import OutletObservation
+@testable import OutletLayers
 @testable import OutletSession
 import OutletTransport
 

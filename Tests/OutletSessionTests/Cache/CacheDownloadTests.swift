@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletFiles
 import OutletHTTP
+import OutletLayers
 import OutletTestSupport
 import OutletTesting
 import Testing

@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletLayers
 import OutletTesting
 import Synchronization
 import Testing

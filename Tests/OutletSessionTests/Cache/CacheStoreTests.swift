@@ -4,6 +4,7 @@ import OutletHTTP
 import OutletTestSupport
 import Testing
 
+@testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
 @testable import OutletTransport

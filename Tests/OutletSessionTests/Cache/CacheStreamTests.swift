@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletLayers
 import OutletSession
 import OutletTesting
 import OutletTransport

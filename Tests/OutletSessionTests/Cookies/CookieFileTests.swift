@@ -4,6 +4,7 @@ import OutletFiles
 import OutletHTTP
 import Testing
 
+@testable import OutletLayers
 @testable import OutletSession
 
 /// Cookies in a file: what is written stays one line, what is read is checked.

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Testing
 
+@testable import OutletLayers
 @testable import OutletSession
 
 /// Which cookie goes first, and which goes.

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletObservation
+import OutletLayers
 import OutletSession
 import OutletTesting
 import OutletTransport

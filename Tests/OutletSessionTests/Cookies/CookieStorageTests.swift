@@ -3,6 +3,7 @@ import Glibc
 import OutletHTTP
 import Testing
 
+@testable import OutletLayers
 @testable import OutletSession
 
 /// What becomes of `Set-Cookie`, and what is sent back.

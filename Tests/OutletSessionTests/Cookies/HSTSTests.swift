@@ -3,6 +3,7 @@ import OutletHTTP
 import OutletTesting
 import Testing
 
+@testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
 @testable import OutletTransport

@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletObservation
+import OutletLayers
 import OutletSession
 import OutletTesting
 import OutletTransport

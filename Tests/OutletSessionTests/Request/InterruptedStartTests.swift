@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import OutletHTTP
+import OutletLayers
 import OutletSession
 import OutletTestSupport
 import OutletTesting

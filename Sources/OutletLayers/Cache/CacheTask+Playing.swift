@@ -24,8 +24,9 @@ extension CacheTask {
         metrics.resourceFetchType = type
         var entry = entry
         if job.request.method == .head { entry.data = Data() }
-        course.withLock {
-            $0.playing = Playing(entry: entry, metrics: metrics, delivery: job.delivery)
+        course.withLock { state in
+            state.source = .cache
+            state.playing = Playing(entry: entry, metrics: metrics, delivery: job.delivery)
         }
         caching.queue.async { self.play() }
     }

@@ -1,11 +1,9 @@
-public import OutletTransport
-
 /// Decides whether, and as what, a response is stored in the session's cache.
 public protocol CachedResponseHandler: Sendable {
     /// Answers with what is to be stored, or with `nil` for nothing.
     ///
     /// Asked for responses of all kinds of requests that HTTP allows to be stored; the request goes on
-    /// once it has answered, and without storing once ``SessionConfiguration/interceptorTimeout`` has
+    /// once it has answered, and without storing once the session's `interceptorTimeout` has
     /// passed.
     ///
     /// - Parameters:

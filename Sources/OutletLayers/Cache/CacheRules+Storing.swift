@@ -129,7 +129,7 @@ extension CacheRules {
         else { return [] }
         let others = ["Location", "Content-Location"].flatMap { response.headers.values(for: $0) }
             .compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
-            .filter { RedirectRules.isSameOrigin($0, url) }
+            .filter { Origin.isSame($0, url) }
             .compactMap { other in
                 var named = request
                 named.url = other

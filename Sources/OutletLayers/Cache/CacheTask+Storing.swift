@@ -15,7 +15,7 @@ extension CacheTask {
         case .collect: store(result.body ?? Data(), response, result, now, turn)
         case .file(let path, 0) where mayStoreFile(response, now):
             // The transport's thread does not wait for a disk.
-            SessionCore.fileQueue.async { [self] in
+            DiskQueue.shared.async { [self] in
                 let turn = TransportTurn()
                 let data = Data(contentOf: path, limit: caching.cache.bodyLimit)
                 store(data, response, result, now, turn)

@@ -11,33 +11,30 @@ extension CacheTask: TransferHandler {
     }
 
     func transfer(
-        _ inner: any TransferTask, didAnswer challenge: HTTPResponse, turn: TransportTurn
+        _ inner: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {
         guard let handler = course.withLock({ $0.handler }) else { return }
-        handler.transfer(self, didAnswer: challenge, turn: turn)
+        handler.transfer(self, didUse: head, turn: turn)
     }
 
     func transfer(
         _ inner: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
         let now = Date()
-        // Of what is stored nothing is learnt again.
-        if head.isFinal, let policies = caching.policies, policies.concerns(head) {
-            policies.learn(from: head, to: job.request, by: inner, startedAt: firstURL)
-        }
-        let handler = course.withLock { state -> (any TransferHandler)? in
+        let (handler, isWithheld) = course.withLock { state in
             // Whoever began the transfer may not have come to keep it, and a pause is to be ended.
             if state.isLoading { state.inner = inner }
-            guard head.isFinal, let stored = state.stored else { return state.handler }
+            guard head.isFinal, let stored = state.stored else { return (state.handler, false) }
             let isConfirmed = state.isValidating && head.statusCode == 304
             let isReplaced =
                 CacheRules.isFailure(head.statusCode)
                 && caching.cache.rules.mayReplaceError(stored, for: request, now: now)
             state.isWithheld = isConfirmed || isReplaced
-            return state.isWithheld ? nil : state.handler
+            return (state.handler, state.isWithheld)
         }
+        if isWithheld { handler?.transfer(self, didUse: head, turn: turn) }
         // A body that is withheld is dropped as it comes.
-        guard let handler else { return .deliver(.chunks) }
+        guard !isWithheld, let handler else { return .deliver(.chunks) }
         let decision = handler.transfer(self, didReceive: head, turn: turn)
         if case .deliver(let delivery) = decision { course.withLock { $0.delivery = delivery } }
         if head.isFinal, job.delivery == .chunks, head.mimeType != "text/event-stream",
@@ -130,7 +127,7 @@ extension CacheTask: TransferHandler {
         case .found(let entry): learn(entry)
         case .missing: break
         case .onDisk:
-            SessionCore.fileQueue.async {
+            DiskQueue.shared.async {
                 if let entry = caching.cache.readDisk(for: request) { learn(entry) }
             }
         }

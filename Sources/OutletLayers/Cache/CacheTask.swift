@@ -8,11 +8,9 @@ import OutletTransport
 /// To its request it is one transfer, whatever it takes.
 final class CacheTask: TransferTask {
     let identifier = TransferIdentifier.next()
-    let caching: Caching
+    let caching: CacheLayer
     let job: TransferJob
     let request: CacheRequest
-    /// Where the request went first.
-    let firstURL: URL?
     /// Decides what is stored.
     let storing: (any CachedResponseHandler)?
     let start = Date()
@@ -39,6 +37,8 @@ final class CacheTask: TransferTask {
         var playing: Playing?
         /// Where the body of the transfer goes: as its job says, if the handler says nothing else.
         var delivery: BodyDelivery
+        /// Where the response that the handler gets comes from.
+        var source = ResponseSource.network
         /// The transfer's head and body are kept from the handler.
         var isWithheld = false
         /// What has passed of a body that goes to the handler piece by piece; `nil` when it is not
@@ -47,30 +47,21 @@ final class CacheTask: TransferTask {
     }
 
     static func start(
-        _ job: TransferJob, _ caching: Caching, for request: Request, handler: any TransferHandler
+        _ job: TransferJob, _ caching: CacheLayer, handler: any TransferHandler
     ) -> any TransferTask {
-        let (storing, firstURL) = request.mutable.withLock {
-            ($0.cachedResponseHandler, $0.requests.first?.url)
-        }
-        let task = CacheTask(
-            job, caching, handler: handler, storing: storing ?? caching.handler,
-            firstURL: firstURL)
+        let task = CacheTask(job, caching, handler: handler)
         task.begin()
         return task
     }
 
-    private init(
-        _ job: TransferJob, _ caching: Caching, handler: any TransferHandler,
-        storing: (any CachedResponseHandler)?, firstURL: URL?
-    ) {
+    private init(_ job: TransferJob, _ caching: CacheLayer, handler: any TransferHandler) {
         var job = job
         if job.request.cachePolicy == .reloadIgnoringLocalAndRemoteCacheData {
             job.request.headers.addMissing(from: ["Cache-Control": "no-cache"])
         }
         self.job = job
         self.caching = caching
-        self.storing = storing
-        self.firstURL = firstURL
+        storing = job.cachedResponseHandler ?? caching.handler
         request = CacheRequest(
             job.request, credential: job.credential, session: caching.session,
             verifier: caching.verifier(of: job), route: caching.route)
@@ -85,6 +76,8 @@ final class CacheTask: TransferTask {
     var currentRequest: HTTPRequest? { job.request }
 
     var proxy: String { course.withLock { $0.inner }?.proxy ?? "" }
+
+    var source: ResponseSource { course.withLock { $0.source } }
 
     var isServerVerified: Bool { course.withLock { $0.inner }?.isServerVerified ?? true }
 
@@ -138,7 +131,7 @@ final class CacheTask: TransferTask {
         case .found(let entry): decide(entry)
         case .missing: decide(nil)
         case .onDisk:
-            SessionCore.fileQueue.async {
+            DiskQueue.shared.async {
                 self.decide(self.caching.cache.readDisk(for: self.request))
             }
         }
@@ -202,7 +195,7 @@ final class CacheTask: TransferTask {
             return state.loads
         }
         guard let number else { return }
-        let inner = caching.transport.start(job, handler: self)
+        let inner = caching.next.start(job, handler: self)
         // Whoever cancelled, suspended or wanted to watch meanwhile found no transfer to tell.
         let (isCancelled, isSuspended, reportsProgress) = course.withLock { state in
             // It may be over by now, and another one begun in its place.

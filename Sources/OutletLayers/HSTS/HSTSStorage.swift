@@ -101,7 +101,7 @@ public final class HSTSStorage: Sendable {
 
     // MARK: For sessions
 
-    var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
+    package var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
 
     /// The address to use in an address's place; `nil` if that is to stay.
     func upgrade(_ url: URL) -> URL? {

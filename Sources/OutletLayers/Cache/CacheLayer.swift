@@ -1,23 +1,22 @@
-import Dispatch
+package import Dispatch
 import FoundationEssentials
 import OutletHTTP
-import OutletTransport
+public import OutletTransport
 
-/// What the transfers of a session need to answer from its cache.
-final class Caching: Sendable {
+/// Answers from a cache what it can, and stores what may be stored (RFC 9111).
+public final class CacheLayer: TransportLayer {
+    /// Carries what this layer lets through.
+    public let next: any Transport
     let cache: ResponseCache
-    let transport: any Transport
-    let policies: WirePolicies?
-    /// Whether the session wants certificates verified.
+    /// Whether certificates are verified.
     let verifiesCertificates: Bool
     /// Where the session's authorities are, unless they are the system's.
     private let authorities: String?
     /// Decides what is stored, where a request has nobody of its own.
     let handler: (any CachedResponseHandler)?
-    let requestQueue: DispatchQueue
-    let deadlines: Deadlines
-    /// How long a handler may take to answer, in seconds.
-    let timeout: Double
+    private let handlerQueue: DispatchQueue
+    private let handlerTimeout: Double
+    private let deadlines: Deadlines
     /// What decides where the session's connections lead, as a text that is equal for those that may
     /// connect to the same places; `nil` where nothing does.
     let route: String?
@@ -27,35 +26,62 @@ final class Caching: Sendable {
     let queue = DispatchQueue(label: "outlet.session.cache")
     private let validations = Lock<Set<String>>([])
 
-    init(
-        cache: ResponseCache, transport: any Transport, policies: WirePolicies?,
-        _ configuration: SessionConfiguration, handler: (any CachedResponseHandler)?,
-        requestQueue: DispatchQueue, deadlines: Deadlines
+    /// Makes the layer.
+    ///
+    /// - Parameters:
+    ///   - next: Carries what the cache does not answer.
+    ///   - cache: Where responses are stored.
+    ///   - configuration: That of the transport: a response answers only those who may connect to the
+    ///     same places, and accept the same servers.
+    ///   - handler: Decides what is stored; all that may be if `nil`.
+    public convenience init(
+        around next: any Transport, cache: ResponseCache,
+        configuration: TransportConfiguration = .default,
+        handler: (any CachedResponseHandler)? = nil
     ) {
+        self.init(
+            around: next, cache: cache, configuration: configuration, handler: handler,
+            handlerQueue: DispatchQueue(label: "outlet.cache.handlers"), handlerTimeout: 60,
+            deadlines: Deadlines())
+    }
+
+    /// - Parameters:
+    ///   - handlerQueue: Where `handler` is asked.
+    ///   - handlerTimeout: How long it may take to answer, in seconds; 0 means no limit.
+    ///   - deadlines: Keeps that time.
+    package init(
+        around next: any Transport, cache: ResponseCache, configuration: TransportConfiguration,
+        handler: (any CachedResponseHandler)?, handlerQueue: DispatchQueue,
+        handlerTimeout: Double, deadlines: Deadlines
+    ) {
+        self.next = next
         self.cache = cache
-        self.transport = transport
-        self.policies = policies
-        verifiesCertificates = configuration.transport.verifiesCertificates
+        verifiesCertificates = configuration.verifiesCertificates
         authorities =
-            switch configuration.transport.certificateAuthorities {
+            switch configuration.certificateAuthorities {
             case .system: nil
             case .file(let path): "file \(path)"
             case .directory(let path): "directory \(path)"
             }
         self.handler = handler
-        self.requestQueue = requestQueue
+        self.handlerQueue = handlerQueue
+        self.handlerTimeout = handlerTimeout
         self.deadlines = deadlines
-        timeout = configuration.interceptorTimeout
         let limits =
-            configuration.transport.addressPolicy.isUnrestricted
+            configuration.addressPolicy.isUnrestricted
             ? nil
-            : "\(configuration.transport.addressPolicy)"
-                + (configuration.transport.addressPolicy.isEnforcedByProxy ? ", by the proxy" : "")
-        let socket = configuration.transport.unixSocketPath.map { "socket \($0)" }
+            : "\(configuration.addressPolicy)"
+                + (configuration.addressPolicy.isEnforcedByProxy ? ", by the proxy" : "")
+        let socket = configuration.unixSocketPath.map { "socket \($0)" }
         route =
             limits == nil && socket == nil
             ? nil : [limits, socket].compactMap(\.self).joined(separator: "\n")
-        session = configuration.transport.showsCertificates ? UUID().uuidString : nil
+        session = configuration.showsCertificates ? UUID().uuidString : nil
+    }
+
+    /// Answers the job from the cache, or carries it.
+    public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        CacheTask.start(job, self, handler: handler)
     }
 
     /// Who checks the server of a transfer, as a text that is equal for those who accept the same
@@ -76,10 +102,16 @@ final class Caching: Sendable {
         to handler: any CachedResponseHandler,
         completion: @escaping @Sendable (CachedResponse?) -> Void
     ) {
-        let wait = Wait<CachedResponse?>(deadlines, completion: completion)
-        wait.begin(for: timeout) { nil }
-        requestQueue.async {
-            handler.dataTask(task, willCacheResponse: response) { wait.answer($0) }
+        let answered = AnswerOnce()
+        let deadline =
+            handlerTimeout > 0
+            ? deadlines.add(after: handlerTimeout) { if answered.claim() { completion(nil) } } : nil
+        handlerQueue.async { [deadlines] in
+            handler.dataTask(task, willCacheResponse: response) { proposal in
+                guard answered.claim() else { return }
+                if let deadline { deadlines.remove(deadline) }
+                completion(proposal)
+            }
         }
     }
 
@@ -94,7 +126,7 @@ final class Caching: Sendable {
         job.reportsProgress = false
         let validation = Validation(
             caching: self, entry: entry, request: request, url: job.request.url)
-        _ = transport.start(job, handler: validation)
+        _ = next.start(job, handler: validation)
     }
 
     fileprivate func didValidate(_ key: String?) {
@@ -104,13 +136,13 @@ final class Caching: Sendable {
 
 /// A transfer that nobody waits for: it brings a stored response up to date.
 private final class Validation: TransferHandler {
-    private let caching: Caching
+    private let caching: CacheLayer
     private let entry: CacheEntry
     private let request: CacheRequest
     private let url: URL?
     private let start = Date()
 
-    init(caching: Caching, entry: CacheEntry, request: CacheRequest, url: URL?) {
+    init(caching: CacheLayer, entry: CacheEntry, request: CacheRequest, url: URL?) {
         self.caching = caching
         self.entry = entry
         self.request = request

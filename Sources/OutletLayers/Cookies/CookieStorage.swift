@@ -45,7 +45,7 @@ public final class CookieStorage: Sendable {
     /// All cookies that have not ended.
     public var cookies: [Cookie] { state.withLock { $0.jar.cookies(now: Date()) } }
 
-    var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
+    package var isEmpty: Bool { !hasAny.load(ordering: .acquiring) }
 
     /// Changes the jar.
     private func change(_ body: (inout sending State) -> Void) {
