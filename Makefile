@@ -76,6 +76,7 @@ fuzz: setup ## Give each parser of foreign bytes FUZZ_SECONDS (60) of made-up in
 lint: setup ## Check format, imports and warnings
 	@$(STEP) "format" swift format lint --strict --recursive $(FORMATTED)
 	@$(STEP) "imports" .ci/check-imports
+	@$(STEP) "folders" .ci/check-folders
 	@$(STEP) "exclusivity" .ci/check-exclusivity
 	@$(STEP) "text as bytes" .ci/check-text
 	@$(STEP) "no warnings" swift build --build-tests $(LINT_FLAGS)

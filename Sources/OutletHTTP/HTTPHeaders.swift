@@ -293,10 +293,3 @@ extension HTTPHeaders: Equatable, Hashable {
     /// Hashes the fields in order.
     public func hash(into hasher: inout Hasher) { hasher.combine(fields) }
 }
-
-extension HTTPHeaders: CustomStringConvertible {
-    /// One `Name: value` a line, secrets left out by ``Redaction/standard``.
-    public var description: String {
-        Redaction.standard.headers(self).map(\.description).joined(separator: "\n")
-    }
-}

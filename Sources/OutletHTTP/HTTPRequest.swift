@@ -126,26 +126,6 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     }
 }
 
-extension HTTPRequest: CustomStringConvertible, CustomDebugStringConvertible {
-    /// Method and address, secrets left out by ``Redaction/standard``.
-    public var description: String {
-        "\(method.rawValue) \(url.map { Redaction.standard.url($0) } ?? "without an address")"
-    }
-
-    /// Method and address, a line for each field, and the size of the body; secrets left out.
-    public var debugDescription: String {
-        let body: [String] =
-            switch body {
-            case .none: []
-            case .data(let data): ["(\(data.count) bytes of body)"]
-            case .file(let path): ["(a body from \(path))"]
-            case .stream: ["(a body from a stream)"]
-            }
-        let fields = headers.isEmpty ? [] : [headers.description]
-        return ([description] + fields + body).joined(separator: "\n")
-    }
-}
-
 /// Why a request cannot go on the wire.
 public enum HTTPRequestError: Error, Equatable, Sendable {
     /// The method is not a token (RFC 9110 §5.6.2).

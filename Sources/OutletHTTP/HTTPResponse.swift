@@ -58,16 +58,3 @@ public struct HTTPResponse: Sendable, Equatable, Hashable {
         headers.value(for: "Content-Length").flatMap { $0.decimal() } ?? -1
     }
 }
-
-extension HTTPResponse: CustomStringConvertible, CustomDebugStringConvertible {
-    /// Protocol, status and address, secrets left out by ``Redaction/standard``.
-    public var description: String {
-        let address = url.map { " from \(Redaction.standard.url($0))" } ?? ""
-        return "\(httpVersion) \(statusCode)\(address)"
-    }
-
-    /// The same, and a line for each field.
-    public var debugDescription: String {
-        headers.isEmpty ? description : "\(description)\n\(headers)"
-    }
-}

@@ -77,7 +77,10 @@ public final class PluginHost: Sendable {
             unusable += directory.failures
         }
         let loader = PluginLoader.inTurn {
-            var loader = PluginLoader(options: options, failures: unusable)
+            var loader = PluginLoader(
+                configuration: options.configuration, checksOwnership: options.checksOwnership,
+                requiresManifest: options.requiresManifest, observer: options.observer,
+                failures: unusable)
             for path in listed { loader.load(path, isListed: true) }
             for path in files {
                 // A path without a slash would be looked up along the linker's search path.
@@ -86,7 +89,7 @@ public final class PluginHost: Sendable {
             loader.checkConfiguration(in: (directories + files).joined(separator: ", "))
             return loader
         }
-        let host = PluginHost(loader)
+        let host = PluginHost(loader, options: options)
         guard host.failures.isEmpty || options.loadPolicy == .usable else {
             host.shutDownAndWait(deadline: options.shutDownDeadline)
             throw .incomplete(host.failures)
@@ -111,12 +114,11 @@ public final class PluginHost: Sendable {
         return try load(directories: [directory], options: options)
     }
 
-    private init(_ loader: PluginLoader) {
+    private init(_ loader: PluginLoader, options: Options) {
         plugins = loader.plugins
         failures = loader.failures
         let answers = AnswerStore()
         self.answers = answers
-        let options = loader.options
         let running = RunningPlugins(
             plugins.map(\.instance), deadline: options.shutDownDeadline.nanoseconds)
         self.running = running

@@ -44,16 +44,3 @@ public struct PluginCall: Sendable, Equatable {
     /// How long it has taken so far, in nanoseconds.
     public var duration: UInt64
 }
-
-extension PluginHost {
-    /// The calls into plugins of this process that have not come back, those that take longest first.
-    ///
-    /// Nobody can end such a call from outside: a program that will not wait for one can only say
-    /// whose it is, and end itself.
-    ///
-    /// Thread: any.
-    public static var callsUnderWay: [PluginCall] {
-        let calls = HandleTable.shared.allOwners.flatMap(\.callsUnderWay) + PluginLoader.loading
-        return calls.sorted { $0.duration > $1.duration }
-    }
-}

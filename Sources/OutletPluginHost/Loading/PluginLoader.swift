@@ -7,7 +7,11 @@ import OutletTransport
 
 /// Turns files into running plugins, one after the other; the first of an id stays.
 struct PluginLoader {
-    let options: PluginHost.Options
+    /// Configuration by plugin id, as JSON objects.
+    let configuration: [String: String]
+    let checksOwnership: Bool
+    let requiresManifest: Bool
+    let observer: (any PluginObserver)?
     private(set) var plugins: [LoadedPlugin] = []
     private(set) var failures: [PluginLoadError] = []
     private var used: Set<String> = []
@@ -39,8 +43,14 @@ struct PluginLoader {
     }
 
     /// - Parameter failures: Files that cannot even be tried.
-    init(options: PluginHost.Options, failures: [PluginLoadError] = []) {
-        self.options = options
+    init(
+        configuration: [String: String], checksOwnership: Bool, requiresManifest: Bool,
+        observer: (any PluginObserver)?, failures: [PluginLoadError]
+    ) {
+        self.configuration = configuration
+        self.checksOwnership = checksOwnership
+        self.requiresManifest = requiresManifest
+        self.observer = observer
         self.failures = failures
     }
 
@@ -50,9 +60,9 @@ struct PluginLoader {
     mutating func load(_ path: String, isListed: Bool) {
         let start = Stopwatch.now
         do throws(PluginLoadError) {
-            if options.checksOwnership, !isListed { try PluginLoader.checkPlace(of: path) }
-            let file = try PluginFile(path: path, checksOwnership: options.checksOwnership)
-            if options.requiresManifest, file.manifest == nil {
+            if checksOwnership, !isListed { try PluginLoader.checkPlace(of: path) }
+            let file = try PluginFile(path: path, checksOwnership: checksOwnership)
+            if requiresManifest, file.manifest == nil {
                 throw PluginLoadError.invalidManifest(
                     path: path, reason: "there is none, and this host asks for one")
             }
@@ -99,7 +109,7 @@ struct PluginLoader {
 
     /// Takes note of configuration that no plugin has asked for.
     mutating func checkConfiguration(in place: String) {
-        for id in options.configuration.keys.sorted() where !used.contains(id) {
+        for id in configuration.keys.sorted() where !used.contains(id) {
             failures.append(.unknownPlugin(path: place, id: id, known: plugins.map(\.id)))
         }
     }
@@ -115,8 +125,8 @@ struct PluginLoader {
         used.insert(id)
         do {
             let instance = try PluginLoader.instance(
-                descriptor, path: file.path, configuration: options.configuration[id] ?? "{}",
-                observer: options.observer)
+                descriptor, path: file.path, configuration: configuration[id] ?? "{}",
+                observer: observer)
             plugins.append(
                 LoadedPlugin(
                     instance, file: file, abiMinor: abiMinor,
@@ -199,19 +209,5 @@ struct PluginLoader {
         guard let table = descriptor.functions.hooks?(pointer) else { return outlet_hooks() }
         return copyTable(
             table, size: Int(table.pointee.struct_size), empty: outlet_hooks())
-    }
-}
-
-/// The plugins that allow one instance per process, and have it.
-enum SinglePlugins {
-    private static let running = Lock(Set<String>())
-
-    /// - Returns: Whether nobody else has it.
-    static func claim(_ id: String) -> Bool {
-        running.withLock { $0.insert(id).inserted }
-    }
-
-    static func release(_ id: String) {
-        running.withLock { _ = $0.remove(id) }
     }
 }

@@ -32,16 +32,6 @@ struct Style: Sendable, Equatable {
 enum ColorChoice: String, Sendable {
     case auto, always, never
 
-    /// What `--color` says, and `--pretty` where that is more exact.
-    init(_ arguments: ParsedArguments) {
-        let color = arguments.value(.color).flatMap(ColorChoice.init) ?? .auto
-        switch arguments.value(.pretty) {
-        case "all", "colors": self = color == .never ? .never : .always
-        case "format", "none": self = .never
-        default: self = color
-        }
-    }
-
     /// Decides for one stream, by option, then environment (no-color.org, bixense.com/clicolors),
     /// then whether the stream is a terminal.
     func isOn(isTerminal: Bool, environment: [String: String]) -> Bool {
