@@ -43,6 +43,7 @@ struct ccurl_poller {
     int64_t timer_us;
     int suspects;                      // so many slots are
     uint16_t suspect_ports[port_buckets];  // how many by port
+    int sockets;  // open, and on somebody's account
     int socket_error;
     int ready;
     struct epoll_event events[max_events];
@@ -95,15 +96,32 @@ ccurl_poller *ccurl_poller_create(int *error) {
     return poller;
 }
 
+/// Changes a number that this thread alone changes, and others may read.
+static int change(int *number, int by) {
+    int changed = *number + by;
+    __atomic_store_n(number, changed, __ATOMIC_RELAXED);
+    return changed;
+}
+
+int ccurl_tally_sockets(const ccurl_tally *tally) {
+    return __atomic_load_n(&tally->sockets, __ATOMIC_RELAXED);
+}
+
+int ccurl_poller_sockets(const ccurl_poller *poller) {
+    return __atomic_load_n(&poller->sockets, __ATOMIC_RELAXED);
+}
+
 /// Takes a socket that is closed off the account it was opened on.
-static void settle(struct slot *slot) {
+static void settle(ccurl_poller *poller, struct slot *slot) {
     ccurl_tally *tally = slot->tally;
     slot->tally = NULL;
-    if (tally && --tally->sockets == 0 && tally->is_abandoned) free(tally);
+    if (!tally) return;
+    change(&poller->sockets, -1);
+    if (change(&tally->sockets, -1) == 0 && tally->is_abandoned) free(tally);
 }
 
 void ccurl_poller_destroy(ccurl_poller *poller) {
-    for (size_t fd = 0; fd < poller->slot_count; fd++) settle(&poller->slots[fd]);
+    for (size_t fd = 0; fd < poller->slot_count; fd++) settle(poller, &poller->slots[fd]);
     if (poller->event >= 0) close(poller->event);
     if (poller->epoll >= 0) close(poller->epoll);
     free(poller->slots);
@@ -237,9 +255,12 @@ static curl_socket_t open_socket(void *client, curlsocktype purpose, struct curl
         slot->ready = NULL;
         // libcurl closes a socket that never got connected without a word to us; this one has its
         // number.
-        settle(slot);
+        settle(poller, slot);
         slot->tally = opener->tally;
-        if (slot->tally) slot->tally->sockets++;
+        if (slot->tally) {
+            change(&slot->tally->sockets, 1);
+            change(&poller->sockets, 1);
+        }
     }
     return fd;
 }
@@ -252,7 +273,7 @@ static int close_socket(void *client, curl_socket_t fd) {
         acquit(poller, slot);
         slot->ours = false;
         slot->ready = NULL;
-        settle(slot);
+        settle(poller, slot);
     }
     return close(fd);
 }

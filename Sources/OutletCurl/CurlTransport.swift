@@ -7,7 +7,8 @@ public import OutletTransport
 ///
 /// Transfers run on a thread of the transport's own, which starts with the first of them; those
 /// with a file or a stream at either end run on a second one, so that a slow disk holds up nobody.
-/// A transport that is let go of ends its transfers in their own time; ``shutDown()`` cancels them.
+/// A transport that is let go of ends its transfers in their own time; ``shutDown()`` cancels them, and
+/// ``shutDown(deadline:)`` waits for them.
 public final class CurlTransport: Transport {
     private let settings: TransportSettings
     private let loops: Lock<LoopGroup>
@@ -79,12 +80,15 @@ public final class CurlTransport: Transport {
         post: (EventLoop, CurlTransfer) -> Bool
     ) -> CurlTransfer {
         do throws(TransferError) {
-            let loop = try loop(isBulk: job.isBulk, for: job.request)
-            let transfer = CurlTransfer(
-                job, link: link, handler: handler, loop: loop,
-                patience: settings.patience(of: job.request))
-            if !post(loop, transfer) { Self.refuse(transfer, .transportClosed) }
-            return transfer
+            while true {
+                let loop = try loop(isBulk: job.isBulk, for: job.request)
+                let transfer = CurlTransfer(
+                    job, link: link, handler: handler, loop: loop,
+                    patience: settings.patience(of: job.request))
+                if post(loop, transfer) { return transfer }
+                // It has ended since, and another has its place, unless the transport was shut down.
+                transfer.withdraw()
+            }
         } catch {
             let transfer = CurlTransfer(
                 job, link: link, handler: handler, loop: nil, patience: nil)
@@ -107,10 +111,14 @@ public final class CurlTransport: Transport {
         }
     }
 
+    /// All loops that there are, for those who look at them.
+    var livingLoops: [EventLoop] { loops.withLock { $0.living } }
+
     /// Runs tasks on the transport's own thread: `withTaskExecutorPreference(transport.taskExecutor)`.
     ///
     /// A task that awaits one transfer after another then changes threads no more, which halves its
-    /// latency. Such tasks must not block: all transfers wait for them.
+    /// latency. Such tasks must not block: all transfers wait for them. Ask again after
+    /// ``reloadCertificates()``, which changes the thread.
     public var taskExecutor: (any TaskExecutor)? {
         do throws(TransferError) {
             return try loop(isBulk: false, for: nil).executor
@@ -121,7 +129,43 @@ public final class CurlTransport: Transport {
 
     /// Cancels all transfers and frees what the transport holds; it starts no more.
     public func shutDown() {
-        for loop in loops.withLock({ $0.close() }) { loop.close(.shutDown) }
+        for loop in loops.withLock({ $0.close() }) { loop.close(.shutDown(.transportClosed)) }
+    }
+
+    /// Starts no more transfers, and returns when all those under way have ended; requests that wait for
+    /// a place among the connections get it.
+    ///
+    /// Connections are closed when the last transfer of their thread has ended.
+    ///
+    /// - Parameter deadline: After so long what is left, open WebSockets among it, ends with
+    ///   ``TransferError/Code/transportClosed``; at once with ``shutDown()``.
+    /// - Returns: How many ended by themselves, and how many were cut off.
+    @discardableResult
+    public func shutDown(deadline: Duration) async -> ShutdownReport {
+        let closed = loops.withLock { $0.close() }
+        let total = closed.reduce(0) { $0 + $1.load.value }
+        for loop in closed { loop.close(.drain) }
+        let timer = Deadlines()
+        let cut = timer.add(after: deadline / .seconds(1)) {
+            for loop in closed { loop.close(.shutDown(.cut(after: deadline))) }
+        }
+        var report = ShutdownReport()
+        for loop in closed { report.cut += await loop.ending.wait() }
+        timer.remove(cut)
+        report.finished = max(0, total - report.cut)
+        return report
+    }
+
+    /// Reads the certificate authorities and the client's certificates of the configuration anew: requests
+    /// from now on use new connections, which trust and show what the files say now.
+    ///
+    /// Requests under way, those that wait for a place among them, end as they began, on the old
+    /// connections, which are closed when the last of them has ended; until then the limits of connections
+    /// hold for the old and the new ones each. Files are not watched: a certificate and its key would be
+    /// read while one of them is the old one.
+    public func reloadCertificates() {
+        let old = loops.withLock { $0.renew(settings.reloaded()) }
+        for loop in old { loop.close(.drain) }
     }
 }
 

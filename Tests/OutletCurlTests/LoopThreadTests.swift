@@ -16,7 +16,7 @@
             let result = try await #require(
                 processExitsWith: .failure, observing: [\.standardErrorContent]
             ) {
-                try Self.loop().shutDown()
+                try Self.loop().shutDown(.transportClosed)
             }
             let text = String(decoding: result.standardErrorContent, as: UTF8.self)
             #expect(text.utf8.count > 0 && text.contains("not on the thread that drives the loop"))
@@ -25,7 +25,7 @@
         @Test func `runs on the thread that has entered the loop`() throws {
             let loop = try Self.loop()
             let before = loop.executor.enter()
-            loop.shutDown()
+            loop.shutDown(.transportClosed)
             loop.executor.leave(for: before)
             #expect(loop.isShutDown)
             loop.executor.belongs(to: nil)

@@ -8,6 +8,10 @@ import Testing
 import OutletTransport
 
 @Suite struct `The admission queue` {
+    private func named(_ name: String) throws -> Origin {
+        try Origin(#require(URL(string: "http://\(name).test")))
+    }
+
     private func names(_ queue: inout AdmissionQueue<String>) -> [String] {
         var names: [String] = []
         while let (name, _) = queue.next() { names.append(name) }
@@ -33,9 +37,9 @@ import OutletTransport
         return false
     }
 
-    @Test func `one origin gets so many places and no more`() {
+    @Test func `one origin gets so many places and no more`() throws {
         var queue = AdmissionQueue<String>(limit: 10)
-        let origin = OriginQueue<String>(name: "a", limit: 2)
+        let origin = try OriginQueue<String>(named("origin"), limit: 2)
         let entered = (0..<4).map {
             enter("\($0)", origin: origin, priority: .normal, &queue)
         }
@@ -49,9 +53,9 @@ import OutletTransport
         #expect(queue.active == 1)
     }
 
-    @Test func `higher priorities go first, equal ones in order`() {
+    @Test func `higher priorities go first, equal ones in order`() throws {
         var queue = AdmissionQueue<String>(limit: 10)
-        let origin = OriginQueue<String>(name: "a", limit: 1)
+        let origin = try OriginQueue<String>(named("origin"), limit: 1)
         expectEntered(true, &queue, "first", origin: origin, priority: .low)
         for (name, priority) in [
             ("low", TransferPriority.low), ("normal", .normal), ("high", .high), ("high 2", .high),
@@ -66,10 +70,10 @@ import OutletTransport
         #expect(order == ["high", "high 2", "normal", "low"])
     }
 
-    @Test func `origins take turns when all places are taken`() {
+    @Test func `origins take turns when all places are taken`() throws {
         var queue = AdmissionQueue<String>(limit: 1)
-        let a = OriginQueue<String>(name: "a", limit: 10)
-        let b = OriginQueue<String>(name: "b", limit: 10)
+        let a = try OriginQueue<String>(named("a"), limit: 10)
+        let b = try OriginQueue<String>(named("b"), limit: 10)
         expectEntered(true, &queue, "a0", origin: a, priority: .normal)
         for name in ["a1", "a2"] {
             expectEntered(false, &queue, name, origin: a, priority: .normal)
@@ -88,17 +92,17 @@ import OutletTransport
         #expect(order == ["a1", "b1", "a2", "b2"])
     }
 
-    @Test func `streams that share connections need no place each`() {
+    @Test func `streams that share connections need no place each`() throws {
         var queue = AdmissionQueue<String>(limit: 1000)
-        let origin = OriginQueue<String>(name: "a", limit: 1)
+        let origin = try OriginQueue<String>(named("origin"), limit: 1)
         origin.version = .http2
         for _ in 0..<100 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
         expectEntered(false, &queue, "x", origin: origin, priority: .normal)
     }
 
-    @Test func `who leaves while it waits is passed over`() {
+    @Test func `who leaves while it waits is passed over`() throws {
         var queue = AdmissionQueue<String>(limit: 10)
-        let origin = OriginQueue<String>(name: "a", limit: 1)
+        let origin = try OriginQueue<String>(named("origin"), limit: 1)
         _ = queue.enter(origin)
         let tickets = ["1", "2", "3"].map {
             queue.wait($0, origin: origin, priority: .normal)

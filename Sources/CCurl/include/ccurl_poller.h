@@ -12,6 +12,8 @@ typedef struct ccurl_poller ccurl_poller;
 
 /// Makes a poller; NULL with the reason in `*error` (errno) when descriptors or memory are short.
 ccurl_poller *_Nullable ccurl_poller_create(int *_Nonnull error);
+/// How many sockets are open on anybody's behalf. Any thread.
+int ccurl_poller_sockets(const ccurl_poller *_Nonnull poller);
 /// Frees the poller. No handle may use it any more.
 void ccurl_poller_destroy(ccurl_poller *_Nonnull poller);
 
@@ -24,6 +26,8 @@ typedef struct ccurl_tally {
 } ccurl_tally;
 
 ccurl_tally *_Nullable ccurl_tally_create(void);
+/// How many sockets are open. Any thread, as long as the tally is there.
+int ccurl_tally_sockets(const ccurl_tally *_Nonnull tally);
 /// Lets go of a tally; it is freed when its last socket is closed.
 void ccurl_tally_release(ccurl_tally *_Nullable tally);
 

@@ -12,8 +12,11 @@ final class OriginQueue<Element> {
         case unknown, http1, http2
     }
 
-    /// `scheme://host:port`.
-    let name: String
+    /// What is under way, and what waits.
+    let figures: OriginFigures
+    private let registry: OriginRegistry?
+    /// The sockets that are open, in use or idle.
+    let tally = ccurl_tally_create()
     /// So many transfers may be under way, if it does not multiplex.
     let limit: Int
     /// What the last response said.
@@ -21,24 +24,12 @@ final class OriginQueue<Element> {
         @exclusivity(unchecked)
     #endif
     var version: Version = .unknown
-    /// Transfers under way.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    fileprivate(set) var active = 0
-    /// The sockets that are open, in use or idle.
-    let tally = ccurl_tally_create()
     /// Waiting transfers by priority, lowest first.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
     fileprivate var waiting: [WaitingLine<Element>] = Array(
         repeating: WaitingLine(), count: TransferPriority.allCases.count)
-    /// How many those are.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    fileprivate var waitingCount = 0
     /// How often others went before those that wait, by priority, since the last of them went.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -51,12 +42,16 @@ final class OriginQueue<Element> {
     #endif
     fileprivate var isListed = false
 
-    init(name: String, limit: Int) {
-        self.name = name
+    /// - Parameter registry: Shows other threads what is going on; `nil` if nobody looks.
+    init(_ origin: Origin, limit: Int, registry: OriginRegistry? = nil) {
         self.limit = max(1, limit)
+        self.registry = registry
+        figures = OriginFigures(origin, tally)
+        registry?.add(figures)
     }
 
     deinit {
+        registry?.remove(figures)
         ccurl_tally_release(tally)
     }
 
@@ -64,7 +59,7 @@ final class OriginQueue<Element> {
     ///
     /// Those that look up the name have no socket yet, so this errs towards no, which costs a
     /// connection at worst.
-    var mayHaveIdleConnection: Bool { Int(tally?.pointee.sockets ?? 1) >= active }
+    var mayHaveIdleConnection: Bool { Int(tally?.pointee.sockets ?? 1) >= figures.active }
 
     /// How many of higher priorities go before one that waits.
     static var patience: Int { 16 }
@@ -77,7 +72,7 @@ final class OriginQueue<Element> {
             return nil
         }
         passedOver[index] = 0
-        waitingCount -= 1
+        figures.waiting -= 1
         for lower in 0..<index where !waiting[lower].isEmpty { passedOver[lower] += 1 }
         return waiting[index].popFirst()
     }
@@ -104,8 +99,8 @@ struct AdmissionQueue<Element> {
 
     private func hasRoom(_ origin: OriginQueue<Element>) -> Bool {
         switch origin.version {
-        case .unknown, .http1: origin.active < origin.limit
-        case .http2: origin.active < origin.limit * Self.streamsPerConnection
+        case .unknown, .http1: origin.figures.active < origin.limit
+        case .http2: origin.figures.active < origin.limit * Self.streamsPerConnection
         }
     }
 
@@ -116,7 +111,7 @@ struct AdmissionQueue<Element> {
     mutating func enter(_ origin: OriginQueue<Element>) -> Bool {
         guard active < limit, hasRoom(origin), !origin.isListed else { return false }
         active += 1
-        origin.active += 1
+        origin.figures.active += 1
         return true
     }
 
@@ -126,7 +121,7 @@ struct AdmissionQueue<Element> {
     mutating func wait(
         _ element: Element, origin: OriginQueue<Element>, priority: TransferPriority
     ) -> Int {
-        origin.waitingCount += 1
+        origin.figures.waiting += 1
         let ticket = origin.waiting[Int(priority.rawValue)].append(element)
         list(origin)
         return ticket
@@ -135,14 +130,14 @@ struct AdmissionQueue<Element> {
     /// Removes a waiting element, and keeps no reference to it.
     mutating func remove(ticket: Int, origin: OriginQueue<Element>, priority: TransferPriority) {
         guard origin.waiting[Int(priority.rawValue)].remove(ticket) else { return }
-        origin.waitingCount -= 1
+        origin.figures.waiting -= 1
     }
 
     /// Counts one transfer less under way.
     @inline(__always)
     mutating func leave(_ origin: OriginQueue<Element>) {
         active -= 1
-        origin.active -= 1
+        origin.figures.active -= 1
         list(origin)
     }
 
@@ -152,7 +147,7 @@ struct AdmissionQueue<Element> {
             origin.isListed = false
             guard hasRoom(origin), let element = origin.takeFirst() else { continue }
             active += 1
-            origin.active += 1
+            origin.figures.active += 1
             list(origin)
             return (element, origin)
         }
@@ -160,7 +155,7 @@ struct AdmissionQueue<Element> {
     }
 
     private mutating func list(_ origin: OriginQueue<Element>) {
-        guard !origin.isListed, origin.waitingCount > 0, hasRoom(origin) else { return }
+        guard !origin.isListed, origin.figures.waiting > 0, hasRoom(origin) else { return }
         origin.isListed = true
         round.append(origin)
     }

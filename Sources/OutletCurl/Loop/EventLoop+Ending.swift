@@ -106,7 +106,11 @@ extension EventLoop {
         transfer.letGoOfBody()
         pool.put(easy, isClean: error == nil)
         // Before the handler is told: what it starts goes behind those that wait already.
-        if let origin = transfer.giveUpPlace() { leave(origin) }
+        if let origin = transfer.giveUpPlace() {
+            leave(origin)
+        } else {
+            transfer.address?.queue.figures.webSockets -= 1
+        }
         let couldStartInline = canStartInline
         canStartInline = !isOnCaller
         transfer.finish(result, turn: turn)
@@ -153,11 +157,14 @@ extension EventLoop {
     }
 
     /// Ends everything; those that wait for a place are reached through the places that fall free.
-    func shutDown() {
+    func shutDown(_ error: TransferError) {
         assertOnLoop()
+        guard !isShutDown else { return }
         isShutDown = true
-        while let transfer = pool.anyTransfer { end(transfer, .transportClosed) }
-        for transfer in held.values { end(transfer, .transportClosed) }
+        shutDownError = error
+        cutCount = load.value
+        while let transfer = pool.anyTransfer { end(transfer, error) }
+        for transfer in held.values { end(transfer, error) }
     }
 }
 
@@ -165,5 +172,12 @@ extension TransferError {
     /// The transport takes no more requests.
     static var transportClosed: TransferError {
         TransferError(code: .transportClosed, reason: "the transport was shut down")
+    }
+
+    /// A transfer had not ended when the time was over that its transport was given to shut down.
+    static func cut(after deadline: Duration) -> TransferError {
+        TransferError(
+            code: .transportClosed,
+            reason: "the transport was shut down, and the request had not ended within \(deadline)")
     }
 }

@@ -106,14 +106,15 @@ extension EventLoop {
                 case .start(let transfer): fail(transfer, error)
                 case .run(let job): LoopExecutor.runElsewhere(job)
                 case .order(let order): take(order)
-                case .drain, .shutDown: executor.belongs(to: nil)
+                case .drain, .shutDown: isDraining = true
                 default: break
                 }
             }
             messages = []
             while let transfer = pool.anyTransfer { end(transfer, error) }
             executor.runJobsElsewhere()
-        } while !mailbox.release()
+        } while !(isDraining ? mailbox.close() : mailbox.release())
+        if isDraining { announceEnd() }
         turn.end()
     }
 }

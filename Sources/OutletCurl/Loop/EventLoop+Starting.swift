@@ -7,7 +7,7 @@ extension EventLoop {
     /// A transfer has come to the loop.
     func arrive(_ transfer: CurlTransfer) {
         assertOnLoop()
-        guard !isShutDown else { return fail(transfer, .transportClosed) }
+        guard !isShutDown else { return fail(transfer, shutDownError) }
         transfer.arrived = now
         transfer.lastProgress = now
         do throws(TransferError) {
@@ -74,7 +74,7 @@ extension EventLoop {
         assertOnLoop()
         guard let address = transfer.address else { return false }
         if isShutDown {
-            fail(transfer, .transportClosed)
+            fail(transfer, shutDownError)
             return false
         }
         if transfer.isPaused {

@@ -28,6 +28,8 @@ final class EventLoop: @unchecked Sendable {
     let load = Load()
     /// Runs Swift tasks on the loop's thread.
     let executor = LoopExecutor()
+    /// What other threads see of the origins.
+    let origins = OriginRegistry()
     let poller: OpaquePointer
     let multi: UnsafeMutableRawPointer
     let shared: SharedState
@@ -95,6 +97,18 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var isShutDown = false
+    /// What transfers end with from then on.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var shutDownError = TransferError.transportClosed
+    /// How many transfers were under way then.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var cutCount = 0
+    /// Tells when the loop has ended.
+    let ending = LoopEnding()
 
     /// Makes a loop.
     ///
@@ -123,7 +137,7 @@ final class EventLoop: @unchecked Sendable {
         self.multi = multi
         now = ccurl_now_us()
         pool = HandlePool(HandleSetUp(poller: poller, share: shared.share, settings: settings))
-        addresses = AddressCache(OriginTable(settings, amongLoops: share))
+        addresses = AddressCache(OriginTable(settings, amongLoops: share, origins))
         admission = AdmissionQueue(limit: settings.configuration.maximumConnections / share)
         executor.belongs(to: self)
         ccurl_poller_attach(poller, multi)
@@ -166,9 +180,16 @@ final class EventLoop: @unchecked Sendable {
         addresses.removeAll()
         curl_multi_cleanup(multi)
         isCleanedUp = true
-        executor.belongs(to: nil)
+        announceEnd()
         executor.leave(for: before)
         executor.runJobsElsewhere()
+    }
+
+    /// Nothing is left to do, and no message is taken any more.
+    func announceEnd() {
+        assertOnLoop()
+        executor.belongs(to: nil)
+        ending.reach(cutCount)
     }
 
     private var isOver: Bool {
@@ -292,7 +313,7 @@ final class EventLoop: @unchecked Sendable {
             executor.run(job)
             canStartInline = false
         case .drain: isDraining = true
-        case .shutDown: shutDown()
+        case .shutDown(let error): shutDown(error)
         }
     }
 

@@ -25,12 +25,18 @@ struct LoopGroup {
     /// More loops than this cost more than they save.
     static let maximumShards = 8
 
-    private let settings: TransportSettings
+    private var settings: TransportSettings
     private let shardCount: Int
     private var shards: [EventLoop] = []
     private var bulk: EventLoop?
     private var shared: SharedState?
     private var isClosed = false
+    /// Those that take no more transfers, as long as they have some.
+    private var retired: [Retired] = []
+
+    private struct Retired {
+        weak var loop: EventLoop?
+    }
 
     init(_ settings: TransportSettings) {
         self.settings = settings
@@ -39,8 +45,11 @@ struct LoopGroup {
             Self.maximumShards, max(1, (limit - 1) / Self.transfersPerShard + 1))
     }
 
-    /// All loops that there are.
+    /// The loops that take transfers.
     var all: [EventLoop] { shards + (bulk.map { [$0] } ?? []) }
+
+    /// All loops that there are, those with old transfers among them.
+    var living: [EventLoop] { all + retired.compactMap(\.loop) }
 
     /// The loop for a transfer.
     ///
@@ -86,13 +95,27 @@ struct LoopGroup {
     ///
     /// - Returns: The loops, to be closed.
     mutating func close() -> [EventLoop] {
-        defer {
-            isClosed = true
-            shards = []
-            bulk = nil
-            shared = nil
-        }
+        defer { retire() }
+        isClosed = true
+        return living
+    }
+
+    /// Makes new loops, with nothing of the old ones, for the transfers from here on.
+    ///
+    /// - Returns: The old loops, to be drained.
+    mutating func renew(_ settings: TransportSettings) -> [EventLoop] {
+        guard !isClosed else { return [] }
+        self.settings = settings
+        defer { retire() }
         return all
+    }
+
+    private mutating func retire() {
+        retired.removeAll { $0.loop == nil }
+        retired += all.map { Retired(loop: $0) }
+        shards = []
+        bulk = nil
+        shared = nil
     }
 
     /// How many connections to an origin one of so many loops may have.

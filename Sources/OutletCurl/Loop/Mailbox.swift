@@ -13,8 +13,8 @@ enum LoopMessage {
     case run(UnownedJob)
     /// No more will come; the loop ends when it has nothing left to do.
     case drain
-    /// All transfers end now, then the loop does.
-    case shutDown
+    /// All transfers end now, with that error, then the loop does.
+    case shutDown(TransferError)
 }
 
 /// The way into a loop: messages from any thread, taken in batches by the one that drives it.

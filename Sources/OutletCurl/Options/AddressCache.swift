@@ -94,11 +94,17 @@ struct OriginTable {
     private var sweepAt = 512
     private let settings: TransportSettings
     private let loops: Int
+    private let registry: OriginRegistry
 
-    /// - Parameter loops: Among how many loops the connections to an origin may be divided.
-    init(_ settings: TransportSettings, amongLoops loops: Int) {
+    /// - Parameters:
+    ///   - loops: Among how many loops the connections to an origin may be divided.
+    ///   - registry: Knows the origins for other threads.
+    init(
+        _ settings: TransportSettings, amongLoops loops: Int, _ registry: OriginRegistry
+    ) {
         self.settings = settings
         self.loops = loops
+        self.registry = registry
     }
 
     /// The one queue of that origin.
@@ -109,8 +115,8 @@ struct OriginTable {
             sweepAt = max(512, queues.count * 2)
         }
         let queue = OriginQueue<CurlTransfer>(
-            name: origin.description,
-            limit: LoopGroup.share(of: origin, settings, among: loops))
+            origin, limit: LoopGroup.share(of: origin, settings, among: loops),
+            registry: registry)
         queues[origin] = Reference(queue: queue)
         return queue
     }

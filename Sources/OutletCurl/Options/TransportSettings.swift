@@ -4,7 +4,7 @@ import OutletHTTP
 import OutletTLS
 import OutletTransport
 
-/// A session's configuration as the loops of a transport use it: looked up once, never changed.
+/// A session's configuration as the loops of a transport use it: looked up once for them, never changed.
 final class TransportSettings: Sendable {
     let configuration: TransportConfiguration
     /// The settings that may be wrong.
@@ -27,9 +27,11 @@ final class TransportSettings: Sendable {
     /// The `timeoutInterval` of a request that sets no limit of its own, and what it stands for, µs.
     private let usualTimeout = HTTPRequest.defaultTimeoutInterval
     private let usualPatience: Int64?
+    private let environment: [String: String]
 
     init(_ configuration: TransportConfiguration, environment: [String: String]) {
         self.configuration = configuration
+        self.environment = environment
         checked = CheckedSettings(configuration, environment: environment)
         let proxies = ProxyResolver(configuration.proxy, environment: environment)
         self.proxies = proxies
@@ -46,6 +48,11 @@ final class TransportSettings: Sendable {
         let trust = Self.trust(configuration.certificateAuthorities, environment)
         self.trust = trust
         verifier = OpenSSLVerifier(trust)
+    }
+
+    /// The same settings, with certificates read anew.
+    func reloaded() -> TransportSettings {
+        TransportSettings(configuration, environment: environment)
     }
 
     /// Whether code of the program's is called when a transfer begins: who chooses evaluators and client

@@ -165,6 +165,13 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         handler.transferDidFinish(self, result: result, turn: turn)
     }
 
+    /// The loop that it was made for has ended before it came there: nothing of it has happened.
+    func withdraw() {
+        phase = .finished
+        handler = nil
+        loop?.load.fall()
+    }
+
     /// Whether the answer's body is handed over whole.
     var isCollected: Bool {
         if case .collect = delivery { true } else { false }

@@ -89,7 +89,10 @@ extension EventLoop {
         link.stage = .open
         guard transfer.accept(head, self) else { return false }
         // An open WebSocket may stay for days: others need not wait for its place.
-        if let origin = transfer.giveUpPlace() { leave(origin) }
+        if let origin = transfer.giveUpPlace() {
+            origin.figures.webSockets += 1
+            leave(origin)
+        }
         return true
     }
 }

@@ -6,19 +6,19 @@ import OutletSession
 import OutletTransport
 
 /// Plays the answers that plugins gave in place of the network, and passes on everything else.
-final class AnsweringTransport: Transport {
-    private let network: any Transport
+final class AnsweringTransport: TransportLayer {
+    let next: any Transport
     private let answers: AnswerStore
 
-    init(_ network: any Transport, answers: AnswerStore) {
-        self.network = network
+    init(_ next: any Transport, answers: AnswerStore) {
+        self.next = next
         self.answers = answers
     }
 
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         guard let number = job.request.attributes[AnswerStore.attribute],
             let answer = answers.take(number)
-        else { return network.start(job, handler: handler) }
+        else { return next.start(job, handler: handler) }
         let task = AnsweredTask(answer, job: job, handler: handler)
         task.resume()
         return task
@@ -29,7 +29,7 @@ final class AnsweringTransport: Transport {
     ) -> any WebSocketConnection {
         guard let number = job.request.attributes[AnswerStore.attribute],
             let answer = answers.take(number)
-        else { return network.connect(job, handler: handler) }
+        else { return next.connect(job, handler: handler) }
         return refuse(
             TransferError(
                 code: .badServerResponse, stage: .receiving, host: job.request.url?.host(),
@@ -38,10 +38,6 @@ final class AnsweringTransport: Transport {
                 url: job.request.url, statusCode: answer.status, headers: answer.headers),
             handler: handler)
     }
-
-    func shutDown() { network.shutDown() }
-
-    var taskExecutor: (any TaskExecutor)? { network.taskExecutor }
 }
 
 /// One answer on its way to whoever sent the request.

@@ -49,11 +49,12 @@ extension Request {
         if step.waitsForProgress { return waitForProgress() }
         guard step.isLast else { return }
         if step.observers?.tellsMade == true { tellMade() }
-        core.unregister(self)
+        let isLast = core.unregister(self)
         if !isPlain { cleanUp() }
         for end in step.observers?.endStreams ?? [] { end() }
         while let delivery = step.deliveries.popFirst() { deliver(delivery, from: place) }
         if let last = step.made.take() { deliver(last, from: place) }
+        if isLast { core.endDraining() }
     }
 
     /// Goes on after the retriers' word about a serializer's failure.

@@ -46,7 +46,7 @@ extension Session: RequestDelegate {
     /// Takes a request out of those under way; one of another session stays where it is.
     public func cleanup(after request: Request) {
         guard request.core === core else { return }
-        core.unregister(request)
+        if core.unregister(request) { core.endDraining() }
     }
 
     /// Asks the retriers on ``rootQueue``.

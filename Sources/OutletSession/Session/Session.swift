@@ -125,6 +125,44 @@ open class Session: UploadFactory, @unchecked Sendable {
         core.close(.sessionInvalidated(error: error))
     }
 
+    /// Takes no more requests, and returns when all those under way have ended, with their redirects and
+    /// retries; the transport is shut down then.
+    ///
+    /// A request that comes too late fails with ``SessionError/sessionInvalidated(error:)``. So does what has
+    /// not ended at the deadline: requests that are suspended, open WebSockets and endless streams never do by
+    /// themselves. Completions on ``callbackQueue`` have run when this returns. The session has to be kept
+    /// until then: dropping it, or ``invalidate(error:)``, ends everything at once.
+    ///
+    /// ```swift
+    /// let report = await session.shutDown(deadline: .seconds(10))
+    /// if report.cut > 0 { log("\(report.cut) requests were cut off") }
+    /// ```
+    ///
+    /// - Parameter deadline: How long to wait.
+    /// - Returns: How many requests ended by themselves, and how many were cut off.
+    @discardableResult
+    public func shutDown(deadline: Duration) async -> ShutdownReport {
+        await core.shutDown(deadline: deadline)
+    }
+
+    /// Reads certificate authorities and client certificates anew: requests from now on use new connections,
+    /// which trust and show what the files say now.
+    ///
+    /// Those under way are not disturbed. To be called when files were replaced, all of them: they are not watched, because a certificate and
+    /// its key would be read while one of them is the old one. What was given as bytes stays as it is; a
+    /// ``ClientCertificateProvider`` made of a closure is asked for each request anyway.
+    public func reloadCertificates() { core.stack.reloadCertificates() }
+
+    /// What the session's transport is doing now: connections, requests under way, requests that wait.
+    ///
+    /// That of a transport which several sessions share is about all of them. Thread: any, at any time;
+    /// numbers are looked at, and nobody is waited for.
+    ///
+    /// - Parameter perOrigin: Whether to tell origins apart, too.
+    public func statistics(perOrigin: Bool = false) -> TransportStatistics {
+        core.stack.statistics(perOrigin: perOrigin)
+    }
+
     /// Hands over the requests that are under way; on ``rootQueue``.
     public func withAllRequests(perform action: @escaping @Sendable (Set<Request>) -> Void) {
         core.rootQueue.async { [core] in action(Set(core.activeRequests)) }

@@ -119,13 +119,17 @@ final class SessionCore: Sendable {
     /// Takes a request in; returns why it must not run.
     func register(_ request: Request) -> SessionError? {
         registry.withLock { registry in
-            if let closed = registry.closed { return closed }
+            if let refusal = registry.refusal(of: request) { return refusal }
             registry.insert(request)
             return nil
         }
     }
 
-    func unregister(_ request: Request) {
+    /// Lets go of a request that has ended.
+    ///
+    /// - Returns: Whether it was the last one of a session that is being shut down:
+    ///   ``endDraining()`` is to be called when its handlers are.
+    func unregister(_ request: Request) -> Bool {
         registry.withLock { $0.remove(request) }
     }
 
@@ -133,21 +137,54 @@ final class SessionCore: Sendable {
 
     /// Ends all requests with that error, and lets no more start.
     func close(_ error: SessionError) {
-        let active = registry.withLock { registry -> [Request]? in
-            guard registry.closed == nil else { return nil }
-            registry.closed = error
-            let all = registry.all
-            for request in all { registry.remove(request) }
-            return all
+        guard let closing = registry.withLock({ $0.close(error) }) else { return }
+        for request in closing.requests.sorted(by: { $0.serial < $1.serial }) {
+            request.abandon(with: error)
         }
-        guard let active else { return }
-        for request in active.sorted(by: { $0.serial < $1.serial }) { request.abandon(with: error) }
         stack.shutDown()
+        // Behind the completions that are wanted there.
+        callbackQueue.async {
+            for waiter in closing.waiters { waiter.resume(returning: closing.report) }
+        }
         if case .sessionInvalidated(let cause) = error {
             monitors?.urlSession(transport, didBecomeInvalidWithError: cause)
         } else {
             monitors?.urlSession(transport, didBecomeInvalidWithError: nil)
         }
+    }
+
+    /// Lets no more requests start, and waits for those that there are.
+    ///
+    /// - Parameter deadline: After so long they are ended.
+    func shutDown(deadline: Duration) async -> ShutdownReport {
+        let refusal = TransferError(
+            code: .transportClosed, reason: "the session is shut down: it takes no more requests")
+        let timer = deadlines.add(after: deadline / .seconds(1)) { [weak self] in
+            self?.close(
+                .sessionInvalidated(
+                    error: TransferError(
+                        code: .transportClosed,
+                        reason: "the session was shut down, and the request had not ended within "
+                            + "\(deadline)")))
+        }
+        let report = await withCheckedContinuation { waiter in
+            let (isWaiting, isDrained) = registry.withLock { registry in
+                (
+                    registry.beginDraining(.sessionInvalidated(error: refusal), waiter),
+                    registry.isDrained
+                )
+            }
+            if !isWaiting { waiter.resume(returning: ShutdownReport()) }
+            if isDrained { endDraining() }
+        }
+        deadlines.remove(timer)
+        return report
+    }
+
+    /// The last request has ended of a session that is being shut down.
+    func endDraining() {
+        let refusal = registry.withLock { $0.isDrained ? $0.closed : nil }
+        if let refusal { close(refusal) }
     }
 
     // MARK: Serializers

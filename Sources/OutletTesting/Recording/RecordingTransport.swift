@@ -58,6 +58,19 @@ public final class RecordingTransport: Transport {
     /// Cancels all transfers; their entries are still written.
     public func shutDown() { inner.shutDown() }
 
+    /// Passed on.
+    public func shutDown(deadline: Duration) async -> ShutdownReport {
+        await inner.shutDown(deadline: deadline)
+    }
+
+    /// Passed on.
+    public func reloadCertificates() { inner.reloadCertificates() }
+
+    /// Passed on.
+    public func statistics(perOrigin: Bool) -> TransportStatistics {
+        inner.statistics(perOrigin: perOrigin)
+    }
+
     /// Waits until everything that is over is in the file.
     ///
     /// - Throws: ``OutletSession/HARError/unwritable(path:reason:)`` when something could not be written.

@@ -34,6 +34,31 @@ public protocol Transport: AnyObject, Sendable {
     /// Thread: any, once or often. Does not wait.
     func shutDown()
 
+    /// Starts no more transfers, and returns when all those under way have ended.
+    ///
+    /// - Parameter deadline: After so long what is left ends with ``TransferError/Code/transportClosed``;
+    ///   at once with ``shutDown()``.
+    /// - Returns: How many ended by themselves, and how many were cut off. The default cuts off all.
+    ///
+    /// Thread: any. A transport that stands before another passes this on.
+    @discardableResult
+    func shutDown(deadline: Duration) async -> ShutdownReport
+
+    /// Reads certificate authorities and the client's certificates anew: what begins from now on uses no
+    /// connection that was made before.
+    ///
+    /// What is under way is not disturbed. The default does nothing.
+    ///
+    /// Thread: any. Does not wait. A transport that stands before another passes this on.
+    func reloadCertificates()
+
+    /// What the transport is doing now; the default knows nothing.
+    ///
+    /// - Parameter perOrigin: Whether to tell origins apart, too.
+    ///
+    /// Thread: any. Does not wait. A transport that stands before another passes this on.
+    func statistics(perOrigin: Bool) -> TransportStatistics
+
     /// Runs tasks on the transport's own thread, if it has one to offer.
     ///
     /// Such tasks must not block: all transfers wait for them.
@@ -43,6 +68,22 @@ public protocol Transport: AnyObject, Sendable {
 extension Transport {
     /// None.
     public var taskExecutor: (any TaskExecutor)? { nil }
+
+    /// Cuts off all transfers at once.
+    @discardableResult
+    public func shutDown(deadline: Duration) async -> ShutdownReport {
+        shutDown()
+        return ShutdownReport()
+    }
+
+    /// Does nothing.
+    public func reloadCertificates() {}
+
+    /// Nothing is known.
+    public func statistics(perOrigin: Bool) -> TransportStatistics { TransportStatistics() }
+
+    /// What the transport is doing now.
+    public var statistics: TransportStatistics { statistics(perOrigin: false) }
 }
 
 /// A transfer that a transport has begun.

@@ -22,6 +22,20 @@ extension TransportLayer {
     /// Shuts the next one down.
     public func shutDown() { next.shutDown() }
 
+    /// Lets the next one end what it has.
+    @discardableResult
+    public func shutDown(deadline: Duration) async -> ShutdownReport {
+        await next.shutDown(deadline: deadline)
+    }
+
+    /// Lets the next one read them anew.
+    public func reloadCertificates() { next.reloadCertificates() }
+
+    /// The next one's.
+    public func statistics(perOrigin: Bool) -> TransportStatistics {
+        next.statistics(perOrigin: perOrigin)
+    }
+
     /// The next one's.
     public var taskExecutor: (any TaskExecutor)? { next.taskExecutor }
 }

@@ -1,0 +1,37 @@
+import OutletTransport
+
+/// The end of a loop, for those who wait for it.
+///
+/// Thread: any.
+final class LoopEnding: Sendable {
+    private struct State {
+        var cutCount: Int?
+        var waiters: [CheckedContinuation<Int, Never>] = []
+    }
+
+    private let state = Lock(State())
+
+    /// Waits for the end.
+    ///
+    /// - Returns: How many transfers were cut off by a shut-down.
+    func wait() async -> Int {
+        defer { state.showOrder() }
+        return await withCheckedContinuation { continuation in
+            let cutCount = state.withLock { state -> Int? in
+                if state.cutCount == nil { state.waiters.append(continuation) }
+                return state.cutCount
+            }
+            if let cutCount { continuation.resume(returning: cutCount) }
+        }
+    }
+
+    /// The loop has ended.
+    func reach(_ cutCount: Int) {
+        let waiters = state.withLock { state in
+            state.cutCount = cutCount
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume(returning: cutCount) }
+    }
+}

@@ -1,0 +1,99 @@
+import FoundationEssentials
+import Glibc
+import OutletCurl
+import OutletHTTP
+import OutletTestSupport
+import OutletTransport
+import Testing
+
+@Suite struct `Certificates that are read anew` {
+    /// Puts a file in another's place, as programs that renew certificates do.
+    private func replace(_ path: String, by other: String) throws {
+        let beside = path + ".new"
+        try Data(contentsOf: URL(filePath: other)).write(to: URL(filePath: beside))
+        #expect(rename(beside, path) == 0)
+    }
+
+    @Test func `authorities count for new requests, on new connections`() async throws {
+        let nginx = try await Nginx.shared()
+        let stranger = try await TestCA()
+        let directory = try TemporaryDirectory()
+        let path = directory.path("authorities.pem")
+        try replace(path, by: nginx.authority.certificatePath)
+        let transport = CurlTransport.test { $0.certificateAuthorities = .file(path: path) }
+        let url = "\(nginx.baseURL(.tls))/info"
+        #expect(try await transport.get(url).error == nil)
+        try replace(path, by: stranger.certificatePath)
+        // As ever, as long as nobody says that the files are others.
+        let kept = try await transport.get(url)
+        #expect(kept.error == nil && kept.metrics.isReusedConnection)
+        transport.reloadCertificates()
+        let refused = try await transport.get(url)
+        #expect(refused.error?.code == .serverCertificateUntrusted)
+        try replace(path, by: nginx.authority.certificatePath)
+        transport.reloadCertificates()
+        let again = try await transport.get(url)
+        #expect(again.error == nil && !again.metrics.isReusedConnection)
+        // No TLS session of the old connections is resumed.
+        #expect(again.text.contains(#""session_reused":".""#))
+    }
+
+    @Test func `the client's certificate counts for new requests`() async throws {
+        let nginx = try await Nginx.shared()
+        let first = try await nginx.authority.client(commonName: "first")
+        let second = try await nginx.authority.client(commonName: "second")
+        let directory = try TemporaryDirectory()
+        let (certificate, key) = (directory.path("client.pem"), directory.path("client.key"))
+        try replace(certificate, by: first.certificatePath)
+        try replace(key, by: first.keyPath)
+        let transport = CurlTransport.test {
+            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            $0.clientCertificate = ClientCertificate(certificatePath: certificate, keyPath: key)
+        }
+        let url = "\(nginx.baseURL(.clientCertificate))/info"
+        #expect(try await transport.get(url).text.contains("CN=first"))
+        try replace(certificate, by: second.certificatePath)
+        try replace(key, by: second.keyPath)
+        #expect(try await transport.get(url).text.contains("CN=first"))
+        transport.reloadCertificates()
+        #expect(try await transport.get(url).text.contains("CN=second"))
+    }
+
+    @Test func `what is under way is not disturbed, and its connections are closed then`()
+        async throws
+    {
+        let gate = try Gate()
+        let server = try ScriptedServer.start { connection in
+            connection == 0
+                ? [.request, .wait(gate), .respond(body: "old"), .stall]
+                : [.request, .respond(body: "new"), .stall]
+        }
+        let transport = CurlTransport.test { $0.httpMaximumConnectionsPerHost = 1 }
+        let probe = Probe()
+        let job = TransferJob(request: HTTPRequest(url: URL(string: server.baseURL)))
+        _ = transport.start(job, handler: probe)
+        try await server.requests.values(1)
+        transport.reloadCertificates()
+        #expect(try await transport.get(server.baseURL).text == "new")
+        #expect(transport.statistics.total.requestsUnderWay == 1)
+        gate.open()
+        #expect(try await probe.end.value().text == "old")
+        #expect(try await server.endings.values(1) == [0])
+        transport.shutDown()
+    }
+
+    @Test func `requests that come just then find a connection`() async throws {
+        let server = try ScriptedServer.start(.request, .respond(body: "here"), .again)
+        let transport = CurlTransport.test()
+        let reloading = Task {
+            while !Task.isCancelled {
+                transport.reloadCertificates()
+                await Task.yield()
+            }
+        }
+        for _ in 0..<200 { #expect(try await transport.get(server.baseURL).error == nil) }
+        reloading.cancel()
+        await reloading.value
+        transport.shutDown()
+    }
+}

@@ -1,0 +1,108 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+@Suite struct `A session that is shut down in good time` {
+    /// Waits until a session takes no more requests, and tells what such a request fails with.
+    private func refusal(of session: Session, _ url: String) async -> SessionError {
+        while true {
+            if let error = await session.request(url).serializingData().response.error {
+                return error
+            }
+        }
+    }
+
+    @Test func `lets requests end with their redirects and retries, and takes no more`()
+        async throws
+    {
+        let gate = try Gate()
+        let server = try ScriptedServer.start(
+            .request, .wait(gate), .respond("302 Found", headers: ["Location: /busy"]),
+            .request, .respond("503 Service Unavailable", headers: ["Retry-After: 0"]),
+            .request, .respond("302 Found", headers: ["Location: /end"]),
+            .request, .respond(body: "the end"), .stall)
+        let other = try ScriptedServer.start(.request, .respond(body: "x"), .again)
+        let session = Session.isolated(interceptor: RetryPolicy(retryLimit: 2))
+        let completed = Once<DataResponse<Data, SessionError>>()
+        session.request(server.baseURL).validate().responseData { completed.set($0) }
+        try await server.requests.values(1)
+        async let report = session.shutDown(deadline: .seconds(60))
+        let refusal = await refusal(of: session, other.baseURL)
+        #expect(refusal.isSessionInvalidatedError)
+        #expect(
+            "\(refusal)"
+                == "Session was invalidated: the session is shut down: it takes no more requests")
+        gate.open()
+        // The last of those to the other server may have been under way.
+        let ended = await report
+        #expect(ended.finished >= 1 && ended.cut == 0)
+        // The completion has run by then.
+        #expect(completed.callCount == 1)
+        let response = try await completed.value()
+        #expect(response.value.map { String(decoding: $0, as: UTF8.self) } == "the end")
+        try await server.endings.values(1)
+        #expect(await session.shutDown(deadline: .seconds(60)) == ShutdownReport())
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `ends what is left at the deadline, with an error that says so`() async throws {
+        let server = try ScriptedServer.start(.request, .stall)
+        let session = Session.isolated()
+        let completed = Recorder<SessionError?>()
+        for _ in 0..<2 {
+            session.request(server.baseURL).responseData { completed.record($0.error) }
+        }
+        try await server.requests.values(2)
+        #expect(
+            await session.shutDown(deadline: .milliseconds(50))
+                == ShutdownReport(finished: 0, cut: 2))
+        for error in try await completed.values(2) {
+            #expect(
+                error.map { "\($0)" }
+                    == "Session was invalidated: the session was shut down, and the request had not "
+                    + "ended within 0.05 seconds")
+        }
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `ends at once when it is invalidated meanwhile`() async throws {
+        let server = try ScriptedServer.start(.request, .stall)
+        let other = try ScriptedServer.start(.request, .respond(body: "x"), .again)
+        let session = Session.isolated()
+        let completed = Once<SessionError?>()
+        session.request(server.baseURL).responseData { completed.set($0.error) }
+        try await server.requests.values(1)
+        async let report = session.shutDown(deadline: .seconds(3600))
+        _ = await refusal(of: session, other.baseURL)
+        session.invalidate()
+        #expect(await report.cut == 1)
+        #expect(try await completed.value() == .sessionInvalidated(error: nil))
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `has nothing to wait for without requests`() async throws {
+        let session = Session.isolated()
+        #expect(await session.shutDown(deadline: .seconds(60)) == ShutdownReport())
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `tells its transport's figures, and hands certificates read anew to it`()
+        async throws
+    {
+        let server = try ScriptedServer.start(.request, .respond(), .stall)
+        let session = Session.isolated()
+        _ = try await session.request(server.baseURL).serializingData(emptyResponseCodes: [200])
+            .value
+        let origin = try Origin(#require(URL(string: server.baseURL)))
+        var idle = TransportStatistics.Figures()
+        idle.openConnections = 1
+        idle.idleConnections = 1
+        #expect(session.statistics().total == idle)
+        #expect(session.statistics(perOrigin: true).origins == [origin: idle])
+        session.reloadCertificates()
+        try await server.endings.values(1)
+        while session.statistics() != TransportStatistics() { await Task.yield() }
+        withExtendedLifetime(session) {}
+    }
+}
