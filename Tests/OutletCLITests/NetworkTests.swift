@@ -105,4 +105,55 @@ import Testing
         // libcurl itself opens the file, before anybody can tell it not to.
         #expect(try directory.read("keys").isEmpty)
     }
+
+    @Test func `a host is reached at the address, and from the address, of the command line`()
+        async throws
+    {
+        let server = try ScriptedServer.start(.request, .respond(body: "here"), .again)
+        let url = "http://api.example.test:\(server.port)/"
+        let result = try await outlet(
+            "--resolve", "api.example.test:\(server.port):[::2],127.0.0.1", "--interface",
+            "127.0.0.7",
+            "--json", url)
+        #expect(result.exitCode == 0, "\(result.errorOutput)")
+        #expect(result.output.contains("here"))
+        #expect(result.output.contains(#"127.0.0.7:"#))
+        let byName = try await outlet("--interface", "lo", server.baseURL)
+        #expect(byName.output == "here", "\(byName.errorOutput)")
+        let unknown = try await outlet("--interface", "no-such-one0", server.baseURL)
+        #expect(unknown.exitCode == 1)
+        #expect(unknown.errorOutput.contains("no-such-one0"))
+    }
+
+    @Test func `version and ciphers of TLS are those of the command line`() async throws {
+        let server = try await HandshakePeer.start()
+        let authority = try await TestCA.shared().certificatePath
+        let options = ["--cacert", authority, "-v"]
+        let refused = try await Program.run(
+            Products.path("outlet"), options + ["--tls-min=1.3", server.baseURL(.tls12)])
+        #expect(refused.exitCode == 1)
+        #expect(refused.errorOutput.contains("minimumTLSVersion (1.3)"))
+        let chosen = try await Program.run(
+            Products.path("outlet"),
+            options + ["--tls-min=1.2", "--ciphers=ECDHE+AESGCM+AES128", server.baseURL(.tls12)])
+        #expect(chosen.exitCode == 0)
+        #expect(chosen.output.contains("AES128-GCM"))
+        await server.stop()
+    }
+
+    @Test(arguments: [
+        ("--resolve=api.test:80", "--resolve: api.test:80: not of the form HOST:PORT:ADDRESS"),
+        (
+            "--resolve=api.test:80:host",
+            #"staticAddresses: "host", for "api.test:80", is no IPv4 or IPv6"#
+        ),
+        ("--interface=a b", #"sourceAddress: "a b" is no name of an interface"#),
+        ("--ciphers=NONE-SUCH", #"tlsCipherList: "NONE-SUCH" is no cipher that OpenSSL knows"#),
+        ("--tls-min=1.4", "--tls-min"),
+    ])
+    func `a wrong setting is a wrong command line`(option: String, text: String) async throws {
+        let result = try await outlet(option, "http://127.0.0.1:1/")
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.contains(text), "\(result.errorOutput)")
+    }
 }

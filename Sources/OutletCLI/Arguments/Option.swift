@@ -14,7 +14,9 @@ struct Option: Sendable {
         case allowFile = "allow-file", addressPolicy = "address-policy"
         case timeout, connectTimeout = "connect-timeout", httpVersion = "http-version"
         case proxy, unixSocket = "unix-socket"
+        case resolve, interface
         case verify, cacert, cert, certKey = "cert-key"
+        case tlsMin = "tls-min", ciphers
         case help, version, generate
     }
 

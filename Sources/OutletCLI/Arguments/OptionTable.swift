@@ -123,11 +123,24 @@ enum OptionTable {
                 + "redirects."),
         Option(.unixSocket, value: "PATH", .network, "Connects to a Unix socket."),
         Option(
+            .resolve, value: "HOST:PORT:ADDRESS", repeats: true, .network,
+            "Connects to this address, or one of several with commas between, in place of those that "
+                + "the host's name has; may be given often."),
+        Option(
+            .interface, value: "NAME", .network,
+            "Connects from this network interface, or from this address of the machine."),
+        Option(
             .verify, value: "yes|no|FILE", .network,
             "Whether to verify certificates, or the CA bundle to verify with."),
         Option(.cacert, value: "FILE", .network, "The CA bundle (PEM) to verify with."),
         Option(.cert, value: "FILE", .network, "The client certificate (PEM)."),
         Option(.certKey, value: "FILE", .network, "The client certificate's key (PEM)."),
+        Option(
+            .tlsMin, value: "VERSION", choices: ["1.0", "1.1", "1.2", "1.3"], .network,
+            "The oldest version of TLS to speak; OpenSSL's configuration decides otherwise."),
+        Option(
+            .ciphers, value: "LIST", .network,
+            "The ciphers for TLS 1.2 and older, in OpenSSL's form."),
     ]
 
     private static let about = [

@@ -27,7 +27,12 @@ enum SessionOptions {
         }
         try setProxy(arguments.value(.proxy), in: &configuration)
         configuration.unixSocketPath = try existing(.unixSocket, arguments)
+        try setAddresses(arguments, in: &configuration)
         try setVerification(arguments, in: &configuration)
+        configuration.minimumTLSVersion = arguments.value(.tlsMin).flatMap {
+            TLSVersion(rawValue: $0)
+        }
+        configuration.tlsCipherList = arguments.value(.ciphers)
         return configuration
     }
 
@@ -125,6 +130,26 @@ enum SessionOptions {
                 "--proxy: \(Redaction.standard.address(address)): not the address of a proxy")
         }
         configuration.proxy = .url(address, except: [])
+    }
+
+    private static func setAddresses(
+        _ arguments: ParsedArguments, in configuration: inout SessionConfiguration
+    ) throws(CommandError) {
+        for text in arguments.values(.resolve) {
+            let parts = text.utf8.split(
+                separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+            guard parts.count == 3 else {
+                throw .usage("--resolve: \(text): not of the form HOST:PORT:ADDRESS")
+            }
+            let addresses = parts[2].split(separator: UInt8(ascii: ","))
+            configuration.staticAddresses["\(Substring(parts[0])):\(Substring(parts[1]))"] =
+                addresses.map { String(Substring($0)) }
+        }
+        if let text = arguments.value(.interface) {
+            // No name of an interface is an address.
+            let isAddress = AddressPolicy.any.allows(text)
+            configuration.sourceAddress = isAddress ? .address(text) : .interface(text)
+        }
     }
 
     private static func setVerification(

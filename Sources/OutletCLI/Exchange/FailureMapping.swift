@@ -75,6 +75,8 @@ extension Exchange.Failure {
         case .timedOut: .timeout
         case .httpTooManyRedirects: .tooManyRedirects
         case .cancelled: .interrupted
+        // Settings are what the command line says.
+        case .badConfiguration: .usage
         default: .failure
         }
     }
