@@ -119,6 +119,13 @@ extension CacheRules {
         ].contains(name.lowercasedASCII)
     }
 
+    /// Whether a response takes the place of what was stored, and says that it is not to be stored
+    /// itself (§5.2.2.5): whoever asks next would get one that is out of date.
+    func forgets(by response: HTTPResponse, to request: CacheRequest) -> Bool {
+        request.method == .get && response.statusCode == 200
+            && CacheEntry.saysSomething(response) && CacheControl(response.headers).noStore
+    }
+
     /// The keys whose responses an answer has made untrue (§4.4).
     ///
     /// Other addresses that the answer names count only within its origin.

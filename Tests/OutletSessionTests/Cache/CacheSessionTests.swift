@@ -44,6 +44,21 @@ import Testing
         ).serializingData().response
     }
 
+    @Test func `a response that is not to be stored removes the one before`() async {
+        let cache = ResponseCache()
+        let isStored = Lock(true)
+        let (session, transport) = session(cache) { _ in
+            Self.answer(["Cache-Control": isStored.withLock { $0 } ? "max-age=0" : "no-store"])
+        }
+        let request = HTTPRequest(url: URL(string: address))
+        _ = await get(session)
+        #expect(cache.cachedResponse(for: request) != nil)
+        isStored.withLock { $0 = false }
+        _ = await get(session)
+        #expect(cache.cachedResponse(for: request) == nil)
+        #expect(transport.requests.count == 2)
+    }
+
     // MARK: The matrix of directives and policies
 
     static let directives = [
