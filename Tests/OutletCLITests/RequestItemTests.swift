@@ -142,6 +142,8 @@ private func item(_ text: String) throws -> RequestItem {
         ("https://a.b/c?d#e", "https://a.b/c?d"),
         ("[::1]:8080/", "http://[::1]:8080/"),
         ("host/a b", "http://host/a%20b"),
+        ("http:8080/x", "http://http:8080/x"),
+        ("http/x", "http://http/x"),
         ("HTTP://h", "HTTP://h"),
     ])
     func `short forms become addresses`(text: String, expected: String) throws {
@@ -177,6 +179,9 @@ private func item(_ text: String) throws -> RequestItem {
         ("a b/", "http://a b/: host \"a b\": a host has no byte 0x20"),
         ("a\\b/", "http://a\\b/: host \"a\\\\b\": a host has no '\\'"),
         ("http:///x", "http:///x: it has no host"),
+        ("http:/user:pw@h/", "•••@h/: two slashes belong behind 'http:'"),
+        ("HTTPS:user:pw@h/", "•••@h/: two slashes belong behind 'HTTPS:'"),
+        ("http:", "http:: two slashes belong behind 'http:'"),
     ])
     func `what cannot be asked for is refused`(text: String, message: String) {
         let error = #expect(throws: CommandError.self) { try URLSugar(text) }

@@ -67,6 +67,7 @@ import Testing
         ("//u:p@h/x", "//•••@h/x"), ("https:/u:p@h/", "•••@h/"),
         ("https:///u:p@h/x", "https:///•••@h/x"), ("https:////u@h/x", "https:////•••@h/x"),
         ("https://h/?next=http:///u:p@i/", "https://h/?next=http:///•••@i/"),
+        ("http:/u:p@h/", "•••@h/"), ("http://http:/u:p@h/", "http://•••@h/"),
         ("file:///u/a@b", "file:///u/a@b"), ("https:///p/a@b", "https:///p/a@b"),
         ("https://[::1]:80/a@b", "https://[::1]:80/a@b"), ("http://h:80/a@b", "http://h:80/a@b"),
         ("https://u:\u{301}@h/", "https://•••@h/"),

@@ -14,6 +14,10 @@ struct URLSugar: Sendable, Equatable {
     init(
         _ text: String, query: [(name: String, value: String)] = [], allowsFiles: Bool = false
     ) throws(CommandError) {
+        if let scheme = URLSugar.tornScheme(text) {
+            throw .usage(
+                "\(Redaction.standard.address(text)): two slashes belong behind '\(scheme):'")
+        }
         var address = URLSugar.withScheme(text)
         credential = URLSugar.takeCredential(from: &address)
         if let (head, _) = address.cut(at: "#") { address = String(head) }
@@ -66,6 +70,18 @@ struct URLSugar: Sendable, Equatable {
         guard let (scheme, _) = text.cut(around: "://") else { return false }
         return scheme.utf8.first?.isAlpha == true
             && scheme.utf8.allSatisfy { $0.isAlpha || $0.isDigit || "+-.".utf8.contains($0) }
+    }
+
+    /// A scheme without its two slashes.
+    ///
+    /// What follows would pass for the path on a host of that name, and a password there for no
+    /// secret. A port makes it a host.
+    private static func tornScheme(_ text: String) -> String? {
+        guard !hasScheme(text), let (scheme, rest) = text.cut(at: ":"),
+            ["http", "https", "ws", "wss", "file"].contains(String(scheme).lowercasedASCII),
+            rest.utf8.first?.isDigit != true
+        else { return nil }
+        return String(scheme)
     }
 
     private static func takeCredential(from address: inout String) -> String? {
