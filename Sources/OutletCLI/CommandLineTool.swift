@@ -24,6 +24,7 @@ public enum CommandLineTool {
             let parsed = try ArgumentParser.parse(Array(texts.dropFirst()))
             console = Console(
                 color: ColorChoice(parsed), environment: environment)
+            try Environment.check()
             return try run(parsed, console).rawValue
         } catch let error as CommandError {
             console.report(error)

@@ -12,7 +12,7 @@ extension CurlTransport {
     public static func certificateAuthorities(of configuration: TransportConfiguration) -> String {
         guard configuration.verifiesCertificates else { return "not verified" }
         let settings = TransportSettings(
-            configuration, environment: ProcessInfo.processInfo.environment)
+            configuration, environment: .current)
         switch settings.trust {
         case .success(let store):
             return [store.bundle, store.directory].compactMap(\.self).joined(separator: ", ")

@@ -19,7 +19,7 @@ public final class CurlTransport: Transport {
     /// the transfers that it concerns.
     public init(configuration: TransportConfiguration = .default) {
         settings = TransportSettings(
-            configuration, environment: ProcessInfo.processInfo.environment)
+            configuration, environment: .current)
         loops = Lock(LoopGroup(settings))
     }
 

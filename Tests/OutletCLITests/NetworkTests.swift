@@ -84,6 +84,24 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("http_proxy", "http://127.0.0.1:1/"), ("NO_PROXY", "http://127.0.0.1:1/"),
+        ("OUTLET_DEBUG", "http://127.0.0.1:1/"), ("SSL_CERT_FILE", "https://127.0.0.1:1/"),
+        ("OUTLET_PLUGIN_PATH", "http://127.0.0.1:1/"),
+    ])
+    func `a variable that is not UTF-8 is named, and not repaired`(
+        variable: String, address: String
+    ) async throws {
+        let result = try await Program.run(
+            "/bin/sh",
+            [
+                "-c", "\(variable)=$(printf '/\\377') exec \"$0\" \"$1\"",
+                Products.path("outlet"), address,
+            ])
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.contains("\(variable): the variable's value is not UTF-8"))
+    }
+
     @Test func `the wire is logged where the environment asks for it, secrets left out`()
         async throws
     {

@@ -17,10 +17,14 @@ struct CheckedSettings: Sendable {
     /// The file for the keys of connections; `nil` for none.
     private(set) var keyLogPath: String?
 
-    init(_ configuration: TransportConfiguration, environment: [String: String]) {
+    init(_ configuration: TransportConfiguration, environment: Environment) {
         do throws(TransferError) {
+            try environment.check([Environment.ofWireLog])
+            if configuration.proxy == .environment {
+                try environment.check(Environment.ofProxies)
+            }
             try Self.checkTLS(configuration)
-            keyLogPath = Self.keyLogPath(configuration.tlsKeyLog, environment)
+            keyLogPath = try Self.keyLogPath(configuration.tlsKeyLog, environment)
             resolve = try Self.resolve(configuration.staticAddresses)
             interface = try configuration.sourceAddress.map(Self.interface)
             dnsCacheTimeout = try Self.dnsCacheTimeout(configuration.dnsCacheLifetime)
@@ -56,12 +60,14 @@ struct CheckedSettings: Sendable {
     }
 
     private static func keyLogPath(
-        _ log: TLSKeyLog, _ environment: [String: String]
-    ) -> String? {
+        _ log: TLSKeyLog, _ environment: Environment
+    ) throws(TransferError) -> String? {
         switch log {
-        case .off: nil
-        case .file(let path): path
-        case .environment: environment["SSLKEYLOGFILE"].flatMap { $0.isEmpty ? nil : $0 }
+        case .off: return nil
+        case .file(let path): return path
+        case .environment:
+            try environment.check([Environment.ofKeyLog])
+            return environment.texts[Environment.ofKeyLog].flatMap { $0.isEmpty ? nil : $0 }
         }
     }
 

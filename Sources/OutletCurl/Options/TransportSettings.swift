@@ -27,19 +27,20 @@ final class TransportSettings: Sendable {
     /// The `timeoutInterval` of a request that sets no limit of its own, and what it stands for, µs.
     private let usualTimeout = HTTPRequest.defaultTimeoutInterval
     private let usualPatience: Int64?
-    private let environment: [String: String]
+    private let environment: Environment
 
-    init(_ configuration: TransportConfiguration, environment: [String: String]) {
+    init(_ configuration: TransportConfiguration, environment: Environment) {
         self.configuration = configuration
         self.environment = environment
         checked = CheckedSettings(configuration, environment: environment)
-        let proxies = ProxyResolver(configuration.proxy, environment: environment)
+        let proxies = ProxyResolver(configuration.proxy, environment: environment.texts)
         self.proxies = proxies
         secureProxies = Dictionary(
             proxies.all.compactMap { proxy in
                 SecureProxy(proxy).map { (ProxyResolver.withoutCredentials(proxy), $0) }
             }, uniquingKeysWith: { first, _ in first })
-        logsWire = configuration.logsWire || !["", "0"].contains(environment["OUTLET_DEBUG"] ?? "")
+        let wireLog = environment.texts[Environment.ofWireLog] ?? ""
+        logsWire = configuration.logsWire || !["", "0"].contains(wireLog)
         resourceLimit = microseconds(configuration.timeoutIntervalForResource)
         addressPolicy =
             configuration.addressPolicy.isUnrestricted ? nil : configuration.addressPolicy
@@ -67,7 +68,7 @@ final class TransportSettings: Sendable {
 
     /// Where the certificates of authorities lie, or why there are none.
     static func trust(
-        _ authorities: CertificateAuthorities, _ environment: [String: String]
+        _ authorities: CertificateAuthorities, _ environment: Environment
     ) -> Result<TrustStore, TransferError> {
         switch authorities {
         case .file(let path):
@@ -82,8 +83,13 @@ final class TransportSettings: Sendable {
             return .success(TrustStore(bundle: path))
         case .directory(let path): return .success(TrustStore(directory: path))
         case .system:
+            do throws(TransferError) {
+                try environment.check(Environment.ofAuthorities)
+            } catch {
+                return .failure(error)
+            }
             do throws(TrustStoreError) {
-                return .success(try TrustStore.find(environment: environment))
+                return .success(try TrustStore.find(environment: environment.texts))
             } catch {
                 return .failure(
                     TransferError(

@@ -19,7 +19,7 @@ extension ServerTrust {
         let verifier =
             anchors.map { OpenSSLVerifier(anchors: $0) }
             ?? OpenSSLVerifier(
-                TransportSettings.trust(.system, ProcessInfo.processInfo.environment))
+                TransportSettings.trust(.system, .current))
         self.init(
             host: host, port: port, sentCertificates: sentCertificates,
             ocspResponse: ocspResponse,
