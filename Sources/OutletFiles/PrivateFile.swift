@@ -43,24 +43,33 @@ package enum PrivateFile {
         }
     }
 
-    /// Puts an empty file in a file's place, to be written bit by bit.
-    ///
-    /// Not by emptying what is there: that may be readable for others, or belong to somebody else by
-    /// a link. A symbolic link is replaced, and what it leads to is kept.
-    ///
-    /// - Parameter path: Where; anything but a plain file or a link there is refused.
-    /// - Returns: A descriptor for writing, which is the caller's to close.
-    package static func make(at path: String) throws(Failure) -> Int32 {
-        try checkKind(of: path)
-        let temporary = temporaryName(beside: path)
-        let descriptor = try create(temporary)
-        guard rename(temporary, path) == 0 else {
-            let number = errno
-            close(descriptor)
-            unlink(temporary)
-            throw Failure(path: path, what: "cannot be put into its place", number: number)
+    /// A file that is written bit by bit beside its place, and put there when it is whole.
+    package struct Draft: Sendable {
+        /// For writing; the caller's to close.
+        package let descriptor: Int32
+        private let temporary: String
+        private let path: String
+
+        /// Makes an empty file.
+        ///
+        /// - Parameter path: Its place; anything but a plain file or a link there is refused. What is
+        ///   there stays until ``publish()``, and what a link there leads to is kept.
+        package init(of path: String) throws(Failure) {
+            try checkKind(of: path)
+            self.path = path
+            temporary = temporaryName(beside: path)
+            descriptor = try create(temporary)
         }
-        return descriptor
+
+        /// Puts the file into its place; it may be written further.
+        package func publish() throws(Failure) {
+            guard rename(temporary, path) == 0 else {
+                throw Failure(path: path, what: "cannot be put into its place", number: errno)
+            }
+        }
+
+        /// Removes the file, which was not put into its place.
+        package func discard() { unlink(temporary) }
     }
 
     /// Opens a file to add to its end, made if it is not there; from then on nobody else may read it.

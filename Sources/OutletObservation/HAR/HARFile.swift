@@ -4,12 +4,15 @@ import Glibc
 import OutletFiles
 import OutletTransport
 
-/// An archive on disk that grows entry by entry, and is whole after each of them.
+/// An archive on disk that grows entry by entry, and is whole after each of them; it takes the place
+/// of an older one when it is first finished.
 ///
 /// Thread: any; writing happens on a queue of its own.
 package final class HARFile: Sendable {
     private struct State: Sendable {
-        let descriptor: Int32
+        let draft: PrivateFile.Draft
+        /// Whether the draft is in its place.
+        var isPublished = false
         /// Where the next entry goes, over the end of the frame.
         var position: Int
         var isFirst = true
@@ -20,12 +23,14 @@ package final class HARFile: Sendable {
     private let tail: Data
     private let queue = DispatchQueue(label: "outlet.har.file")
 
-    /// Makes the file, in place of one that is there; only its owner may read it.
+    /// Makes the file; only its owner may read it.
+    ///
+    /// One that is there stays until ``finish()``.
     package init(creatingAt url: URL) throws(HARError) {
         let path = url.path(percentEncoded: false)
-        let descriptor: Int32
+        let draft: PrivateFile.Draft
         do throws(PrivateFile.Failure) {
-            descriptor = try PrivateFile.make(at: path)
+            draft = try PrivateFile.Draft(of: path)
         } catch {
             throw HARError(error, path: path)
         }
@@ -35,13 +40,17 @@ package final class HARFile: Sendable {
             #"{"log": {"version": "1.2", "creator": {"name": "\#(creator.name)", "#
             + #""version": "\#(creator.version)"}, "entries": [\#n"#
         tail = Data("\n]}}\n".utf8)
-        let start = State(descriptor: descriptor, position: frame.utf8.count)
-        let error = Self.write(Data(frame.utf8) + tail, to: descriptor, at: 0)
+        let start = State(draft: draft, position: frame.utf8.count)
+        let error = Self.write(Data(frame.utf8) + tail, to: draft.descriptor, at: 0)
         state = Lock(start)
         if let error { throw .unwritable(path: path, reason: error) }
     }
 
-    deinit { close(state.withLock { $0.descriptor }) }
+    deinit {
+        let (draft, isPublished) = state.withLock { ($0.draft, $0.isPublished) }
+        close(draft.descriptor)
+        if !isPublished { draft.discard() }
+    }
 
     /// Writes one more entry, later.
     package func append(_ entry: HAR.Entry) {
@@ -50,7 +59,7 @@ package final class HARFile: Sendable {
 
     private func write(_ entry: HAR.Entry) {
         let (descriptor, position, isFirst) = state.withLock {
-            ($0.descriptor, $0.position, $0.isFirst)
+            ($0.draft.descriptor, $0.position, $0.isFirst)
         }
         do {
             let text = try Data((isFirst ? "" : ",\n").utf8) + HAR.encoded(entry)
@@ -68,14 +77,30 @@ package final class HARFile: Sendable {
         }
     }
 
-    /// Waits until all that was appended is written.
+    /// Waits until all that was appended is written, and puts the archive into its place.
     ///
-    /// - Throws: The first error of writing.
+    /// - Throws: The first error of writing; an older archive is still there then.
     package func finish() async throws(HARError) {
         await withCheckedContinuation { continuation in
-            queue.async { continuation.resume() }
+            queue.async {
+                self.publish()
+                continuation.resume()
+            }
         }
         if let error = state.withLock({ $0.error }) { throw error }
+    }
+
+    /// On the queue.
+    private func publish() {
+        let (draft, isReady) = state.withLock { ($0.draft, $0.error == nil && !$0.isPublished) }
+        guard isReady else { return }
+        do throws(PrivateFile.Failure) {
+            try draft.publish()
+            state.withLock { $0.isPublished = true }
+        } catch {
+            let error = HARError(error, path: path)
+            state.withLock { $0.error = error }
+        }
     }
 
     /// Why not all could be written, if so.

@@ -8,7 +8,8 @@ public import OutletTransport
 
 /// Writes what goes over another transport into an HTTP archive (HAR 1.2), to be replayed later.
 ///
-/// The file is a whole archive after each entry. Bodies are written whole, those of files and
+/// The file takes the place of an older one with ``finish()``; a recording that ends without it, or
+/// with an error, leaves that as it was. From then on it is a whole archive after each entry. Bodies are written whole, those of files and
 /// streams too, as text where they are text, else in base64. Secrets are left out unless told
 /// otherwise: a mark takes their place, also in JSON, so values that a replay must decode need a
 /// ``OutletHTTP/Redaction`` that keeps them.
@@ -25,7 +26,8 @@ public final class RecordingTransport: Transport {
     private let bodyLimit: Int
     private let file: HARFile
 
-    /// Makes the file, empty but for its frame; what was there is lost.
+    /// Makes the file, empty but for its frame, beside its place; what is there stays until
+    /// ``finish()``.
     ///
     /// - Parameters:
     ///   - inner: Carries the requests.
@@ -71,7 +73,7 @@ public final class RecordingTransport: Transport {
         inner.statistics(perOrigin: perOrigin)
     }
 
-    /// Waits until everything that is over is in the file.
+    /// Waits until everything that is over is in the file, and puts that into its place.
     ///
     /// - Throws: ``OutletSession/HARError/unwritable(path:reason:)`` when something could not be written.
     public func finish() async throws(HARError) {

@@ -235,6 +235,35 @@ import Testing
         #expect(response.response?.httpVersion == "h2")
     }
 
+    @Test func `a recording takes an older one's place at its end only`() async throws {
+        _ = try await record(StubTransport(answers: [.text("old")])) { session in
+            _ = await session.request("http://api.test/old").serializingData().response
+        }
+        func urls() throws -> [String] { try HAR(contentsOf: file).log.entries.map(\.request.url) }
+        func use(_ recording: RecordingTransport) async {
+            let session = Session(transport: recording)
+            _ = await session.request("http://api.test/new").serializingData().response
+            withExtendedLifetime(session) {}
+        }
+        // One that nobody finishes leaves no trace.
+        do {
+            let recording = try RecordingTransport(
+                wrapping: StubTransport(answers: [.text("new")]), to: file)
+            await use(recording)
+            #expect(try urls() == ["http://api.test/old"])
+        }
+        #expect(try urls() == ["http://api.test/old"])
+        let recording = try RecordingTransport(
+            wrapping: StubTransport(answers: [.text("new"), .text("new")]), to: file)
+        await use(recording)
+        #expect(try urls() == ["http://api.test/old"])
+        try await recording.finish()
+        #expect(try urls() == ["http://api.test/new"])
+        await use(recording)
+        try await recording.finish()
+        #expect(try urls().count == 2)
+    }
+
     @Test func `a disk that is full is a named error`() {
         #expect(throws: HARError.self) {
             try RecordingTransport(
