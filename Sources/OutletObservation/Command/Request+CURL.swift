@@ -1,6 +1,7 @@
 public import Dispatch
 import FoundationEssentials
 package import OutletHTTP
+import OutletLayers
 import OutletTransport
 public import OutletSession
 

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletLayers
 import OutletTransport
 import Synchronization
 
@@ -55,6 +56,7 @@ extension Request {
     ///
     /// - Returns: What is to be called once the lock is released.
     func keep(_ task: any TransferTask, _ mutable: inout Mutable) -> LaterCalls {
+        mutable.noteWireRequest(of: task)
         let wasAnnounced = mutable.isTaskAhead
         guard mutable.note(task) else { return [] }
         mutable.begunAttempt = mutable.machine.attempt
@@ -101,15 +103,14 @@ extension Request {
     func tellChallenges(of head: HTTPResponse, to task: any TransferTask) {
         guard let monitors = core.monitors else { return }
         announce(task)
-        let failures = mutable.withLock { Int($0.answeredChallenges) }
         var proxy: URL?
         if !task.proxy.isEmpty {
-            proxy = ProxyRound.url(of: task.proxy)
+            proxy = .proxy(task.proxy)
         } else if case .url(let address, _) = core.configuration.transport.proxy {
-            proxy = ProxyRound.url(of: address)
+            proxy = .proxy(address)
         }
         let challenges = AuthenticationChallenge.challenges(
-            in: head, proxy: proxy, previousFailureCount: failures)
+            in: head, proxy: proxy, previousFailureCount: task.credentialsSent)
         for challenge in challenges {
             monitors.urlSession(core.transport, task: task, didReceive: challenge)
         }

@@ -102,14 +102,14 @@ extension Request {
     enum RedirectFate {
         /// It is the response.
         case response
-        /// It leads somewhere else, or the request is sent again with a credential.
+        /// It leads somewhere else.
         case redirect
         /// A handler will say.
         case undecided
     }
 
     func redirectFate(of head: HTTPResponse, from task: any TransferTask) -> RedirectFate {
-        guard head.isRedirect else { return mayAnswer(head, from: task) ? .redirect : .response }
+        guard head.isRedirect else { return .response }
         let handler = mutable.withLock { $0.redirectHandler } ?? core.redirectHandler
         guard let handler else { return .redirect }
         guard let handler = handler as? Redirector else { return .undecided }

@@ -2,7 +2,7 @@ import Dispatch
 import OutletHTTP
 public import OutletTransport
 
-/// From a transfer's end to the judges of its attempt: redirects and challenges first.
+/// From a transfer's end to the judges of its attempt: redirects first.
 extension Request: TransferHandler {
     /// Follows a redirect, or takes the result to the validators.
     public func transferDidFinish(
@@ -30,17 +30,11 @@ extension Request: TransferHandler {
         }
         if let head = result.tunnelRefusal?.head {
             tellChallenges(of: head, to: task)
-            if authenticateProxy(task, head, result) { return }
         }
-        if result.error == nil, let response = result.response {
-            switch response.statusCode {
-            case 300..<400:
-                settleAuthentication(response)
-                if response.isRedirect, redirect(task, response, result) { return }
-            case 401: if authenticate(task, response, result) { return }
-            case 407: if authenticateProxy(task, response, result) { return }
-            default: settleAuthentication(response)
-            }
+        if result.error == nil, let response = result.response, response.isRedirect,
+            redirect(task, response, result)
+        {
+            return
         }
         conclude(task, result, turn: turn)
     }

@@ -36,8 +36,6 @@ extension Request {
         var readsFile = false
         /// How long those redirects took, µs.
         var redirectDuration: Int64 = 0
-        /// Challenges that were answered in this attempt.
-        var answeredChallenges: UInt8 = 0
         /// Those that have not had their values delivered.
         var responseHandlers = InlineFirst<ResponseHandler>()
         /// The next of ``responseHandlers`` to serialize.

@@ -141,13 +141,9 @@ extension Request {
             core.monitors?.urlSession(core.transport, taskNeedsNewBodyStream: task)
         }
         do {
-            try stream.rewind()
+            try stream.rewindForTransfer()
         } catch {
-            throw .sessionTaskFailed(
-                error: TransferError(
-                    code: .requestBodyStreamExhausted, stage: .preparing,
-                    reason: "the request's body has to be sent again, but its stream cannot go "
-                        + "back: \(error)"))
+            throw .sessionTaskFailed(error: error)
         }
         didRewind(stream)
     }
@@ -184,9 +180,6 @@ extension Request {
     func transfer(isHop: Bool, readsFile: Bool = false) {
         let mayChange = core.layersMayChangeRequests
         var sharing = Mutable.Sharing.none
-        let storage = storage
-        let unasked = storage.flatMap { unaskedRound($0) }
-        let proxyCredentials = storage.map { knownProxyCredentials($0) }
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = mutable.prepared?.request else { return nil }
             mutable.isHop = isHop
@@ -205,7 +198,7 @@ extension Request {
                 priority: mutable.priority ?? request.priority, reportsProgress: isCounted,
                 // Inline completions are the user's.
                 mayRunOnCaller: !core.deliversInline,
-                answers: answers(for: request, unasked, proxyCredentials, &mutable))
+                answers: answers(for: request, &mutable))
         }
         guard let job else { return }
         if readsFile { willReadFile() }
@@ -232,42 +225,35 @@ extension Request {
         }
     }
 
-    /// What the transfer of a request takes along for those who may ask.
+    /// What the transfer of a request takes along, where there is anything besides the request.
     private func answers(
-        for request: HTTPRequest, _ unasked: AuthenticationRound?,
-        _ proxyCredentials: [String: Credential]?, _ mutable: inout Mutable
+        for request: HTTPRequest, _ mutable: inout Mutable
     ) -> TransferJob.Answers? {
         let trustManager = core.serverTrustManager
+        let hasStorage = core.configuration.urlCredentialStorage != nil
         guard
-            unasked != nil || mutable.specials != nil || mutable.redirects > 0
-                || proxyCredentials?.isEmpty == false
-                || trustManager != nil || core.hasAddressPolicy
+            mutable.specials != nil || mutable.redirects > 0 || hasStorage || trustManager != nil
+                || core.hasAddressPolicy
         else { return nil }
         var answers = TransferJob.Answers()
         answers.trustManager = trustManager
-        if mutable.redirects > 0 { answers.firstURL = mutable.requests.first?.url }
         answers.addressPolicy = core.addressPolicy
-        if let own = mutable.credential, keepsCredential(for: request, &mutable) {
-            answers.credential = own
-            if answersChallenges(with: own) { answers.use = .identifiesOnly }
-        }
-        var round = mutable.authentication ?? unasked
-        if let known = round, !known.space.covers(core.wireURL(of: request)) { round = unasked }
-        if request.headers["Authorization"] != nil { round = nil }
         answers.cachedResponseHandler = mutable.cachedResponseHandler
-        // One that nobody has asked for in this attempt counts like an answer.
-        if let round, round !== mutable.authentication { mutable.answeredChallenges &+= 1 }
-        mutable.authentication = round
-        if let round {
-            answers.credential = round.credential
-            answers.challenge = round.nextChallenge()
-            answers.use = .atOnce
-        }
-        if let proxyCredentials, !proxyCredentials.isEmpty {
-            answers.toProxies = proxyCredentials
-            mutable.watched().sentProxyCredentials = proxyCredentials
+        if mutable.redirects > 0 { answers.firstURL = mutable.requests.first?.url }
+        if keepsCredential(for: request, mutable) { answers.credential = mutable.credential }
+        if answers.credential != nil || hasStorage {
+            let memory = mutable.memory ?? AttemptMemory()
+            mutable.memory = memory
+            answers.memory = memory
         }
         return answers
+    }
+
+    /// Whether a request's own credential goes along: not to another origin that a redirect leads to.
+    private func keepsCredential(for request: HTTPRequest, _ mutable: borrowing Mutable) -> Bool {
+        mutable.redirects == 0
+            || Origin.isSame(
+                core.wireURL(of: mutable.requests.last), core.wireURL(of: request))
     }
 
     private func tell(_ observers: RequestObservers.Made, of request: HTTPRequest) {
@@ -285,22 +271,19 @@ extension Request.Mutable {
         if isTaskAhead {
             isTaskAhead = false
             tasks.replaceLast(task)
-            noteWireRequest(of: task)
             return true
         }
         guard let last = tasks.last else {
             tasks.append(task)
-            noteWireRequest(of: task)
             return true
         }
         guard last !== task, last.identifier < task.identifier else { return false }
         if isHop { tasks.replaceLast(task) } else { tasks.append(task) }
-        noteWireRequest(of: task)
         return !isHop
     }
 
     /// What the layers have made of the request.
-    private mutating func noteWireRequest(of task: any TransferTask) {
+    mutating func noteWireRequest(of task: any TransferTask) {
         guard awaitsWireRequest else { return }
         awaitsWireRequest = false
         if let request = task.currentRequest { performedRequests.replaceLast(request) }

@@ -224,8 +224,7 @@ public class Request: @unchecked Sendable {
         mutable.forgetOutcome()
         mutable.redirects = 0
         mutable.redirectDuration = 0
-        mutable.authentication = nil
-        mutable.answeredChallenges = 0
+        mutable.memory = nil
         mutable.readsFile = false
         mutable.nextHandler = 0
         mutable.deliveries = InlineFirst()

@@ -56,10 +56,6 @@ final class RequestObservers: @unchecked Sendable {
     var counts = TransferCounts()
     /// Whether the transport has to count.
     var wantsProgress = false
-    /// What answers the proxy in this attempt, from the session's storage.
-    var proxyRound: ProxyRound?
-    /// What the transfer under way may answer proxies with.
-    var sentProxyCredentials: [String: Credential] = [:]
     /// Whether the transfer under way only leads somewhere else: its body does not count.
     var isPassingBy = false
     /// How completions keep behind progress.
@@ -207,8 +203,6 @@ final class RequestObservers: @unchecked Sendable {
         isPassingBy = false
         informationalResponses = []
         trailers = nil
-        proxyRound = nil
-        sentProxyCredentials = [:]
     }
 }
 

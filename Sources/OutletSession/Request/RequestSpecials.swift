@@ -8,7 +8,7 @@ final class RequestSpecials: @unchecked Sendable {
     // because it is read and written under the lock of its request only.
 
     var credential: Credential?
-    var authentication: AuthenticationRound?
+    var memory: AttemptMemory?
     var redirectHandler: (any RedirectHandler)?
     var cachedResponseHandler: (any CachedResponseHandler)?
     var wait: (any PendingWait)?
@@ -32,10 +32,10 @@ extension Request.Mutable {
         set { if newValue != nil || specials != nil { special().credential = newValue } }
     }
 
-    /// The stored credential that the transfer under way was begun with.
-    var authentication: AuthenticationRound? {
-        get { specials?.authentication }
-        set { if newValue != nil || specials != nil { special().authentication = newValue } }
+    /// What the layers have found out in this attempt.
+    var memory: AttemptMemory? {
+        get { specials?.memory }
+        set { if newValue != nil || specials != nil { special().memory = newValue } }
     }
 
     /// What decides about redirects, if it was said for this request.

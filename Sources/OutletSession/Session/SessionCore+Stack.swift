@@ -25,6 +25,10 @@ extension SessionCore {
                 around: stack, storage: storage, accepts: configuration.httpCookieAcceptPolicy,
                 sends: configuration.httpShouldSetCookies, verifiesCertificates: verifies)
         }
+        // Above the cookies, so that those of a challenge go along with its answer.
+        stack = AuthenticationLayer(
+            around: stack, storage: configuration.urlCredentialStorage,
+            configuration: configuration.transport, queue: handlerQueue)
         // Above all that look at the address.
         if let storage = configuration.hsts {
             stack = HSTSLayer(around: stack, storage: storage, verifiesCertificates: verifies)

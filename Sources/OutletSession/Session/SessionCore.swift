@@ -30,10 +30,6 @@ final class SessionCore: Sendable {
     private let hasOwnLayers: Bool
     private let sessionAdapters: [any RequestAdapter]
     private let sessionRetriers: [any RequestRetrier]
-    /// Where stored credentials go along without being asked for.
-    let protectedPaths = Lock(ProtectedPaths())
-    /// The same for proxies.
-    let proxySpaces = Lock<[String: ProtectionSpace]>([:])
     let deadlines = Deadlines()
     let flights = Flights()
     /// `nil` when nobody watches: the request path then pays one test an event.

@@ -187,11 +187,3 @@ extension WebSocketRequest {
         return isOpen
     }
 }
-
-extension TransferError {
-    /// Nothing is sent any more.
-    static var webSocketIsOver: TransferError {
-        TransferError(
-            code: .networkConnectionLost, stage: .sending, reason: "the WebSocket is closed")
-    }
-}

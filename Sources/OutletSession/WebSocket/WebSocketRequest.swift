@@ -103,10 +103,8 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     override func begin(_ job: TransferJob) -> any TransferTask {
         var socketJob = WebSocketJob(
             request: job.request, maximumMessageSize: configuration.maximumMessageSize)
-        if job.credentialUse != .identifiesOnly {
-            socketJob.credential = job.credential
-            socketJob.challenge = job.challenge
-        }
+        socketJob.credential = job.credential
+        socketJob.memory = job.memory
         socketJob.serverTrustManager = job.serverTrustManager
         socketJob.addressPolicy = job.addressPolicy
         return core.stack.connect(socketJob, handler: self)

@@ -19,6 +19,11 @@ public protocol TransferHandler: AnyObject, Sendable {
     func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn)
 
+    /// The request's body, a stream, has to be sent once more: it is to be taken back to its start.
+    ///
+    /// Thread: a layer's, on which this may block; no other call is made meanwhile.
+    func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError)
+
     /// A head has arrived; interim ones (1xx) come here too.
     ///
     /// - Returns: Whether to go on, to wait for ``TransferTask/resume()`` or to end as cancelled.
@@ -51,6 +56,12 @@ extension TransferHandler {
     public func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {}
+
+    /// Takes the stream back to its start.
+    public func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError) {
+        guard case .stream(let stream) = task.currentRequest?.body else { return }
+        try stream.rewindForTransfer()
+    }
 
     /// Goes on.
     public func transfer(

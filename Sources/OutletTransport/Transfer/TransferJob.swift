@@ -56,6 +56,11 @@ public struct TransferJob: Sendable {
         get { answers?.value.firstURL }
         set { if newValue != nil || answers != nil { change { $0.firstURL = newValue } } }
     }
+    /// Where layers keep what they have found out for the attempt's next transfers; not kept if `nil`.
+    public var memory: AttemptMemory? {
+        get { answers?.value.memory }
+        set { if newValue != nil || answers != nil { change { $0.memory = newValue } } }
+    }
     /// Decides which of several waiting requests goes first.
     public var priority: TransferPriority
     /// Whether the transport may do the first work on the thread that calls
@@ -89,6 +94,7 @@ public struct TransferJob: Sendable {
         package var addressPolicy: AddressPolicy?
         package var cachedResponseHandler: (any CachedResponseHandler)?
         package var firstURL: URL?
+        package var memory: AttemptMemory?
 
         package init() {}
     }

@@ -110,6 +110,10 @@ public protocol TransferTask: AnyObject, Sendable {
     ///
     /// Thread: in the calls of its handler, from the final head on.
     var source: ResponseSource { get }
+    /// How many credentials were sent so far, to be refused or not.
+    ///
+    /// Thread: in the calls of its handler.
+    var credentialsSent: Int { get }
     /// Ends the transfer with ``TransferError/Code/cancelled``; no effect after the end.
     ///
     /// Thread: any. Idempotent.
@@ -153,6 +157,8 @@ extension TransferTask {
     public var proxy: String { "" }
     /// Nothing speaks against it.
     public var isServerVerified: Bool { true }
+    /// None.
+    public var credentialsSent: Int { 0 }
     /// A server.
     public var source: ResponseSource { .network }
     /// Does nothing: progress is reported only if it was asked for before the start.

@@ -59,6 +59,8 @@ public struct WebSocketJob: Sendable {
     public var credential: Credential?
     /// What the server asked when it refused the handshake before; ``credential`` answers it.
     public var challenge: AuthenticationChallenge?
+    /// As ``TransferJob/memory``.
+    public var memory: AttemptMemory?
     /// As ``TransferJob/serverTrustManager``.
     public var serverTrustManager: (any ServerTrustJudging)?
     /// Which addresses may be connected to, besides what the transport's own configuration says.
@@ -70,6 +72,7 @@ public struct WebSocketJob: Sendable {
         self.maximumMessageSize = maximumMessageSize
         self.credential = nil
         self.challenge = nil
+        self.memory = nil
     }
 }
 

@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import Testing
 
+@testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
 @testable import OutletTransport

@@ -5,6 +5,7 @@ import OutletTesting
 import Testing
 
 @testable import OutletObservation
+@testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
 @testable import OutletTransport

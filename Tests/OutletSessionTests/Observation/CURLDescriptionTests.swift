@@ -6,6 +6,7 @@ import OutletTesting
 import Testing
 
 @testable import OutletObservation
+@testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
 @testable import OutletTransport

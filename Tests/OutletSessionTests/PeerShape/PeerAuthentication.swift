@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletLayers
 import OutletObservation
 import OutletSession
 import OutletTestSupport

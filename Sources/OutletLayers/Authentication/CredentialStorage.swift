@@ -61,7 +61,7 @@ public final class CredentialStorage: Sendable {
         }
     }
 
-    var isEmpty: Bool { entries.withLock { $0.isEmpty } }
+    package var isEmpty: Bool { entries.withLock { $0.isEmpty } }
 
     /// What answers a challenge: kept for its method, or for any.
     func answer(to space: ProtectionSpace) -> Credential? {

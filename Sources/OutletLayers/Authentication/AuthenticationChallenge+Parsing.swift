@@ -1,6 +1,6 @@
-import FoundationEssentials
-import OutletHTTP
-import OutletTransport
+package import FoundationEssentials
+package import OutletHTTP
+package import OutletTransport
 
 extension AuthenticationChallenge {
     /// The challenges of a response, in the order of their fields; empty unless it is a 401 or 407.
@@ -9,7 +9,7 @@ extension AuthenticationChallenge {
     ///   - response: The response, or its head.
     ///   - proxy: Where a 407 comes from, if that is known.
     ///   - previousFailureCount: How often credentials were refused before.
-    static func challenges(
+    package static func challenges(
         in response: HTTPResponse, proxy: URL? = nil, previousFailureCount: Int = 0
     ) -> [AuthenticationChallenge] {
         let isProxy = response.statusCode == 407

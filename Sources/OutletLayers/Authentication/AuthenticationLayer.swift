@@ -1,0 +1,123 @@
+public import Dispatch
+import FoundationEssentials
+import OutletHTTP
+public import OutletTransport
+
+/// Answers servers and proxies that ask for credentials: with the job's own one, or from a storage.
+///
+/// Each answer is a transfer of its own, so that the layers below take part in it: the cookies of a
+/// challenge go along with its answer. To the handler all is one transfer; it is told of the challenges
+/// by ``TransferHandler/transfer(_:didUse:turn:)``. Only the steps of NTLM and Negotiate, which belong to
+/// one connection, are the transport's.
+public final class AuthenticationLayer: TransportLayer {
+    /// Carries what this layer sends.
+    public let next: any Transport
+    /// Where the stored credentials are; `nil` where there are none.
+    let storage: CredentialStorage?
+    /// The proxy that is used for all hosts, where there is one.
+    private let proxy: String?
+    /// Whether the transport has a credential for proxies, which goes before what is stored.
+    let hasProxyCredential: Bool
+    /// Where bodies are taken back to their starts, and what has ended without a transfer is told.
+    let queue: DispatchQueue
+    /// Where credentials were asked for before.
+    private let protectedPaths = Lock(ProtectedPaths())
+    /// The same for proxies.
+    private let proxySpaces = Lock<[String: ProtectionSpace]>([:])
+
+    /// Makes the layer.
+    ///
+    /// - Parameters:
+    ///   - next: Carries what this layer sends.
+    ///   - storage: Answers jobs that have no credential of their own.
+    ///   - configuration: That of the transport: its proxies.
+    ///   - queue: Where bodies are taken back to their starts; nothing here waits for a network.
+    public init(
+        around next: any Transport, storage: CredentialStorage? = nil,
+        configuration: TransportConfiguration = .default,
+        queue: DispatchQueue = DispatchQueue(label: "outlet.authentication")
+    ) {
+        self.next = next
+        self.storage = storage
+        self.queue = queue
+        if case .url(let address, _) = configuration.proxy { proxy = address } else { proxy = nil }
+        hasProxyCredential = configuration.proxyCredential != nil
+    }
+
+    /// Sends the job, and sends it again with a credential where one is asked for.
+    ///
+    /// Jobs whose ``TransferJob/credentialUse`` says that somebody else does are passed on.
+    public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        guard job.credential != nil || storage?.isEmpty == false,
+            job.credentialUse == .onChallenge
+        else { return next.start(job, handler: handler) }
+        return AuthenticationTask.start(job, self, handler: handler)
+    }
+
+    /// Opens the WebSocket, and opens it again with a credential where one is asked for.
+    public func connect(
+        _ job: WebSocketJob, handler: any WebSocketHandler
+    ) -> any WebSocketConnection {
+        guard job.credential != nil || storage?.isEmpty == false, job.challenge == nil else {
+            return next.connect(job, handler: handler)
+        }
+        return AuthenticationSocket.start(job, self, handler: handler)
+    }
+
+    // MARK: What is known
+
+    /// The stored credential that goes along with a request although nobody has asked yet.
+    func unaskedRound(for request: HTTPRequest, opensWebSocket: Bool) -> AuthenticationRound? {
+        guard let storage else { return nil }
+        let paths = protectedPaths.withLock { $0 }
+        guard let round = AuthenticationRound(for: request.url, in: paths, from: storage) else {
+            return nil
+        }
+        switch round.credential.scheme {
+        case .basic, .bearer: return round
+        case .ntlm, .negotiate: return opensWebSocket ? nil : round
+        // There is no answer to a challenge that has not come yet.
+        case .digest, nil: return nil
+        }
+    }
+
+    /// What proxies may be answered with: what let requests in before.
+    func knownProxyCredentials() -> [String: Credential] {
+        guard let storage, !hasProxyCredential else { return [:] }
+        var known: [String: Credential] = [:]
+        for (proxy, space) in proxySpaces.withLock({ $0 }) {
+            guard let scheme = AuthenticationScheme(rawValue: space.authenticationMethod),
+                var credential = storage.answer(to: space)
+            else { continue }
+            credential.scheme = scheme
+            known[proxy] = credential
+        }
+        return known
+    }
+
+    /// The proxy of a transfer, as the transport names it.
+    func proxy(of task: any TransferTask) -> String? {
+        task.proxy.isEmpty ? proxy : task.proxy
+    }
+
+    /// Remembers that a credential was let in, or was not.
+    func note(_ round: AuthenticationRound, isAccepted: Bool, at url: URL) {
+        protectedPaths.withLock { paths in
+            if isAccepted {
+                paths.insert(round.space, for: url)
+            } else {
+                paths.remove(round.space, for: url)
+            }
+        }
+    }
+
+    /// Remembers that a proxy has taken a credential.
+    func note(_ round: ProxyRound) {
+        proxySpaces.withLock { $0[round.proxy] = round.answer.space }
+    }
+
+    /// Forgets what a proxy took before.
+    func forget(proxy: String) {
+        proxySpaces.withLock { _ = $0.removeValue(forKey: proxy) }
+    }
+}

@@ -1,0 +1,219 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletTransport
+
+/// A WebSocket that is opened again, with a credential, as often as one is asked for and found.
+///
+/// What is to be sent waits until it is open.
+final class AuthenticationSocket: WebSocketConnection {
+    let identifier = TransferIdentifier.next()
+    private let layer: AuthenticationLayer
+    private let job: WebSocketJob
+    private let course: AuthenticationCourse
+    private let inner = InnerTransfer(reportsProgress: false)
+
+    /// Something to be sent.
+    private struct Order: Sendable {
+        let begin: @Sendable (any WebSocketConnection) -> Void
+        let fail: @Sendable (TransferError) -> Void
+    }
+
+    private struct State: Sendable {
+        /// Let go of at the end: nothing is told twice.
+        var handler: (any WebSocketHandler)?
+        /// The head that has come is a challenge that is answered.
+        var isAnswering = false
+        /// What is sent goes to the connection at once.
+        var isOpen = false
+        var waiting: [Order] = []
+        var isServerVerified = true
+    }
+    private let told: Lock<State>
+
+    static func start(
+        _ job: WebSocketJob, _ layer: AuthenticationLayer, handler: any WebSocketHandler
+    ) -> any WebSocketConnection {
+        let socket = AuthenticationSocket(job, layer, handler)
+        socket.begin()
+        return socket
+    }
+
+    private init(
+        _ job: WebSocketJob, _ layer: AuthenticationLayer, _ handler: any WebSocketHandler
+    ) {
+        self.job = job
+        self.layer = layer
+        course = AuthenticationCourse(
+            layer, job.request, own: job.credential, memory: job.memory, opensWebSocket: true)
+        told = Lock(State(handler: handler))
+    }
+
+    // MARK: The handler's side
+
+    var state: TransferState { inner.state }
+    var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? job.request }
+    var proxy: String { inner.task?.proxy ?? "" }
+    var isServerVerified: Bool {
+        inner.task?.isServerVerified ?? told.withLock { $0.isServerVerified }
+    }
+    var credentialsSent: Int { course.sent }
+
+    func cancel() {
+        if inner.cancel() { layer.queue.async { self.end(.cancelled) } }
+    }
+
+    func suspend() { inner.suspend() }
+    func resume() { inner.resume() }
+
+    func send(
+        _ message: WebSocketMessage,
+        completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
+    ) {
+        carryOut(
+            Order(
+                begin: { $0.send(message, completion: completion) },
+                fail: { completion(.failure($0)) }))
+    }
+
+    func sendPing(completion: @escaping @Sendable (Result<Void, TransferError>) -> Void) {
+        carryOut(
+            Order(
+                begin: { $0.sendPing(completion: completion) }, fail: { completion(.failure($0)) }))
+    }
+
+    /// Before it is open, closing is cancelling.
+    func close(code: WebSocketCloseCode, reason: Data?) {
+        guard let connection = told.withLock({ $0.isOpen }) ? connection : nil else {
+            return cancel()
+        }
+        connection.close(code: code, reason: reason)
+    }
+
+    private var connection: (any WebSocketConnection)? {
+        inner.task as? any WebSocketConnection
+    }
+
+    private func carryOut(_ order: Order) {
+        let (isOver, isOpen) = told.withLock { state in
+            if state.handler != nil, !state.isOpen { state.waiting.append(order) }
+            return (state.handler == nil, state.isOpen)
+        }
+        if isOver { return order.fail(.webSocketIsOver) }
+        guard isOpen else { return }
+        guard let connection else { return order.fail(.webSocketIsOver) }
+        order.begin(connection)
+    }
+
+    /// Gives an open connection what has waited for it.
+    private func flush(to connection: any WebSocketConnection) {
+        while true {
+            let orders = told.withLock { state in
+                state.isOpen = state.waiting.isEmpty
+                defer { state.waiting = [] }
+                return state.waiting
+            }
+            guard !orders.isEmpty else { return }
+            for order in orders { order.begin(connection) }
+        }
+    }
+
+    // MARK: Handshakes
+
+    private func begin() {
+        let baggage = course.next()
+        var job = job
+        // One that only says who asks has no place in a handshake.
+        job.credential = baggage.use == .identifiesOnly ? nil : baggage.credential
+        job.challenge = baggage.challenge
+        let isBegun = inner.begin { _ in layer.next.connect(job, handler: self) }
+        if !isBegun { end(.cancelled) }
+    }
+
+    private var handler: (any WebSocketHandler)? { told.withLock { $0.handler } }
+
+    /// Ends without a connection.
+    private func end(_ error: TransferError) {
+        let turn = TransportTurn()
+        finish(TransferResult(error: error), turn: turn)
+        turn.end()
+    }
+
+    /// Tells the end, the first time only.
+    private func finish(_ result: TransferResult, turn: TransportTurn) {
+        let (handler, waiting) = told.withLock { state in
+            defer {
+                state.handler = nil
+                state.waiting = []
+            }
+            return (state.handler, state.waiting)
+        }
+        inner.complete()
+        for order in waiting { order.fail(result.error ?? .webSocketIsOver) }
+        handler?.transferDidFinish(self, result: result, turn: turn)
+    }
+}
+
+extension AuthenticationSocket: WebSocketHandler {
+    func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
+        handler?.transfer(self, didRefuseServer: refusal)
+    }
+
+    func transfer(_ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn) {
+        inner.note(task)
+        handler?.transfer(self, didUse: head, turn: turn)
+    }
+
+    func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision {
+        inner.note(task)
+        guard let handler else { return .cancel }
+        guard head.isFinal else { return handler.transfer(self, didReceive: head, turn: turn) }
+        guard course.answer(to: head, from: task) else {
+            course.settle(head)
+            let decision = handler.transfer(self, didReceive: head, turn: turn)
+            if head.statusCode == 101, let connection = task as? any WebSocketConnection {
+                flush(to: connection)
+            }
+            return decision
+        }
+        told.withLock { $0.isAnswering = true }
+        handler.transfer(self, didUse: head, turn: turn)
+        return .deliver(.chunks)
+    }
+
+    func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision {
+        let (handler, isAnswering) = told.withLock { ($0.handler, $0.isAnswering) }
+        guard !isAnswering else { return .proceed }
+        return handler?.transfer(self, didReceive: chunk, turn: turn) ?? .cancel
+    }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        let isVerified = task.isServerVerified
+        inner.end()
+        let isAnswering = told.withLock { state in
+            defer { state.isAnswering = false }
+            state.isServerVerified = isVerified
+            return state.isAnswering
+        }
+        if isAnswering, result.error == nil { return begin() }
+        finish(result, turn: turn)
+    }
+
+    func webSocket(
+        _ connection: any WebSocketConnection, didReceive message: WebSocketMessage,
+        turn: TransportTurn
+    ) -> TransferDecision {
+        handler?.webSocket(self, didReceive: message, turn: turn) ?? .cancel
+    }
+
+    func webSocket(
+        _ connection: any WebSocketConnection, didCloseWith code: WebSocketCloseCode,
+        reason: Data?, turn: TransportTurn
+    ) {
+        handler?.webSocket(self, didCloseWith: code, reason: reason, turn: turn)
+    }
+}

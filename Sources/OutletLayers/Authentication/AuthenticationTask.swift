@@ -1,0 +1,176 @@
+import Dispatch
+import OutletHTTP
+import OutletTransport
+
+/// A transfer that is begun again, with a credential, as often as one is asked for and found.
+final class AuthenticationTask: TransferTask {
+    let identifier = TransferIdentifier.next()
+    private let layer: AuthenticationLayer
+    private let job: TransferJob
+    private let course: AuthenticationCourse
+    private let inner: InnerTransfer
+
+    private struct State: Sendable {
+        /// Let go of at the end: nothing is told twice.
+        var handler: (any TransferHandler)?
+        /// What the transfer under way was begun with.
+        var request: HTTPRequest
+        /// The head that has come is a challenge that is answered.
+        var isAnswering = false
+        var proxy = ""
+        var isServerVerified = true
+        var source = ResponseSource.network
+    }
+    private let told: Lock<State>
+
+    static func start(
+        _ job: TransferJob, _ layer: AuthenticationLayer, handler: any TransferHandler
+    ) -> any TransferTask {
+        let task = AuthenticationTask(job, layer, handler)
+        task.begin()
+        return task
+    }
+
+    private init(
+        _ job: TransferJob, _ layer: AuthenticationLayer, _ handler: any TransferHandler
+    ) {
+        self.job = job
+        self.layer = layer
+        course = AuthenticationCourse(
+            layer, job.request, own: job.credential, memory: job.memory, opensWebSocket: false)
+        inner = InnerTransfer(reportsProgress: job.reportsProgress)
+        told = Lock(State(handler: handler, request: job.request))
+    }
+
+    // MARK: The handler's side
+
+    var state: TransferState { inner.state }
+    var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? job.request }
+    var proxy: String { inner.task?.proxy ?? told.withLock { $0.proxy } }
+    var isServerVerified: Bool {
+        inner.task?.isServerVerified ?? told.withLock { $0.isServerVerified }
+    }
+    var source: ResponseSource { inner.task?.source ?? told.withLock { $0.source } }
+    var credentialsSent: Int { course.sent }
+
+    func cancel() {
+        if inner.cancel() { layer.queue.async { self.end(.cancelled) } }
+    }
+
+    func suspend() { inner.suspend() }
+    func resume() { inner.resume() }
+    func reportProgress() { inner.reportProgress() }
+
+    // MARK: Transfers
+
+    private func begin() {
+        let baggage = course.next()
+        var job = job
+        job.credential = baggage.credential
+        job.credentialUse = baggage.use
+        job.challenge = baggage.challenge
+        job.proxyCredentials = baggage.toProxies
+        let isBegun = inner.begin { reportsProgress in
+            job.reportsProgress = reportsProgress
+            return layer.next.start(job, handler: self)
+        }
+        if !isBegun { end(.cancelled) }
+    }
+
+    /// Sends the request once more, with what was found for it.
+    private func sendAgain() {
+        guard case .stream = job.request.body else { return begin() }
+        // Taking a stream back runs code of the user's: not on the transport's thread.
+        layer.queue.async {
+            guard let handler = self.handler else { return }
+            do throws(TransferError) {
+                try handler.transferNeedsNewBody(self)
+                self.begin()
+            } catch {
+                self.end(error)
+            }
+        }
+    }
+
+    // MARK: The end
+
+    private var handler: (any TransferHandler)? { told.withLock { $0.handler } }
+
+    /// Ends without a transfer.
+    private func end(_ error: TransferError) {
+        let turn = TransportTurn()
+        finish(TransferResult(error: error), turn: turn)
+        turn.end()
+    }
+
+    /// Tells the end, the first time only.
+    private func finish(_ result: TransferResult, turn: TransportTurn) {
+        let handler = told.withLock { state in
+            defer { state.handler = nil }
+            return state.handler
+        }
+        inner.complete()
+        handler?.transferDidFinish(self, result: result, turn: turn)
+    }
+}
+
+extension AuthenticationTask: TransferHandler {
+    func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
+        handler?.transfer(self, didRefuseServer: refusal)
+    }
+
+    func transfer(_ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn) {
+        inner.note(task)
+        handler?.transfer(self, didUse: head, turn: turn)
+        course.noteAnswered(head)
+    }
+
+    func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision {
+        inner.note(task)
+        guard let handler else { return .cancel }
+        guard head.isFinal else { return handler.transfer(self, didReceive: head, turn: turn) }
+        guard course.answer(to: head, from: task) else {
+            course.settle(head)
+            return handler.transfer(self, didReceive: head, turn: turn)
+        }
+        told.withLock { $0.isAnswering = true }
+        handler.transfer(self, didUse: head, turn: turn)
+        // The challenge's body is dropped as it comes.
+        return .deliver(.chunks)
+    }
+
+    func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision {
+        let (handler, isAnswering) = told.withLock { ($0.handler, $0.isAnswering) }
+        guard !isAnswering else { return .proceed }
+        return handler?.transfer(self, didReceive: chunk, turn: turn) ?? .cancel
+    }
+
+    func transfer(
+        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
+    ) {
+        let (handler, isAnswering) = told.withLock { ($0.handler, $0.isAnswering) }
+        if !isAnswering { handler?.transfer(self, didProgress: progress, turn: turn) }
+    }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        let (proxy, isVerified, source) = (task.proxy, task.isServerVerified, task.source)
+        inner.end()
+        let (handler, isAnswering) = told.withLock { state in
+            defer { state.isAnswering = false }
+            state.proxy = proxy
+            state.isServerVerified = isVerified
+            state.source = source
+            return (state.handler, state.isAnswering)
+        }
+        if isAnswering, result.error == nil { return sendAgain() }
+        if let head = result.tunnelRefusal?.head, course.answer(to: head, from: task) {
+            handler?.transfer(self, didUse: head, turn: turn)
+            return sendAgain()
+        }
+        finish(result, turn: turn)
+    }
+}

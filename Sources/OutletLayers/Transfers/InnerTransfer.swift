@@ -1,0 +1,113 @@
+import OutletTransport
+
+/// The transfer under way of a task that takes one or several, one after the other.
+///
+/// Thread: any. Transports are called outside the lock.
+final class InnerTransfer: Sendable {
+    private struct State: Sendable {
+        var task: (any TransferTask)?
+        /// A transfer was begun and has not ended; it may not be known yet.
+        var isUnderWay = false
+        /// Tells a transfer from the one before.
+        var number = 0
+        var isCancelled = false
+        var isSuspended = false
+        var reportsProgress: Bool
+    }
+    private let course: Lock<State>
+    private let visible = VisibleState()
+
+    init(reportsProgress: Bool) {
+        course = Lock(State(reportsProgress: reportsProgress))
+    }
+
+    /// What the whole is doing.
+    var state: TransferState { visible.state }
+
+    /// The transfer under way, once it is known.
+    var task: (any TransferTask)? { course.withLock { $0.task } }
+
+    /// Begins a transfer, unless the whole was cancelled.
+    ///
+    /// - Parameter start: Given whether progress is wanted.
+    /// - Returns: Whether it did.
+    func begin(_ start: (_ reportsProgress: Bool) -> any TransferTask) -> Bool {
+        let begun = course.withLock { state -> (number: Int, reportsProgress: Bool)? in
+            guard !state.isCancelled else { return nil }
+            state.task = nil
+            state.isUnderWay = true
+            state.number += 1
+            return (state.number, state.reportsProgress)
+        }
+        guard let begun else { return false }
+        let task = start(begun.reportsProgress)
+        // Whoever cancelled, suspended or wanted to watch meanwhile found no transfer to tell.
+        let (isCancelled, isSuspended, reportsProgress) = course.withLock { state in
+            // It may be over by now, and another one begun in its place.
+            if state.isUnderWay, state.number == begun.number { state.task = task }
+            return (state.isCancelled, state.isSuspended, state.reportsProgress)
+        }
+        if reportsProgress, !begun.reportsProgress { task.reportProgress() }
+        if isCancelled {
+            task.cancel()
+        } else if isSuspended {
+            task.suspend()
+        }
+        return true
+    }
+
+    /// Keeps a transfer that tells something before whoever began it has come to keep it.
+    func note(_ task: any TransferTask) {
+        course.withLock { if $0.isUnderWay { $0.task = task } }
+    }
+
+    /// The transfer is over.
+    func end() {
+        course.withLock { state in
+            state.task = nil
+            state.isUnderWay = false
+        }
+    }
+
+    /// The whole is over.
+    func complete() { visible.complete() }
+
+    /// Cancels the transfer under way, and lets none begin any more.
+    ///
+    /// - Returns: Whether there is none, which would tell the end.
+    func cancel() -> Bool {
+        visible.wish(.canceling)
+        let (task, isUnderWay) = course.withLock { state in
+            state.isCancelled = true
+            return (state.task, state.isUnderWay)
+        }
+        task?.cancel()
+        return !isUnderWay
+    }
+
+    func suspend() {
+        visible.wish(.suspended)
+        let task = course.withLock { state in
+            state.isSuspended = true
+            return state.task
+        }
+        task?.suspend()
+    }
+
+    func resume() {
+        visible.wish(.running)
+        let task = course.withLock { state in
+            state.isSuspended = false
+            return state.task
+        }
+        task?.resume()
+    }
+
+    func reportProgress() {
+        let task = course.withLock { state in
+            state.reportsProgress = true
+            return state.task
+        }
+        task?.reportProgress()
+    }
+}
