@@ -21,23 +21,26 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
         let now = Date()
-        let (handler, isWithheld) = course.withLock { state in
-            // Whoever began the transfer may not have come to keep it, and a pause is to be ended.
-            if state.isLoading { state.inner = inner }
-            guard head.isFinal, let stored = state.stored else { return (state.handler, false) }
+        // Whoever began the transfer may not have come to keep it, and a pause is to be ended.
+        self.inner.note(inner)
+        let (handler, isWithheld, isPlayed) = course.withLock { state in
+            let isPlayed = state.source == .cache
+            guard head.isFinal, !isPlayed, let stored = state.stored else {
+                return (state.handler, false, isPlayed)
+            }
             let isConfirmed = state.isValidating && head.statusCode == 304
             let isReplaced =
                 CacheRules.isFailure(head.statusCode)
                 && caching.cache.rules.mayReplaceError(stored, for: request, now: now)
             state.isWithheld = isConfirmed || isReplaced
-            return (state.handler, state.isWithheld)
+            return (state.handler, state.isWithheld, isPlayed)
         }
         if isWithheld { handler?.transfer(self, didUse: head, turn: turn) }
         // A body that is withheld is dropped as it comes.
         guard !isWithheld, let handler else { return .deliver(.chunks) }
         let decision = handler.transfer(self, didReceive: head, turn: turn)
         if case .deliver(let delivery) = decision { course.withLock { $0.delivery = delivery } }
-        if head.isFinal, job.delivery == .chunks, head.mimeType != "text/event-stream",
+        if head.isFinal, !isPlayed, job.delivery == .chunks, head.mimeType != "text/event-stream",
             mayKeep(from: inner), mayStore(head, now)
         {
             course.withLock { $0.passed = Data() }
@@ -70,15 +73,22 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
         let now = Date()
-        let (stored, isWithheld) = course.withLock { state in
-            state.inner = nil
-            state.isLoading = false
-            return (state.stored, state.isWithheld)
+        let mayKeep = mayKeep(from: inner)
+        self.inner.end()
+        let (stored, isWithheld, source) = course.withLock {
+            ($0.stored, $0.isWithheld, $0.source)
+        }
+        guard source == .network else {
+            var result = result
+            if result.metrics.resourceFetchType == .localCache {
+                result.metrics.total = Int64((ContinuousClock.now - startTime) / .microseconds(1))
+            }
+            return finish(result, turn: turn)
         }
         if let stored, let response = result.response, isWithheld, response.statusCode == 304,
             result.error == nil
         {
-            confirm(stored, response, result, now, mayKeep: mayKeep(from: inner))
+            confirm(stored, response, result, now, mayKeep: mayKeep)
             return
         }
         if let stored, isWithheld || isOutage(result),
@@ -95,7 +105,7 @@ extension CacheTask: TransferHandler {
         for key in caching.cache.rules.invalidated(by: response, to: job.request) {
             caching.cache.remove(key)
         }
-        guard mayKeep(from: inner) else {
+        guard mayKeep else {
             finish(result, turn: turn)
             return
         }

@@ -16,25 +16,15 @@ final class CacheTask: TransferTask {
     let start = Date()
     let startTime = ContinuousClock.now
     let course: Lock<State>
-    private let visible = VisibleState()
+    let inner: InnerTransfer
 
     struct State: Sendable {
         /// Let go of at the end: nothing is told twice.
         var handler: (any TransferHandler)?
-        var inner: (any TransferTask)?
-        /// A transfer is under way; it may not be known yet.
-        var isLoading = false
-        /// Tells a transfer from the one before.
-        var loads = 0
-        var isCancelled = false
-        var isSuspended = false
-        var reportsProgress: Bool
         /// What is being validated, or may stand in for a failure.
         var stored: CacheEntry?
         /// Whether a 304 says that it holds.
         var isValidating = false
-        /// What is being handed over.
-        var playing: Playing?
         /// Where the body of the transfer goes: as its job says, if the handler says nothing else.
         var delivery: BodyDelivery
         /// Where the response that the handler gets comes from.
@@ -65,63 +55,31 @@ final class CacheTask: TransferTask {
         request = CacheRequest(
             job.request, credential: job.credential, session: caching.session,
             verifier: caching.verifier(of: job), route: caching.route)
-        course = Lock(
-            State(handler: handler, reportsProgress: job.reportsProgress, delivery: job.delivery))
+        course = Lock(State(handler: handler, delivery: job.delivery))
+        inner = InnerTransfer(reportsProgress: job.reportsProgress)
     }
 
     // MARK: The handler's side
 
-    var state: TransferState { visible.state }
+    var state: TransferState { inner.state }
 
     var currentRequest: HTTPRequest? { job.request }
 
-    var proxy: String { course.withLock { $0.inner }?.proxy ?? "" }
+    var proxy: String { inner.task?.proxy ?? "" }
 
     var source: ResponseSource { course.withLock { $0.source } }
 
-    var isServerVerified: Bool { course.withLock { $0.inner }?.isServerVerified ?? true }
+    var isServerVerified: Bool { inner.task?.isServerVerified ?? true }
 
     func cancel() {
-        visible.wish(.canceling)
-        let (inner, isMine) = course.withLock { state in
-            state.isCancelled = true
-            return (state.inner, !state.isLoading || state.playing != nil)
-        }
-        inner?.cancel()
-        if isMine { caching.queue.async { self.end(.cancelled) } }
+        if inner.cancel() { caching.queue.async { self.end(.cancelled) } }
     }
 
-    func suspend() {
-        visible.wish(.suspended)
-        let inner = course.withLock { state in
-            state.isSuspended = true
-            return state.inner
-        }
-        inner?.suspend()
-    }
+    func suspend() { inner.suspend() }
 
-    func resume() {
-        visible.wish(.running)
-        let (inner, plays) = course.withLock { state in
-            state.isSuspended = false
-            return (state.inner, state.playing != nil)
-        }
-        inner?.resume()
-        guard plays else { return }
-        // Behind the answer that asks for the pause, which may still be on its way.
-        caching.queue.async {
-            self.course.withLock { $0.playing?.isPaused = false }
-            self.play()
-        }
-    }
+    func resume() { inner.resume() }
 
-    func reportProgress() {
-        let inner = course.withLock { state in
-            state.reportsProgress = true
-            return state.inner
-        }
-        inner?.reportProgress()
-    }
+    func reportProgress() { inner.reportProgress() }
 
     // MARK: Deciding
 
@@ -182,32 +140,41 @@ final class CacheTask: TransferTask {
     }
 
     func load(_ job: TransferJob, stored: CacheEntry?, isValidating: Bool) {
-        let number = course.withLock { state -> Int? in
-            guard state.handler != nil, !state.isCancelled else { return nil }
-            state.isLoading = true
-            state.loads += 1
-            state.inner = nil
-            state.isWithheld = false
-            state.delivery = job.delivery
-            state.passed = nil
-            state.stored = stored
-            state.isValidating = isValidating
-            return state.loads
+        let isBegun = inner.begin { reportsProgress in
+            course.withLock { state in
+                state.isWithheld = false
+                state.delivery = job.delivery
+                state.passed = nil
+                state.stored = stored
+                state.isValidating = isValidating
+            }
+            var job = job
+            job.reportsProgress = reportsProgress
+            return caching.next.start(job, handler: self)
         }
-        guard let number else { return }
-        let inner = caching.next.start(job, handler: self)
-        // Whoever cancelled, suspended or wanted to watch meanwhile found no transfer to tell.
-        let (isCancelled, isSuspended, reportsProgress) = course.withLock { state in
-            // It may be over by now, and another one begun in its place.
-            if state.isLoading, state.loads == number { state.inner = inner }
-            return (state.isCancelled, state.isSuspended, state.reportsProgress)
+        if !isBegun { end(.cancelled) }
+    }
+
+    /// Hands a stored response over.
+    func play(
+        _ entry: CacheEntry, _ type: TransferMetrics.ResourceFetchType, _ measured: TransferMetrics
+    ) {
+        var metrics = measured
+        metrics.resourceFetchType = type
+        let body = job.request.method == .head ? Data() : entry.data
+        let isBegun = inner.begin { reportsProgress in
+            course.withLock { state in
+                state.source = .cache
+                state.isWithheld = false
+                state.passed = nil
+            }
+            var job = job
+            job.reportsProgress = reportsProgress
+            return PlayedTransfer.start(
+                entry.response, body: body, metrics: metrics, for: job, on: caching.queue,
+                handler: self)
         }
-        if reportsProgress, !job.reportsProgress { inner.reportProgress() }
-        if isCancelled {
-            inner.cancel()
-        } else if isSuspended {
-            inner.suspend()
-        }
+        if !isBegun { end(.cancelled) }
     }
 
     // MARK: The end
@@ -224,14 +191,12 @@ final class CacheTask: TransferTask {
         let handler = course.withLock { state in
             defer {
                 state.handler = nil
-                state.inner = nil
-                state.playing = nil
                 state.stored = nil
                 state.passed = nil
             }
             return state.handler
         }
-        visible.complete()
+        inner.complete()
         handler?.transferDidFinish(self, result: result, turn: turn)
     }
 }

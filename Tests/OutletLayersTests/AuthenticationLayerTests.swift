@@ -1,0 +1,196 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletLayers
+import OutletTesting
+import OutletTransport
+import Testing
+
+/// Challenges, without a session.
+@Suite struct AuthenticationLayerTests {
+    private let challenge = StubAnswer.status(
+        401, headers: ["WWW-Authenticate": #"Basic realm="x""#])
+    private let ada = Credential(user: "ada", password: "pw")
+
+    private func job(_ body: HTTPBody = .none) -> TransferJob {
+        var job = TransferJob(
+            request: HTTPRequest(
+                url: URL(string: "https://a.test/"), method: body.isNone ? .get : .post,
+                body: body))
+        job.credential = ada
+        return job
+    }
+
+    @Test func `a challenge is told, and answered with the job's own credential`() async {
+        let network = StubTransport(answers: [challenge, .text("in")])
+        let layer = AuthenticationLayer(around: network)
+        let recorder = Recorder()
+        let task = layer.start(job(), handler: recorder)
+        let result = await recorder.result
+        #expect(result.body == Data("in".utf8))
+        #expect(recorder.used.map(\.statusCode) == [401])
+        #expect(recorder.heads.map(\.statusCode) == [200])
+        #expect(network.jobs.map(\.credentialUse) == [.identifiesOnly, .atOnce])
+        #expect(network.jobs.map(\.credential?.scheme) == [nil, .basic])
+        #expect(task.credentialsSent == 1)
+        #expect(task.state == .completed)
+    }
+
+    @Test func `what a credential was refused with is the answer`() async {
+        let network = StubTransport(answers: [challenge])
+        let recorder = Recorder()
+        _ = AuthenticationLayer(around: network).start(job(), handler: recorder)
+        let result = await recorder.result
+        #expect(result.response?.statusCode == 401 && result.error == nil)
+        #expect(network.requests.count == 2)
+    }
+
+    @Test func `a stored credential that was let in goes along with the next job`() async {
+        let storage = CredentialStorage()
+        storage.set(
+            ada, for: ProtectionSpace(host: "a.test", port: 443, protocol: "https", realm: "x"))
+        let network = StubTransport(answers: [challenge, .text("in"), .text("again")])
+        let layer = AuthenticationLayer(around: network, storage: storage)
+        for _ in 0..<2 {
+            var job = job()
+            job.credential = nil
+            let recorder = Recorder()
+            _ = layer.start(job, handler: recorder)
+            _ = await recorder.result
+        }
+        #expect(network.jobs.map(\.credential?.user) == [nil, "ada", "ada"])
+    }
+
+    @Test func `who answers challenges himself gets them`() async {
+        let network = StubTransport(answers: [challenge])
+        var job = job()
+        job.credentialUse = .identifiesOnly
+        let recorder = Recorder()
+        _ = AuthenticationLayer(around: network).start(job, handler: recorder)
+        _ = await recorder.result
+        #expect(recorder.used.isEmpty)
+        #expect(network.requests.count == 1)
+    }
+
+    @Test func `a body that cannot be taken back is an error`() async {
+        let network = StubTransport(answers: [challenge, .text("in")])
+        let recorder = Recorder()
+        _ = AuthenticationLayer(around: network).start(
+            job(.stream(OneWayStream())), handler: recorder)
+        #expect(await recorder.result.error?.code == .requestBodyStreamExhausted)
+        #expect(network.requests.count == 1)
+    }
+
+    @Test func `a cancel between challenge and answer ends the transfer, once`() async {
+        let network = StubTransport(answers: [challenge, .text("in")])
+        let layer = AuthenticationLayer(around: network)
+        let recorder = CancellingRecorder()
+        _ = layer.start(job(.stream(RewindingStream())), handler: recorder)
+        #expect(await recorder.recorder.result.error?.code == .cancelled)
+        #expect(network.requests.count == 1)
+    }
+
+    @Test func `what is sent before a WebSocket is open waits for the answer to a challenge`()
+        async throws
+    {
+        let network = StubTransport(answers: [challenge, .webSocket([.echo])])
+        let layer = AuthenticationLayer(around: network)
+        var job = WebSocketJob(request: HTTPRequest(url: URL(string: "https://a.test/")))
+        job.credential = ada
+        let recorder = SocketRecorder()
+        let socket = layer.connect(job, handler: recorder)
+        let sent: Result<Void, TransferError> = await withCheckedContinuation { waiter in
+            socket.send(.string("hello")) { waiter.resume(returning: $0) }
+        }
+        try sent.get()
+        #expect(await recorder.message == .string("hello"))
+        #expect(network.jobs.map(\.credential?.user) == [nil, "ada"])
+        socket.close(code: .normalClosure, reason: nil)
+        _ = await recorder.recorder.result
+        let late: Result<Void, TransferError> = await withCheckedContinuation { waiter in
+            socket.sendPing { waiter.resume(returning: $0) }
+        }
+        #expect(throws: TransferError.self) { try late.get() }
+    }
+
+    @Test func `what waits for a WebSocket that is refused fails before the end is told`() async {
+        let network = StubTransport(answers: [.status(403)])
+        let layer = AuthenticationLayer(around: network)
+        var job = WebSocketJob(request: HTTPRequest(url: URL(string: "https://a.test/")))
+        job.credential = ada
+        let recorder = SocketRecorder()
+        let socket = layer.connect(job, handler: recorder)
+        let sent: Result<Void, TransferError> = await withCheckedContinuation { waiter in
+            socket.send(.string("hello")) { waiter.resume(returning: $0) }
+        }
+        #expect(throws: TransferError.self) { try sent.get() }
+        #expect(await recorder.recorder.result.response?.statusCode == 403)
+    }
+}
+
+/// Cancels the transfer when its body is to be taken back.
+private final class CancellingRecorder: TransferHandler {
+    let recorder = Recorder()
+
+    func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError) { task.cancel() }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        recorder.transferDidFinish(task, result: result, turn: turn)
+    }
+}
+
+private final class SocketRecorder: WebSocketHandler {
+    private struct State {
+        var message: WebSocketMessage?
+        var waiter: CheckedContinuation<WebSocketMessage, Never>?
+    }
+    let recorder = Recorder()
+    private let state = Lock(State())
+
+    /// The first message.
+    var message: WebSocketMessage {
+        get async {
+            await withCheckedContinuation { waiter in
+                let message = state.withLock { state in
+                    if state.message == nil { state.waiter = waiter }
+                    return state.message
+                }
+                if let message { waiter.resume(returning: message) }
+            }
+        }
+    }
+
+    func webSocket(
+        _ connection: any WebSocketConnection, didReceive message: WebSocketMessage,
+        turn: TransportTurn
+    ) -> TransferDecision {
+        let waiter = state.withLock { state in
+            state.message = message
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(returning: message)
+        return .proceed
+    }
+
+    func webSocket(
+        _ connection: any WebSocketConnection, didCloseWith code: WebSocketCloseCode,
+        reason: Data?, turn: TransportTurn
+    ) {}
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        recorder.transferDidFinish(task, result: result, turn: turn)
+    }
+}
+
+private final class OneWayStream: BodyStream {
+    let length: Int64? = 0
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
+    func rewind() throws { throw Failure() }
+    private struct Failure: Error {}
+}
+
+private final class RewindingStream: BodyStream {
+    let length: Int64? = 0
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
+    func rewind() throws {}
+}

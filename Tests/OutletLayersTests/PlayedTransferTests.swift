@@ -1,0 +1,74 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletTesting
+import Testing
+
+@testable import OutletTransport
+
+/// Responses that are known beforehand.
+@Suite struct PlayedTransferTests {
+    private let response = HTTPResponse(url: URL(string: "http://a.test/"), statusCode: 200)
+    private let queue = DispatchQueue(label: "played")
+
+    private func job(_ delivery: BodyDelivery = .collect) -> TransferJob {
+        TransferJob(
+            request: HTTPRequest(url: URL(string: "http://a.test/")), delivery: delivery)
+    }
+
+    @Test func `a resume that comes before the answer which asks for it is not lost`() async {
+        let recorder = PausingRecorder()
+        let task = PlayedTransfer.start(
+            response, body: Data("x".utf8), for: job(), on: queue, handler: recorder)
+        let result = await recorder.recorder.result
+        #expect(result.body == Data("x".utf8))
+        #expect(task.state == .completed)
+    }
+
+    @Test func `a body goes to the file that was named`() async throws {
+        let path = URL.temporaryDirectory.appending(path: "Outlet_\(UUID()).part").path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let recorder = Recorder()
+        _ = PlayedTransfer.start(
+            response, body: Data("content".utf8), for: job(.file(path: path, offset: 0)),
+            on: queue, handler: recorder)
+        #expect(await recorder.result.body == nil)
+        #expect(try Data(contentsOf: URL(filePath: path)) == Data("content".utf8))
+    }
+
+    @Test func `a file that cannot be written is an error`() async {
+        let recorder = Recorder()
+        _ = PlayedTransfer.start(
+            response, body: Data("content".utf8),
+            for: job(.file(path: "/nowhere/at/all", offset: 0)), on: queue, handler: recorder)
+        #expect(await recorder.result.error?.code == .cannotWriteToFile)
+    }
+
+    @Test func `a cancel is the end`() async {
+        let recorder = Recorder()
+        queue.suspend()
+        let task = PlayedTransfer.start(
+            response, body: Data(), for: job(), on: queue, handler: recorder)
+        task.suspend()
+        task.cancel()
+        queue.resume()
+        _ = await recorder.result
+        #expect(task.state == .completed)
+    }
+}
+
+/// Asks for a pause, and has ended it before its answer is there.
+private final class PausingRecorder: TransferHandler {
+    let recorder = Recorder()
+
+    func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision {
+        task.resume()
+        return .pause
+    }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        recorder.transferDidFinish(task, result: result, turn: turn)
+    }
+}
