@@ -26,6 +26,27 @@ import Testing
         #expect(request.trailers?["X-Sum"] == "195")
     }
 
+    @Test func `interim heads and trailers can be had over HTTP/2 as well`() async throws {
+        let server = try Node()
+        var configuration = SessionConfiguration()
+        configuration.transport.httpVersion = .http2PriorKnowledge
+        let session = Session(configuration: configuration)
+        let links = Recorder<String>()
+        let request = session.request(server.baseURL)
+            .onInformationalResponse { head in
+                if let link = head.headers["Link"] { links.record(link) }
+            }
+        let response = await request.serializingData().response
+        #expect(response.value == Data("ab".utf8))
+        #expect(response.response?.statusCode == 200)
+        #expect(response.response?.httpVersion == "HTTP/2")
+        #expect(request.informationalResponses.map(\.statusCode) == [100, 103, 103])
+        #expect(try await links.values(2) == ["</a.css>", "</b.css>"])
+        #expect(request.trailers?["X-Sum"] == "195")
+        withExtendedLifetime(session) {}
+        await server.stop()
+    }
+
     @Test func `a plain response has neither interim heads nor trailers`() async throws {
         let server = try ScriptedServer.start(
             .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"))
