@@ -19,7 +19,8 @@ import Testing
     @Test func `a resume that comes before the answer which asks for it is not lost`() async {
         let recorder = PausingRecorder()
         let task = PlayedTransfer.start(
-            response, body: Data("x".utf8), for: job(), on: queue, handler: recorder)
+            TransferResult(response: response, body: Data("x".utf8)), for: job(), on: queue,
+            handler: recorder)
         let result = await recorder.recorder.result
         #expect(result.body == Data("x".utf8))
         #expect(task.state == .completed)
@@ -30,7 +31,8 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: path) }
         let recorder = Recorder()
         _ = PlayedTransfer.start(
-            response, body: Data("content".utf8), for: job(.file(path: path, offset: 0)),
+            TransferResult(response: response, body: Data("content".utf8)),
+            for: job(.file(path: path, offset: 0)),
             on: queue, handler: recorder)
         #expect(await recorder.result.body == nil)
         #expect(try Data(contentsOf: URL(filePath: path)) == Data("content".utf8))
@@ -39,7 +41,7 @@ import Testing
     @Test func `a file that cannot be written is an error`() async {
         let recorder = Recorder()
         _ = PlayedTransfer.start(
-            response, body: Data("content".utf8),
+            TransferResult(response: response, body: Data("content".utf8)),
             for: job(.file(path: "/nowhere/at/all", offset: 0)), on: queue, handler: recorder)
         #expect(await recorder.result.error?.code == .cannotWriteToFile)
     }
@@ -48,7 +50,8 @@ import Testing
         let recorder = Recorder()
         queue.suspend()
         let task = PlayedTransfer.start(
-            response, body: Data(), for: job(), on: queue, handler: recorder)
+            TransferResult(response: response, body: Data()), for: job(), on: queue,
+            handler: recorder)
         task.suspend()
         task.cancel()
         queue.resume()

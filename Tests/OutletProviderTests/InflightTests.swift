@@ -80,20 +80,6 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `providers whose plugins judge redirects apart share no transfer`() async throws {
-        let transport = transport()
-        let session = Session(transport: transport)
-        let providers = (0..<2).map { _ in
-            Provider<Zoo>(session: session, plugins: [diary], trackInflights: true)
-        }
-        for provider in providers { for _ in 0..<2 { ask(provider) } }
-        for provider in providers { await settle(provider) }
-        gate.open()
-        _ = try await ends.values(4)
-        #expect(transport.requests.count == 2)
-        withExtendedLifetime(providers) {}
-    }
-
     @Test func `without tracking each request is made`() async throws {
         let transport = transport()
         let provider = provider(transport, tracks: false)

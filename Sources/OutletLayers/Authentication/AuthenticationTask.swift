@@ -70,8 +70,8 @@ final class AuthenticationTask: TransferTask {
         job.credentialUse = baggage.use
         job.challenge = baggage.challenge
         job.proxyCredentials = baggage.toProxies
-        let isBegun = inner.begin { reportsProgress in
-            job.reportsProgress = reportsProgress
+        let isBegun = inner.begin { wishes in
+            job.reportsProgress = wishes.reportsProgress
             return layer.next.start(job, handler: self)
         }
         if !isBegun { end(.cancelled) }

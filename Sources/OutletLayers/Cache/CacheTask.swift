@@ -140,7 +140,7 @@ final class CacheTask: TransferTask {
     }
 
     func load(_ job: TransferJob, stored: CacheEntry?, isValidating: Bool) {
-        let isBegun = inner.begin { reportsProgress in
+        let isBegun = inner.begin { wishes in
             course.withLock { state in
                 state.isWithheld = false
                 state.delivery = job.delivery
@@ -149,7 +149,7 @@ final class CacheTask: TransferTask {
                 state.isValidating = isValidating
             }
             var job = job
-            job.reportsProgress = reportsProgress
+            job.reportsProgress = wishes.reportsProgress
             return caching.next.start(job, handler: self)
         }
         if !isBegun { end(.cancelled) }
@@ -161,18 +161,18 @@ final class CacheTask: TransferTask {
     ) {
         var metrics = measured
         metrics.resourceFetchType = type
-        let body = job.request.method == .head ? Data() : entry.data
-        let isBegun = inner.begin { reportsProgress in
+        let body = job.request.method == .head || entry.data.isEmpty ? nil : entry.data
+        let isBegun = inner.begin { wishes in
             course.withLock { state in
                 state.source = .cache
                 state.isWithheld = false
                 state.passed = nil
             }
             var job = job
-            job.reportsProgress = reportsProgress
+            job.reportsProgress = wishes.reportsProgress
             return PlayedTransfer.start(
-                entry.response, body: body, metrics: metrics, for: job, on: caching.queue,
-                handler: self)
+                TransferResult(response: entry.response, body: body, metrics: metrics), for: job,
+                isSuspended: wishes.isSuspended, on: caching.queue, handler: self)
         }
         if !isBegun { end(.cancelled) }
     }

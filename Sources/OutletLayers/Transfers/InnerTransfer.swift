@@ -17,6 +17,12 @@ final class InnerTransfer: Sendable {
     private let course: Lock<State>
     private let visible = VisibleState()
 
+    /// What is wanted of a transfer that begins.
+    struct Wishes {
+        let reportsProgress: Bool
+        let isSuspended: Bool
+    }
+
     init(reportsProgress: Bool) {
         course = Lock(State(reportsProgress: reportsProgress))
     }
@@ -29,25 +35,28 @@ final class InnerTransfer: Sendable {
 
     /// Begins a transfer, unless the whole was cancelled.
     ///
-    /// - Parameter start: Given whether progress is wanted.
+    /// - Parameter start: Given what is wanted of the transfer.
     /// - Returns: Whether it did.
-    func begin(_ start: (_ reportsProgress: Bool) -> any TransferTask) -> Bool {
-        let begun = course.withLock { state -> (number: Int, reportsProgress: Bool)? in
+    func begin(_ start: (Wishes) -> any TransferTask) -> Bool {
+        let begun = course.withLock { state -> (number: Int, wishes: Wishes)? in
             guard !state.isCancelled else { return nil }
             state.task = nil
             state.isUnderWay = true
             state.number += 1
-            return (state.number, state.reportsProgress)
+            return (
+                state.number,
+                Wishes(reportsProgress: state.reportsProgress, isSuspended: state.isSuspended)
+            )
         }
         guard let begun else { return false }
-        let task = start(begun.reportsProgress)
+        let task = start(begun.wishes)
         // Whoever cancelled, suspended or wanted to watch meanwhile found no transfer to tell.
         let (isCancelled, isSuspended, reportsProgress) = course.withLock { state in
             // It may be over by now, and another one begun in its place.
             if state.isUnderWay, state.number == begun.number { state.task = task }
             return (state.isCancelled, state.isSuspended, state.reportsProgress)
         }
-        if reportsProgress, !begun.reportsProgress { task.reportProgress() }
+        if reportsProgress, !begun.wishes.reportsProgress { task.reportProgress() }
         if isCancelled {
             task.cancel()
         } else if isSuspended {

@@ -20,9 +20,11 @@ final class AnsweringTransport: TransportLayer {
             let answer = answers.take(number)
         else { return next.start(job, handler: handler) }
         return PlayedTransfer.start(
-            HTTPResponse(url: job.request.url, statusCode: answer.status, headers: answer.headers),
-            body: Data(answer.body), for: job, on: DispatchQueue(label: "outlet.plugin.answer"),
-            handler: handler)
+            TransferResult(
+                response: HTTPResponse(
+                    url: job.request.url, statusCode: answer.status, headers: answer.headers),
+                body: answer.body.isEmpty ? nil : Data(answer.body)),
+            for: job, on: DispatchQueue(label: "outlet.plugin.answer"), handler: handler)
     }
 
     func connect(

@@ -29,9 +29,6 @@ final class HookedInterceptor: AbandonableInterceptor, RedirectGuard {
     /// None of the session's: the completion has a deadline of its own, whose error names the plugin.
     var answerTimeout: TimeInterval? { 0 }
 
-    /// The plugin itself.
-    var judge: ObjectIdentifier { ObjectIdentifier(instance) }
-
     // MARK: Adapt
 
     func beginAdapting(

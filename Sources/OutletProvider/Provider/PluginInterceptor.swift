@@ -24,9 +24,6 @@ final class PluginInterceptor: RequestInterceptor, RedirectGuard {
         self.call = call
     }
 
-    /// The plugins of one provider judge alike.
-    var judge: ObjectIdentifier { ObjectIdentifier(call.inflights) }
-
     /// Tells whose plugins these are.
     ///
     /// A session may have the request adapted before whoever made it has it in hand; the plugins

@@ -154,11 +154,11 @@ extension Request {
     /// A transfer is over; its measures are its own.
     func tellExchange(_ result: TransferResult, of task: any TransferTask) {
         guard let monitors else { return }
-        let (sent, attempt, isShared) = mutable.withLock {
-            ($0.performedRequests.last, $0.machine.attempt, $0.sharesResult)
+        let (sent, attempt) = mutable.withLock {
+            ($0.performedRequests.last, $0.machine.attempt)
         }
-        // A shared transfer is the leader's.
-        guard let sent, !isShared else { return }
+        // A shared transfer is told once.
+        guard let sent, task.source != .shared else { return }
         var exchange = TransferExchange(request: sent, result: result)
         exchange.requestID = id
         exchange.attempt = attempt

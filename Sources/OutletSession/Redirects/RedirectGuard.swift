@@ -5,10 +5,7 @@ package import OutletHTTP
 /// It may refuse the hop, answer it in the network's place, or change its address. The fields and the
 /// body are the hop's own, whatever it makes of them: what it adds was meant for another address, and
 /// may be a secret.
-package protocol RedirectGuard: RequestAdapter {
-    /// What tells guards apart: requests share a transfer only when the same judge its redirects.
-    var judge: ObjectIdentifier { get }
-}
+package protocol RedirectGuard: RequestAdapter {}
 
 extension HTTPRequest {
     private static let redirects = "request.redirects"

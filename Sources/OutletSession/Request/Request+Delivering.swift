@@ -12,7 +12,6 @@ extension Request {
     ///
     /// The end is told before anything is serialized: a handler that comes later adds none.
     func finish(_ step: inout FinishingStep, at place: FinishingPlace) {
-        if let flight = step.flight { leave(flight) }
         if isMonitored { monitors?.requestDidFinish(self) }
         if step.handler == nil { mutable.withLock { $0.advance(&step) } }
         go(on: &step, at: place)

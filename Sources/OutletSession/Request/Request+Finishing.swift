@@ -114,12 +114,11 @@ extension Request: TransferHandler {
     }
 
     func finishOnQueue() {
-        let (wait, flight) = mutable.withLock { mutable in
+        let wait = mutable.withLock { mutable in
             defer { mutable.wait = nil }
-            return (mutable.wait, mutable.flight)
+            return mutable.wait
         }
         wait?.callOff(error ?? .explicitlyCancelled)
-        if let flight { leave(flight) }
         monitors?.requestDidFinish(self)
         onFinishingQueue { self.serializeNext(at: $0) }
     }

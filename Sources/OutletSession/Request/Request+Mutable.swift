@@ -54,8 +54,6 @@ extension Request {
         var specials: RequestSpecials?
         /// Why the transfer waits besides the user's own suspending.
         var holds: TransferHolds = []
-        /// Whether another request's result was taken as this one's.
-        var sharesResult = false
 
         /// The body of the last response, kinds that collect it only.
         var data: Data? { outcome?.data }

@@ -148,6 +148,10 @@ extension Request {
         didRewind(stream)
     }
 
+    private func start(_ job: TransferJob) -> any TransferTask {
+        isPlain ? core.stack.start(job, handler: self) : begin(job)
+    }
+
     /// Begins the transfer of the prepared request; the machine has said so.
     private func startTransfer() {
         transfer(isHop: false)
@@ -179,7 +183,6 @@ extension Request {
 
     func transfer(isHop: Bool, readsFile: Bool = false) {
         let mayChange = core.layersMayChangeRequests
-        var sharing = Mutable.Sharing.none
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = mutable.prepared?.request else { return nil }
             mutable.isHop = isHop
@@ -192,7 +195,6 @@ extension Request {
                 isCounted = true
                 mutable.watched().counts = TransferCounts()
             }
-            sharing = mutable.sharing(core)
             return TransferJob(
                 request: request, delivery: delivery,
                 priority: mutable.priority ?? request.priority, reportsProgress: isCounted,
@@ -206,7 +208,7 @@ extension Request {
             readsFile
             ? FileTask.start(
                 job, limit: core.configuration.transport.maximumResponseSize, handler: self)
-            : start(job, sharing: sharing)
+            : start(job)
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
         let (calls, state, wantsProgress, isEnding) = mutable.withLock { mutable in
             (
@@ -231,13 +233,15 @@ extension Request {
     ) -> TransferJob.Answers? {
         let trustManager = core.serverTrustManager
         let hasStorage = core.configuration.urlCredentialStorage != nil
+        let shares = sharesTransfer(mutable)
         guard
-            mutable.specials != nil || mutable.redirects > 0 || hasStorage || trustManager != nil
-                || core.hasAddressPolicy
+            mutable.specials != nil || mutable.redirects > 0 || hasStorage || shares
+                || trustManager != nil || core.hasAddressPolicy
         else { return nil }
         var answers = TransferJob.Answers()
         answers.trustManager = trustManager
         answers.addressPolicy = core.addressPolicy
+        answers.sharesTransfer = shares
         answers.cachedResponseHandler = mutable.cachedResponseHandler
         if mutable.redirects > 0 { answers.firstURL = mutable.requests.first?.url }
         if keepsCredential(for: request, mutable) { answers.credential = mutable.credential }

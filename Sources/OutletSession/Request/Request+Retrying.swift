@@ -17,10 +17,7 @@ extension Request {
         var step = FinishingStep()
         var isMine = false
         let error = mutable.withLock { mutable -> SessionError? in
-            // The retriers were asked about a shared result already, by the request that brought it.
-            guard let error = mutable.error, mutable.machine.state != .cancelled,
-                !mutable.sharesResult
-            else {
+            guard let error = mutable.error, mutable.machine.state != .cancelled else {
                 isMine = mutable.beginFinishing(&step)
                 return nil
             }

@@ -18,8 +18,6 @@ struct FinishingStep {
     /// outside the lock.
     var spent = InlineFirst<ResponseHandler>()
     var observers: EndOfObservers?
-    /// Those who shared the transfer.
-    var flight: Flight?
 }
 
 /// What those who watch a request are told at its end.
@@ -52,7 +50,6 @@ extension Request.Mutable {
     /// - Returns: Whether it is the caller who does.
     mutating func beginFinishing(_ step: inout FinishingStep) -> Bool {
         guard machine.beginFinishing() else { return false }
-        step.flight = flight
         // Without handlers the end is told before it is looked for them again.
         if !responseHandlers.isEmpty { advance(&step) }
         return true

@@ -230,7 +230,6 @@ public class Request: @unchecked Sendable {
         mutable.deliveries = InlineFirst()
         mutable.prepared = nil
         mutable.holds = []
-        mutable.sharesResult = false
         mutable.observers?.reset()
     }
 

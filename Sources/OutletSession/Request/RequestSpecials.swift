@@ -13,7 +13,6 @@ final class RequestSpecials: @unchecked Sendable {
     var cachedResponseHandler: (any CachedResponseHandler)?
     var wait: (any PendingWait)?
     var coalesces: Bool?
-    var flight: Flight?
     var priority: TransferPriority?
 }
 
@@ -60,12 +59,6 @@ extension Request.Mutable {
     var coalesces: Bool? {
         get { specials?.coalesces }
         set { special().coalesces = newValue }
-    }
-
-    /// Those whose transfer this request shares.
-    var flight: Flight? {
-        get { specials?.flight }
-        set { if newValue != nil || specials != nil { special().flight = newValue } }
     }
 
     /// Which of several waiting requests goes first, if it was said for this request.

@@ -27,10 +27,10 @@ public struct SessionConfiguration: Sendable {
     ///
     /// Equal are `GET` and `HEAD` requests without a body, of ``DataRequest`` alone, with the same
     /// address, fields (but for `X-Request-ID`, `X-Correlation-ID`, `traceparent` and `tracestate`),
-    /// timeout and credential. The first one leads: all get what it has come to in the end, after its
-    /// redirects and retries, errors included; each validates and serializes for itself. Cancelling
-    /// one cancels no other. Requests with a redirect handler or an `onHTTPResponse` closure of their
-    /// own share nothing. A request may say otherwise for itself: ``DataRequest/coalesces(_:)``.
+    /// timeout and credential. Each gets the response, or the error, as if it were its own: it follows
+    /// redirects, retries, validates and serializes for itself, and what that sends may be shared again.
+    /// Cancelling one cancels no other. Requests with a redirect handler or an `onHTTPResponse` closure
+    /// of their own share nothing. A request may say otherwise for itself: ``DataRequest/coalesces(_:)``.
     public var coalescesRequests = false
     /// Whether a redirect from https to http may send the request's body once more, in clear.
     ///

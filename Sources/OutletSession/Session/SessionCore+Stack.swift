@@ -29,6 +29,8 @@ extension SessionCore {
         stack = AuthenticationLayer(
             around: stack, storage: configuration.urlCredentialStorage,
             configuration: configuration.transport, queue: handlerQueue)
+        // Above authentication, so that those who ask alike are challenged once.
+        stack = CoalescingLayer(around: stack)
         // Above all that look at the address.
         if let storage = configuration.hsts {
             stack = HSTSLayer(around: stack, storage: storage, verifiesCertificates: verifies)

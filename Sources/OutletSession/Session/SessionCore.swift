@@ -31,7 +31,6 @@ final class SessionCore: Sendable {
     private let sessionAdapters: [any RequestAdapter]
     private let sessionRetriers: [any RequestRetrier]
     let deadlines = Deadlines()
-    let flights = Flights()
     /// `nil` when nobody watches: the request path then pays one test an event.
     let monitors: CompositeEventMonitor?
     /// A flag, because looking at the reference would retain it.

@@ -1,8 +1,8 @@
 package import Dispatch
-package import FoundationEssentials
+import FoundationEssentials
 package import OutletHTTP
 
-/// A transfer whose response is known: it is played to the handler as if it came from a network.
+/// A transfer whose result is known: it is played to the handler as if it came from a network.
 package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     // because all that changes is touched on `queue` only.
 
@@ -11,9 +11,8 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     package let identifier = TransferIdentifier.next()
     private let queue: DispatchQueue
     private let request: HTTPRequest
-    private let response: HTTPResponse
+    private let known: TransferResult
     private let body: Data
-    private let metrics: TransferMetrics
     private let visible = VisibleState()
 
     /// Let go of at the end: nothing is told twice.
@@ -22,40 +21,41 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     private var reportsProgress: Bool
     private var isHeadTold = false
     private var offset = 0
-    private var isSuspended = false
+    private var isSuspended: Bool
     /// All is told but the end.
     private var isEnding = false
 
-    /// Begins to play a response.
+    /// Begins to play a result.
     ///
     /// - Parameters:
-    ///   - response: The head.
-    ///   - body: What follows; into a file, if the job or the handler says so.
-    ///   - metrics: Those of the result.
-    ///   - job: What the response answers.
+    ///   - result: What comes in the end. Its head is told first, if it has one; its body goes into a
+    ///     file, if the job or the handler says so.
+    ///   - job: What the result is for.
+    ///   - isSuspended: Whether nothing is told before ``resume()``.
     ///   - queue: Where the handler is told; serial.
     ///   - handler: Told as by a transport.
     package static func start(
-        _ response: HTTPResponse, body: Data, metrics: TransferMetrics = TransferMetrics(),
-        for job: TransferJob, on queue: DispatchQueue, handler: any TransferHandler
+        _ result: TransferResult, for job: TransferJob, isSuspended: Bool = false,
+        on queue: DispatchQueue, handler: any TransferHandler
     ) -> PlayedTransfer {
-        let task = PlayedTransfer(response, body, metrics, job, queue, handler)
+        let task = PlayedTransfer(result, job, isSuspended, queue, handler)
         queue.async { task.play() }
         return task
     }
 
     private init(
-        _ response: HTTPResponse, _ body: Data, _ metrics: TransferMetrics, _ job: TransferJob,
-        _ queue: DispatchQueue, _ handler: any TransferHandler
+        _ result: TransferResult, _ job: TransferJob, _ isSuspended: Bool, _ queue: DispatchQueue,
+        _ handler: any TransferHandler
     ) {
-        self.response = response
-        self.body = body
-        self.metrics = metrics
+        known = result
+        body = result.body ?? Data()
+        self.isSuspended = isSuspended
         self.queue = queue
         self.handler = handler
         request = job.request
         delivery = job.delivery
         reportsProgress = job.reportsProgress
+        if isSuspended { visible.wish(.suspended) }
     }
 
     package var state: TransferState { visible.state }
@@ -64,7 +64,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
 
     package func cancel() {
         visible.wish(.canceling)
-        queue.async { self.finish(TransferResult(response: self.response, error: .cancelled)) }
+        queue.async { self.finish(self.cancelled) }
     }
 
     package func suspend() {
@@ -89,7 +89,9 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         while handler != nil, !isSuspended, !isEnding {
             guard isHeadTold else {
                 isHeadTold = true
-                follow(told { $0.transfer(self, didReceive: response, turn: $1) })
+                if let head = known.response {
+                    follow(told { $0.transfer(self, didReceive: head, turn: $1) })
+                }
                 continue
             }
             guard case .chunks = delivery, offset < body.count else { return end() }
@@ -103,21 +105,25 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         }
     }
 
+    private var cancelled: TransferResult {
+        TransferResult(response: isHeadTold ? known.response : nil, error: .cancelled)
+    }
+
     private func follow(_ decision: TransferDecision?) {
         switch decision {
         case .proceed, nil: break
         case .deliver(let delivery): self.delivery = delivery
         case .pause: isSuspended = true
-        case .cancel: finish(TransferResult(response: response, error: .cancelled))
+        case .cancel: finish(cancelled)
         }
     }
 
     private func end() {
         isEnding = true
-        var result = TransferResult(response: response, metrics: metrics)
+        var result = known
         switch delivery {
-        case .chunks: break
-        case .collect: result.body = body.isEmpty ? nil : body
+        case .chunks: result.body = nil
+        case .collect: break
         case .file:
             // The queue does not wait for a disk.
             DiskQueue.shared.async { [delivery, body, queue, result] in

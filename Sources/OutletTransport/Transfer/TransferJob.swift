@@ -61,6 +61,11 @@ public struct TransferJob: Sendable {
         get { answers?.value.memory }
         set { if newValue != nil || answers != nil { change { $0.memory = newValue } } }
     }
+    /// Whether the job may share a transfer with equal ones that are under way at the same time.
+    public var sharesTransfer: Bool {
+        get { answers?.value.sharesTransfer ?? false }
+        set { if newValue || answers != nil { change { $0.sharesTransfer = newValue } } }
+    }
     /// Decides which of several waiting requests goes first.
     public var priority: TransferPriority
     /// Whether the transport may do the first work on the thread that calls
@@ -95,6 +100,7 @@ public struct TransferJob: Sendable {
         package var cachedResponseHandler: (any CachedResponseHandler)?
         package var firstURL: URL?
         package var memory: AttemptMemory?
+        package var sharesTransfer = false
 
         package init() {}
     }

@@ -132,6 +132,8 @@ public protocol TransferTask: AnyObject, Sendable {
 public enum ResponseSource: Sendable {
     /// A server, or what takes its place in tests.
     case network
+    /// A transfer that another request counts as its own.
+    case shared
     /// A cache, perhaps once a server has said that it still holds.
     case cache
 }

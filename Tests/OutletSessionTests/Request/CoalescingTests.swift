@@ -141,31 +141,41 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `all get what the leader has come to after its retries`() async throws {
-        let transport = StubTransport(answers: [held.failing(with: lost, atByte: 4), .text("2")])
-        let asked = Events<Int>()
-        let retrier = Retrier { _, _, _, done in
-            asked.append(1)
-            done(.retry)
-        }
+    @Test func `each retries for itself, and the next transfer is shared again`() async throws {
+        let again = StubGate()
+        let transport = StubTransport(answers: [
+            held.failing(with: lost, atByte: 4),
+            StubAnswer.text("shared").waiting(atByte: 3, for: again),
+        ])
+        let asked = Events<@Sendable (RetryResult) -> Void>()
+        let retrier = Retrier { _, _, _, done in asked.append(done) }
         let session = session(transport, interceptor: Interceptor(retriers: [retrier]))
         let requests = send(session, 4)
         await gate.arrival()
         gate.open()
+        let answers = try await asked.wait(for: 4)
+        for answer in answers { answer(.retry) }
+        while requests.contains(where: { $0.tasks.count < 2 }) { await Task.yield() }
+        again.open()
         let responses = try await seen.wait(for: 4)
-        #expect(responses.map(\.data) == Array(repeating: Data("2".utf8), count: 4))
+        #expect(responses.map(\.data) == Array(repeating: Data("shared".utf8), count: 4))
         #expect(transport.requests.count == 2)
-        #expect(asked.values.count == 1)
-        #expect(requests.map(\.retryCount).sorted() == [0, 0, 0, 1])
+        #expect(requests.map(\.retryCount) == [1, 1, 1, 1])
     }
 
-    @Test func `all get what a redirect has led to`() async throws {
-        let transport = StubTransport(answers: [
-            StubAnswer.redirect(to: "/b").delayed(by: .seconds(0)), held,
-        ])
+    @Test func `each follows a redirect, and where it leads is asked once`() async throws {
+        let first = StubGate()
+        let transport = StubTransport { job in
+            job.request.url?.path() == "/a"
+                ? StubAnswer.redirect(to: "/b").waiting(atByte: 0, for: first) : held
+        }
         let session = session(transport)
-        _ = send(session, 3)
-        await gate.arrival()
+        let requests = send(session, 3)
+        await first.arrival()
+        first.open()
+        while requests.contains(where: { $0.task?.currentRequest?.url?.path() != "/b" }) {
+            await Task.yield()
+        }
         gate.open()
         let responses = try await seen.wait(for: 3)
         #expect(responses.map { $0.response?.url?.path() } == ["/b", "/b", "/b"])
@@ -173,7 +183,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `a leader cancelled between its attempts leaves the transfer to the next`()
+    @Test func `a request cancelled between its attempts takes nothing from the others`()
         async throws
     {
         let transport = StubTransport(answers: [held.failing(with: lost, atByte: 4), .text("2")])
@@ -183,8 +193,9 @@ import Testing
         let requests = send(session, 2)
         await gate.arrival()
         gate.open()
-        try await asked.wait(for: 1)
+        let answers = try await asked.wait(for: 2)
         requests[0].cancel()
+        for answer in answers { answer(.retry) }
         let responses = try await seen.wait(for: 2)
         #expect(requests[0].isCancelled && responses.count { $0.error != nil } == 1)
         #expect(responses.count { $0.data == Data("2".utf8) } == 1)
@@ -306,19 +317,5 @@ import Testing
         }
         try await counts.wait(for: 1000)
         #expect(counts.values.count == 1000)
-    }
-
-    @Test func `what a retried request has come to is retried by nobody who shares it`()
-        async throws
-    {
-        let transport = StubTransport { _ in held.failing(with: lost, atByte: 4) }
-        let session = session(
-            transport, interceptor: RetryPolicy(retryLimit: 1, exponentialBackoffScale: 0))
-        _ = send(session, 3)
-        await gate.arrival()
-        gate.open()
-        let responses = try await seen.wait(for: 3)
-        #expect(responses.map { $0.error?.transferError } == [lost, lost, lost])
-        #expect(transport.requests.count == 2)
     }
 }

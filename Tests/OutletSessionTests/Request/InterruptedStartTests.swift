@@ -311,38 +311,16 @@ import Testing
         #expect(value.values == ["x"])
     }
 
-    @Test func `a cancel of who begins a shared transfer anew ends that`() async throws {
-        let count = Lock(0)
-        let transport = InterruptingTransport { [gate] _ in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
-            guard number == 1 else { return .silence }
-            return .text("x").waiting(atByte: 0, for: gate)
-                .failing(with: TransferErrors.lost, atByte: 1)
-        }
+    @Test func `a cancel while a shared transfer begins ends that, if nobody else shares it`()
+        async throws
+    {
+        let transport = InterruptingTransport { _ in .silence }
         let session = session(transport, coalesces: true)
-        let asked = Events<Void>()
-        let retrier = Retrier { _, _, _, completion in
-            asked.append(())
-            completion(.retryWithDelay(600))
-        }
-        let leader = session.request("http://example.test/slow", interceptor: retrier)
-            .response { [ended] in ended.append($0.error) }
-        let others = Events<SessionError?>()
-        let follower = Kind.data.make(session, others)
-        transport.interrupt(start: 2) { follower.cancel() }
-        leader.resume()
-        await gate.arrival()
-        follower.resume()
-        while follower.tasks.isEmpty { await Task.yield() }
-        gate.open()
-        try await asked.wait(for: 1)
-        leader.cancel()
+        let request = Kind.data.make(session, ended)
+        transport.interrupt(start: 1) { request.cancel() }
+        request.resume()
         #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
-        #expect(try await others.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
-        let task = try await transport.latest(of: 2)
+        let task = try await transport.latest(of: 1)
         while task.state != .completed { await Task.yield() }
     }
 
@@ -391,42 +369,17 @@ import Testing
         while task.state != .completed { await Task.yield() }
     }
 
-    @Test func `a suspend of who begins a shared transfer anew holds that`() async throws {
-        let count = Lock(0)
-        let later = StubGate()
-        let transport = InterruptingTransport { [gate] _ in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
-            guard number == 1 else { return .text("x").waiting(atByte: 0, for: later) }
-            return .text("x").waiting(atByte: 0, for: gate)
-                .failing(with: TransferErrors.lost, atByte: 1)
-        }
+    @Test func `a suspend while a shared transfer begins holds that`() async throws {
+        let transport = gated
         let session = session(transport, coalesces: true)
-        let asked = Events<Void>()
-        let retrier = Retrier { _, _, _, completion in
-            asked.append(())
-            completion(.retryWithDelay(600))
-        }
-        let leader = session.request("http://example.test/slow", interceptor: retrier)
-            .response { [ended] in ended.append($0.error) }
-        let others = Events<SessionError?>()
-        let follower = Kind.data.make(session, others)
-        transport.interrupt(start: 2) { follower.suspend() }
-        leader.resume()
-        await gate.arrival()
-        follower.resume()
-        while follower.tasks.isEmpty { await Task.yield() }
-        gate.open()
-        try await asked.wait(for: 1)
-        leader.cancel()
-        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
-        let task = try await transport.latest(of: 2)
+        let request = Kind.data.make(session, ended)
+        transport.interrupt(start: 1) { request.suspend() }
+        request.resume()
+        let task = try await transport.latest(of: 1)
         while task.state == .running { await Task.yield() }
-        #expect(task.state == .suspended && others.values.isEmpty)
-        follower.resume()
-        later.open()
-        #expect(try await others.wait(for: 1)[0] == nil)
+        #expect(task.state == .suspended && ended.values.isEmpty)
+        request.resume()
+        gate.open()
+        #expect(try await ended.wait(for: 1)[0] == nil)
     }
 }

@@ -2,7 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import Testing
 
-@testable import OutletSession
+@testable import OutletLayers
 @testable import OutletTransport
 @testable import OutletTransport
 
@@ -86,22 +86,5 @@ import Testing
         #expect(!isShared { $0.request.url = nil })
         #expect(!isShared { $0.request.attributes["outlet.answer"] = "x" })
         #expect(isShared { $0.request.attributes["mine"] = "x" })
-    }
-
-    private final class Plugin {}
-
-    private struct Judge: RequestInterceptor, RedirectGuard {
-        let judge: ObjectIdentifier
-    }
-
-    @Test func `requests whose redirects others judge are not shared`() {
-        let (one, other) = (Plugin(), Plugin())
-        func key(_ interceptor: (any RequestInterceptor)?) -> CoalescingKey? {
-            CoalescingKey(job(), interceptor: interceptor)
-        }
-        let judged = key(Judge(judge: ObjectIdentifier(one)))
-        #expect(judged == key(Judge(judge: ObjectIdentifier(one))))
-        #expect(judged != key(Judge(judge: ObjectIdentifier(other))))
-        #expect(judged != key(nil) && judged != key(Interceptor()))
     }
 }

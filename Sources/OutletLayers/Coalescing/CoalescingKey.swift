@@ -11,8 +11,6 @@ struct CoalescingKey: Hashable, Sendable {
     private let timeout: Double
     private let credential: Credential?
     private let cachePolicy: HTTPRequest.CachePolicy
-    /// Who of the request's own judges where redirects lead.
-    private let judges: [ObjectIdentifier]
 
     /// Fields that name the single request, and say nothing of what is wanted.
     private static let ignored: Set<String> = [
@@ -20,7 +18,7 @@ struct CoalescingKey: Hashable, Sendable {
     ]
 
     /// The key of a transfer; `nil` for those that are never shared.
-    init?(_ job: TransferJob, interceptor: (any RequestInterceptor)? = nil) {
+    init?(_ job: TransferJob) {
         let request = job.request
         guard request.method == .get || request.method == .head, request.body.isNone,
             job.delivery == .collect, let url = request.url,
@@ -37,9 +35,5 @@ struct CoalescingKey: Hashable, Sendable {
         timeout = request.timeoutInterval
         credential = job.credential
         cachePolicy = request.cachePolicy
-        judges =
-            interceptor.map { own in
-                Interceptor.adapters(in: own).compactMap { ($0 as? any RedirectGuard)?.judge }
-            } ?? []
     }
 }

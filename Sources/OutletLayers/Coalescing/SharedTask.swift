@@ -1,0 +1,141 @@
+import Dispatch
+import OutletHTTP
+import OutletTransport
+
+/// What one of those who share a transfer has in its place.
+final class SharedTask: TransferTask {
+    let identifier = TransferIdentifier.next()
+    let reportsProgress: Bool
+    private let job: TransferJob
+    private let transfer: SharedTransfer
+    private let queue: DispatchQueue
+    /// The result's being played.
+    private let inner: InnerTransfer
+
+    private struct State: Sendable {
+        /// Let go of at the end: nothing is told twice.
+        var handler: (any TransferHandler)?
+        var request: HTTPRequest
+        var proxy = ""
+        var isServerVerified = true
+        var source = ResponseSource.network
+        var credentialsSent = 0
+    }
+    private let told: Lock<State>
+
+    init(
+        _ job: TransferJob, _ transfer: SharedTransfer, handler: any TransferHandler,
+        queue: DispatchQueue
+    ) {
+        self.job = job
+        self.transfer = transfer
+        self.queue = queue
+        reportsProgress = job.reportsProgress
+        inner = InnerTransfer(reportsProgress: job.reportsProgress)
+        told = Lock(State(handler: handler, request: job.request))
+    }
+
+    var state: TransferState { inner.state }
+    var currentRequest: HTTPRequest? { told.withLock { $0.request } }
+    var proxy: String { told.withLock { $0.proxy } }
+    var isServerVerified: Bool { told.withLock { $0.isServerVerified } }
+    var source: ResponseSource { told.withLock { $0.source } }
+    var credentialsSent: Int { told.withLock { $0.credentialsSent } }
+
+    func cancel() {
+        let isMine = inner.cancel()
+        transfer.leave(self)
+        if isMine { queue.async { self.finish(TransferResult(error: .cancelled)) } }
+    }
+
+    func suspend() {
+        inner.suspend()
+        transfer.suspend(self, true)
+    }
+
+    func resume() {
+        inner.resume()
+        transfer.suspend(self, false)
+    }
+
+    func reportProgress() {
+        inner.reportProgress()
+        transfer.reportProgress()
+    }
+
+    // MARK: What the shared transfer tells
+
+    private var handler: (any TransferHandler)? { told.withLock { $0.handler } }
+
+    func tell(_ refusal: any Error) { handler?.transfer(self, didRefuseServer: refusal) }
+
+    func tell(used head: HTTPResponse, _ turn: TransportTurn) {
+        handler?.transfer(self, didUse: head, turn: turn)
+    }
+
+    func tell(interim head: HTTPResponse, _ turn: TransportTurn) {
+        _ = handler?.transfer(self, didReceive: head, turn: turn)
+    }
+
+    func tell(_ progress: TransferCounts, _ turn: TransportTurn) {
+        handler?.transfer(self, didProgress: progress, turn: turn)
+    }
+
+    /// Tells the result, as if the transfer were this task's own.
+    ///
+    /// - Parameter isFirst: Whether the transfer counts as this task's, and as nobody else's.
+    func play(_ result: TransferResult, of task: any TransferTask, isFirst: Bool) {
+        told.withLock { state in
+            state.request = task.currentRequest ?? job.request
+            state.proxy = task.proxy
+            state.isServerVerified = task.isServerVerified
+            state.source = isFirst ? task.source : .shared
+            state.credentialsSent = task.credentialsSent
+        }
+        let isBegun = inner.begin { wishes in
+            // How far it has come was told meanwhile.
+            var job = job
+            job.reportsProgress = false
+            return PlayedTransfer.start(
+                result, for: job, isSuspended: wishes.isSuspended, on: queue, handler: self)
+        }
+        if !isBegun { queue.async { self.finish(TransferResult(error: .cancelled)) } }
+    }
+
+    /// Tells the end, the first time only.
+    private func finish(_ result: TransferResult) {
+        let turn = TransportTurn()
+        defer { turn.end() }
+        finish(result, turn: turn)
+    }
+
+    private func finish(_ result: TransferResult, turn: TransportTurn) {
+        let handler = told.withLock { state in
+            defer { state.handler = nil }
+            return state.handler
+        }
+        inner.complete()
+        handler?.transferDidFinish(self, result: result, turn: turn)
+    }
+}
+
+/// The result as it is played.
+extension SharedTask: TransferHandler {
+    func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision {
+        inner.note(task)
+        return handler?.transfer(self, didReceive: head, turn: turn) ?? .cancel
+    }
+
+    func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision {
+        handler?.transfer(self, didReceive: chunk, turn: turn) ?? .cancel
+    }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        inner.end()
+        finish(result, turn: turn)
+    }
+}

@@ -1,0 +1,142 @@
+import OutletHTTP
+import OutletTransport
+
+/// One transfer of several equal jobs.
+///
+/// It waits while all have suspended it, and ends early when all have gone.
+///
+/// Thread: any. Handlers and transports are called outside the lock.
+final class SharedTransfer: TransferHandler {
+    private struct State: Sendable {
+        var tasks: [SharedTask] = []
+        /// Those of ``tasks`` that are suspended.
+        var suspended: Set<UInt64> = []
+        var isBegun = false
+        /// No more may join.
+        var isOver = false
+        var allAreSuspended: Bool { !tasks.isEmpty && suspended.count == tasks.count }
+    }
+
+    private let layer: CoalescingLayer
+    private let key: CoalescingKey
+    private let job: TransferJob
+    private let inner: InnerTransfer
+    private let course = Lock(State())
+
+    /// - Parameters:
+    ///   - job: What all of them ask for.
+    ///   - key: Where the layer finds this.
+    init(of job: TransferJob, _ layer: CoalescingLayer, _ key: CoalescingKey) {
+        self.job = job
+        self.layer = layer
+        self.key = key
+        inner = InnerTransfer(reportsProgress: job.reportsProgress)
+    }
+
+    // MARK: Who shares
+
+    /// Adds a task; the first one begins the transfer.
+    ///
+    /// - Returns: False if it comes too late.
+    func join(_ task: SharedTask) -> Bool {
+        let (hasJoined, begins) = course.withLock { state in
+            guard !state.isOver else { return (false, false) }
+            state.tasks.append(task)
+            defer { state.isBegun = true }
+            return (true, !state.isBegun)
+        }
+        guard hasJoined else { return false }
+        if begins {
+            _ = inner.begin { wishes in
+                var job = job
+                job.reportsProgress = wishes.reportsProgress
+                return layer.next.start(job, handler: self)
+            }
+        } else {
+            settle()
+        }
+        if task.reportsProgress { inner.reportProgress() }
+        return true
+    }
+
+    /// A task is cancelled: it goes alone, the last one with the transfer.
+    func leave(_ task: SharedTask) {
+        let isOver = course.withLock { state in
+            state.tasks.removeAll { $0 === task }
+            state.suspended.remove(task.identifier)
+            guard state.tasks.isEmpty, !state.isOver else { return false }
+            state.isOver = true
+            return true
+        }
+        guard isOver else { return settle() }
+        layer.remove(self, key)
+        _ = inner.cancel()
+    }
+
+    /// A task waits, or goes on.
+    func suspend(_ task: SharedTask, _ isSuspended: Bool) {
+        course.withLock { state in
+            if isSuspended, state.tasks.contains(where: { $0 === task }) {
+                state.suspended.insert(task.identifier)
+            } else {
+                state.suspended.remove(task.identifier)
+            }
+        }
+        settle()
+    }
+
+    /// Somebody wants to know how far the transfer has come.
+    func reportProgress() { inner.reportProgress() }
+
+    /// Does to the transfer what was decided last, whoever comes in between.
+    private func settle() {
+        var done: Bool?
+        while true {
+            let isSuspended = course.withLock { $0.allAreSuspended }
+            guard done != isSuspended else { return }
+            if isSuspended { inner.suspend() } else { inner.resume() }
+            done = isSuspended
+        }
+    }
+
+    // MARK: What the transport tells
+
+    private var tasks: [SharedTask] { course.withLock { $0.tasks } }
+
+    func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
+        for shared in tasks { shared.tell(refusal) }
+    }
+
+    func transfer(_ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn) {
+        inner.note(task)
+        for shared in tasks { shared.tell(used: head, turn) }
+    }
+
+    func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision {
+        inner.note(task)
+        // The final head is told with the result.
+        if !head.isFinal { for shared in tasks { shared.tell(interim: head, turn) } }
+        return .proceed
+    }
+
+    func transfer(
+        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
+    ) {
+        for shared in tasks { shared.tell(progress, turn) }
+    }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        inner.end()
+        let tasks = course.withLock { state in
+            state.isOver = true
+            defer { state.tasks = [] }
+            return state.tasks
+        }
+        layer.remove(self, key)
+        for (number, shared) in tasks.enumerated() {
+            shared.play(result, of: task, isFirst: number == 0)
+        }
+    }
+}
