@@ -185,7 +185,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
     }
 
-    override func nextHop(after result: TransferResult) -> ConfiguredRequest? {
+    override func nextHop(after result: TransferResult) -> HTTPRequest? {
         guard var next = mutable.withLock({ $0.prepared }) else { return nil }
         let (rest, validator) = download.withLock { state -> (DownloadState.Rest, String?) in
             let rest: DownloadState.Rest =
@@ -206,19 +206,19 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         switch rest {
         case .none: return nil
         case .whole:
-            next.request.headers.remove(name: "Range")
-            next.request.headers.remove(name: "If-Range")
+            next.headers.remove(name: "Range")
+            next.headers.remove(name: "If-Range")
         case .from(let offset):
-            next.request.headers.update(name: "Range", value: "bytes=\(offset)-")
-            next.request.headers.update(name: "If-Range", value: validator ?? "")
+            next.headers.update(name: "Range", value: "bytes=\(offset)-")
+            next.headers.update(name: "If-Range", value: validator ?? "")
         case .missing(let count):
             let error = TransferError(
                 code: .networkConnectionLost, stage: .receiving,
-                host: next.request.url?.host(),
+                host: next.url?.host(),
                 reason:
                     "the part of the content that was sent (206) is \(count) bytes shorter than "
                     + "its Content-Range says")
-            note(.sessionTaskFailed(error: error.naming(next.request)))
+            note(.sessionTaskFailed(error: error.naming(next)))
             return nil
         }
         return next

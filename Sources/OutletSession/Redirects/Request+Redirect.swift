@@ -14,7 +14,7 @@ extension Request {
         let (calls, sent, handler, hops, attempt) = mutable.withLock { mutable in
             mutable.redirectDuration += result.metrics.total
             return (
-                keep(task, &mutable), mutable.prepared?.request,
+                keep(task, &mutable), mutable.prepared,
                 mutable.redirectHandler ?? core.redirectHandler, mutable.redirects,
                 mutable.machine.attempt
             )
@@ -164,11 +164,11 @@ extension Request {
             core.transport, task: hop.task, willPerformHTTPRedirection: hop.response,
             newRequest: next)
         monitors?.request(self, willRedirectTo: next, after: hop.response)
-        proceed(to: ConfiguredRequest(request: next), after: hop)
+        proceed(to: next, after: hop)
     }
 
     /// Begins the next transfer of an attempt, unless the request was cancelled.
-    func proceed(to next: ConfiguredRequest, after hop: Hop) {
+    func proceed(to next: HTTPRequest, after hop: Hop) {
         let mayGoOn = mutable.withLock { mutable in
             guard mutable.machine.isCurrent(hop.attempt, in: .transferring),
                 mutable.machine.state != .cancelled

@@ -42,8 +42,9 @@ extension Request {
         var nextHandler = 0
         /// What the serializers that are done want delivered.
         var deliveries = InlineFirst<Delivery>()
-        /// The request that is ready to be sent.
-        var prepared: ConfiguredRequest?
+        /// The request that is ready to be sent, as the application and the session's settings make it: what layers
+        /// add for one hop is not in it, and so goes along to no other.
+        var prepared: HTTPRequest?
         var dataValidators = InlineFirst<DataRequest.Validator>()
         /// Who else watches; most requests have nobody.
         var observers: RequestObservers?

@@ -124,7 +124,7 @@ extension Request {
         if isMonitored { monitors?.request(self, didCreateURLRequest: request) }
         let (action, observers) = mutable.withLock { mutable in
             if !isNoted { mutable.requests.append(request) }
-            mutable.prepared = ConfiguredRequest(request: prepared)
+            mutable.prepared = prepared
             return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
         }
         if let observers { tell(observers, of: request) }
@@ -175,7 +175,7 @@ extension Request {
         let isFile = mutable.withLock { mutable in
             mutable.redirects == 0 && !mutable.readsFile
                 && mutable.machine.phase == .transferring && mutable.machine.state != .cancelled
-                && mutable.prepared?.request.url?.isFileURL == true
+                && mutable.prepared?.url?.isFileURL == true
         }
         guard isFile else { return .noFile }
         return core.configuration.allowsFileURLs ? .read : .refused
@@ -184,7 +184,7 @@ extension Request {
     func transfer(isHop: Bool, readsFile: Bool = false) {
         let mayChange = core.layersMayChangeRequests
         let job = mutable.withLock { mutable -> TransferJob? in
-            guard let request = mutable.prepared?.request else { return nil }
+            guard let request = mutable.prepared else { return nil }
             mutable.isHop = isHop
             mutable.readsFile = readsFile
             mutable.performedRequests.append(request)

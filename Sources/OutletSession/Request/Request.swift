@@ -193,7 +193,7 @@ public class Request: @unchecked Sendable {
     func willReadFile() {}
 
     /// Another request that has to be sent before the result counts.
-    func nextHop(after result: TransferResult) -> ConfiguredRequest? { nil }
+    func nextHop(after result: TransferResult) -> HTTPRequest? { nil }
 
     /// Whether ``didTransfer(_:)`` gives what came its place.
     func placesFile(of result: TransferResult) -> Bool { false }
