@@ -91,6 +91,28 @@ import Testing
         }
     }
 
+    @Test func `a challenge that libcurl answers is refused once, not for ever`() async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .respond(
+                "401 No", headers: ["WWW-Authenticate: Digest realm=x, nonce=n, qop=auth-int"]),
+            .again)
+        defer { server.stop() }
+        let session = session()
+        let request = session.request(server.baseURL)
+            .authenticate(username: "ada", password: "secret")
+        let heads = server.requests
+        let guardian = Task {
+            _ = try await heads.values(8)
+            request.cancel()
+        }
+        defer { guardian.cancel() }
+        let response = await request.serializingData(emptyResponseCodes: [401]).response
+        #expect(response.response?.statusCode == 401)
+        #expect(response.error == nil)
+        #expect(server.requests.count <= 4)
+    }
+
     @Test func `a token answers a server that wants one`() async throws {
         let httpbin = try await Httpbin.shared()
         let session = session()

@@ -121,9 +121,10 @@ final class AuthenticationCourse: Sendable {
         guard head.statusCode == 401, let own else { return }
         course.withLock { state in
             state.sent += 1
-            if own.persistence == .forSession {
-                state.round = AuthenticationRound(answering: head, with: own)
-            }
+            guard own.persistence == .forSession,
+                let round = AuthenticationRound(answering: head, with: own, after: state.round)
+            else { return }
+            state.round = round
         }
     }
 

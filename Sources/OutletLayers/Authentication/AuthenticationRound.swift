@@ -92,11 +92,19 @@ final class AuthenticationRound: Sendable {
     }
 
     /// What a transport has answered a challenge with; `nil` when it offers nothing that fits.
-    convenience init?(answering challenge: HTTPResponse, with credential: Credential) {
+    ///
+    /// It counts as any other answer: the server may refuse it, too.
+    convenience init?(
+        answering challenge: HTTPResponse, with credential: Credential,
+        after former: AuthenticationRound?
+    ) {
         let offers = Self.offers(of: challenge, among: AuthenticationScheme.allCases)
         guard let offer = offers.first(where: { credential.fits($0.1) }) else { return nil }
+        var credential = credential
+        credential.scheme = offer.1
         self.init(
-            space: offer.0.protectionSpace, credential: credential, challenges: 0, isOwn: true)
+            space: offer.0.protectionSpace, credential: credential,
+            challenges: (former?.challenges ?? 0) + 1, isOwn: true)
     }
 
     /// What a server offers, the safest first, as libcurl orders it.

@@ -51,7 +51,7 @@ let fieldTargets: [FuzzTarget] = [
             url: URL(string: "http://x.test/"), statusCode: 401,
             headers: ["WWW-Authenticate": data.text])
         _ = AuthenticationRound(
-            answering: response, with: Credential(user: "u", password: "p"))
+            answering: response, with: Credential(user: "u", password: "p"), after: nil)
     },
     FuzzTarget("content-disposition") { data in
         for url in ["http://x.test/", "http://x.test/a/\(percentEncoded(data.prefix(64)))"] {
