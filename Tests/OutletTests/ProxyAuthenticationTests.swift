@@ -212,3 +212,97 @@ import Testing
         #expect(proxy.requests.count > 1)
     }
 }
+
+/// Servers that speak as if they were a proxy.
+@Suite(.timeLimit(.minutes(3))) struct FalseProxyTests {
+    private func storage(_ proxy: ScriptedServer) -> CredentialStorage {
+        let storage = CredentialStorage()
+        for method in ["basic", "digest"] {
+            storage.set(
+                Credential(user: "ada", password: "secret"),
+                for: ProtectionSpace(
+                    host: "127.0.0.1", port: Int(proxy.port), protocol: "http", realm: "p",
+                    authenticationMethod: method, isProxy: true))
+        }
+        return storage
+    }
+
+    /// A server that calls itself a proxy, once on each connection.
+    private func pretender() throws -> ScriptedServer {
+        try ScriptedServer.start(
+            .request, .respond("407 No", headers: ["Proxy-Authenticate: Basic realm=p"]),
+            .request, .respond(body: "in"), .again)
+    }
+
+    @Test func `a server behind a tunnel does not make the proxy's password go out in clear`()
+        async throws
+    {
+        let nginx = try await Nginx.shared()
+        let server = try pretender()
+        defer { server.stop() }
+        let proxy = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 Connection established\r\n\r\n"),
+            .relay(.loopback(port: nginx.port(.tls))))
+        defer { proxy.stop() }
+        for cache in [nil, ResponseCache()] {
+            let session = Session.isolated {
+                $0.proxy = .url(proxy.baseURL, except: [])
+                $0.urlCredentialStorage = storage(proxy)
+                $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+                $0.urlCache = cache
+            }
+            let url = "\(nginx.baseURL(.tls))/socket/\(server.port)/"
+            let response = await session.request(url).serializingData(emptyResponseCodes: [407])
+                .response
+            #expect(response.response?.statusCode == 407)
+        }
+        #expect(server.requests.count == 2)
+        #expect(proxy.requests.values.allSatisfy { !$0.head.contains("Proxy-Authorization") })
+    }
+
+    @Test func `a server that is reached without the proxy tells nothing about it`() async throws {
+        let server = try pretender()
+        defer { server.stop() }
+        let proxy = try ScriptedServer.start(.request, .respond(body: "in"), .again)
+        defer { proxy.stop() }
+        let session = Session.isolated {
+            $0.proxy = .url(proxy.baseURL, except: ["127.0.0.1"])
+            $0.urlCredentialStorage = storage(proxy)
+        }
+        let response = await session.request(server.baseURL)
+            .serializingData(emptyResponseCodes: [407]).response
+        #expect(response.response?.statusCode == 407)
+        let other = await session.request("http://origin.test/").serializingString().response
+        #expect(other.value == "in")
+        #expect(server.requests.count == 1)
+        #expect(proxy.requests.values.allSatisfy { !$0.head.contains("Proxy-Authorization") })
+    }
+
+    @Test func `a tunnel is made with what is stored where there is a cache, too`() async throws {
+        let nginx = try await Nginx.shared()
+        let proxy = try ScriptedServer.start { connection in
+            connection == 0
+                ? [
+                    .request,
+                    .respond(
+                        "407 No",
+                        headers: ["Proxy-Authenticate: Basic realm=p", "Connection: close"]),
+                ]
+                : [
+                    .request, .send("HTTP/1.1 200 Connection established\r\n\r\n"),
+                    .relay(.loopback(port: nginx.port(.tls))),
+                ]
+        }
+        defer { proxy.stop() }
+        let session = Session.isolated {
+            $0.proxy = .url(proxy.baseURL, except: ["direct.test"])
+            $0.urlCredentialStorage = storage(proxy)
+            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            $0.urlCache = ResponseCache()
+        }
+        let response = await session.request("\(nginx.baseURL(.tls))/small.txt")
+            .serializingString().response
+        #expect(response.value == "small\n")
+        #expect(try proxy.requests.values.at(1).head.contains("Proxy-Authorization: Basic "))
+    }
+}

@@ -89,8 +89,11 @@ final class AuthenticationCourse: Sendable {
 
     /// Finds what answers a head, for the next transfer.
     ///
+    /// - Parameter refusesTunnel: Whether it came in place of a tunnel to the server.
     /// - Returns: Whether there is anything; if not, the head is the answer.
-    func answer(to head: HTTPResponse, from task: any TransferTask) -> Bool {
+    func answer(
+        to head: HTTPResponse, from task: any TransferTask, refusesTunnel: Bool = false
+    ) -> Bool {
         switch head.statusCode {
         case 401:
             guard let round = round(answering: head) else { return false }
@@ -102,7 +105,9 @@ final class AuthenticationCourse: Sendable {
             }
             return true
         case 407:
-            guard let proxy = layer.proxy(of: task) else { return false }
+            guard refusesTunnel || !head.comesThroughTunnel,
+                let proxy = layer.proxy(of: task)
+            else { return false }
             guard let round = round(answering: head, ofProxy: proxy) else {
                 layer.forget(proxy: proxy)
                 return false
@@ -187,6 +192,14 @@ final class AuthenticationCourse: Sendable {
 extension HTTPRequest {
     /// Whether it has a field that says who asks.
     fileprivate var bringsCredential: Bool { headers["Authorization"] != nil }
+}
+
+extension HTTPResponse {
+    /// Whether a proxy between could not have made it: only the server speaks inside of a tunnel.
+    fileprivate var comesThroughTunnel: Bool {
+        guard let url, let origin = try? Origin(url) else { return true }
+        return origin.isSecure
+    }
 }
 
 extension ProtectionSpace {

@@ -14,7 +14,7 @@ public final class AuthenticationLayer: TransportLayer {
     public let next: any Transport
     /// Where the stored credentials are; `nil` where there are none.
     let storage: CredentialStorage?
-    /// The proxy that is used for all hosts, where there is one.
+    /// The proxy of every transfer, for transports that do not tell; `nil` where hosts are excepted.
     private let proxy: String?
     /// Whether the transport has a credential for proxies, which goes before what is stored.
     let hasProxyCredential: Bool
@@ -40,7 +40,11 @@ public final class AuthenticationLayer: TransportLayer {
         self.next = next
         self.storage = storage
         self.queue = queue
-        if case .url(let address, _) = configuration.proxy { proxy = address } else { proxy = nil }
+        if case .url(let address, except: []) = configuration.proxy {
+            proxy = address
+        } else {
+            proxy = nil
+        }
         hasProxyCredential = configuration.proxyCredential != nil
     }
 
@@ -95,9 +99,14 @@ public final class AuthenticationLayer: TransportLayer {
         return known
     }
 
-    /// The proxy of a transfer, as the transport names it.
+    /// The proxy of a transfer, as the transport names it; `nil` without one, and for those that do not
+    /// speak HTTP: a 407 is the server's then.
     func proxy(of task: any TransferTask) -> String? {
-        task.proxy.isEmpty ? proxy : task.proxy
+        let name = task.proxy.isEmpty ? proxy : task.proxy
+        guard let name, let scheme = ProxyRound.url(of: name)?.scheme?.lowercasedASCII,
+            scheme == "http" || scheme == "https"
+        else { return nil }
+        return name
     }
 
     /// Remembers that a credential was let in, or was not.

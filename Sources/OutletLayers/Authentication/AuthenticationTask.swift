@@ -167,7 +167,9 @@ extension AuthenticationTask: TransferHandler {
             return (state.handler, state.isAnswering)
         }
         if isAnswering, result.error == nil { return sendAgain() }
-        if let head = result.tunnelRefusal?.head, course.answer(to: head, from: task) {
+        if let head = result.tunnelRefusal?.head,
+            course.answer(to: head, from: task, refusesTunnel: true)
+        {
             handler?.transfer(self, didUse: head, turn: turn)
             return sendAgain()
         }

@@ -75,8 +75,11 @@ extension CacheTask: TransferHandler {
         let now = Date()
         let mayKeep = mayKeep(from: inner)
         self.inner.end()
-        let (stored, isWithheld, source) = course.withLock {
-            ($0.stored, $0.isWithheld, $0.source)
+        let (proxy, isVerified) = (inner.proxy, inner.isServerVerified)
+        let (stored, isWithheld, source) = course.withLock { state in
+            state.proxy = proxy
+            state.isServerVerified = isVerified
+            return (state.stored, state.isWithheld, state.source)
         }
         guard source == .network else {
             var result = result

@@ -34,6 +34,9 @@ final class CacheTask: TransferTask {
         /// What has passed of a body that goes to the handler piece by piece; `nil` when it is not
         /// to be stored, or too large.
         var passed: Data?
+        /// What the last transfer was, which is let go of before its end is told.
+        var proxy = ""
+        var isServerVerified = true
     }
 
     static func start(
@@ -65,11 +68,13 @@ final class CacheTask: TransferTask {
 
     var currentRequest: HTTPRequest? { job.request }
 
-    var proxy: String { inner.task?.proxy ?? "" }
+    var proxy: String { inner.task?.proxy ?? course.withLock { $0.proxy } }
 
     var source: ResponseSource { course.withLock { $0.source } }
 
-    var isServerVerified: Bool { inner.task?.isServerVerified ?? true }
+    var isServerVerified: Bool {
+        inner.task?.isServerVerified ?? course.withLock { $0.isServerVerified }
+    }
 
     func cancel() {
         if inner.cancel() { caching.queue.async { self.end(.cancelled) } }
