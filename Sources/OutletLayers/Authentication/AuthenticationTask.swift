@@ -17,6 +17,8 @@ final class AuthenticationTask: TransferTask {
         var request: HTTPRequest
         /// The head that has come is a challenge that is answered.
         var isAnswering = false
+        /// What the challenge's body has come to.
+        var dropped = DroppedBody()
         var proxy = ""
         var isServerVerified = true
         var source = ResponseSource.network
@@ -135,7 +137,10 @@ extension AuthenticationTask: TransferHandler {
             course.settle(head)
             return handler.transfer(self, didReceive: head, turn: turn)
         }
-        told.withLock { $0.isAnswering = true }
+        told.withLock { state in
+            state.isAnswering = true
+            state.dropped = DroppedBody()
+        }
         handler.transfer(self, didUse: head, turn: turn)
         // The challenge's body is dropped as it comes.
         return .deliver(.chunks)
@@ -144,9 +149,11 @@ extension AuthenticationTask: TransferHandler {
     func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
-        let (handler, isAnswering) = told.withLock { ($0.handler, $0.isAnswering) }
-        guard !isAnswering else { return .proceed }
-        return handler?.transfer(self, didReceive: chunk, turn: turn) ?? .cancel
+        let (handler, dropping) = told.withLock { state in
+            state.isAnswering
+                ? (nil, state.dropped.drop(chunk)) : (state.handler, TransferDecision.cancel)
+        }
+        return handler?.transfer(self, didReceive: chunk, turn: turn) ?? dropping
     }
 
     func transfer(
@@ -159,14 +166,16 @@ extension AuthenticationTask: TransferHandler {
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         let (proxy, isVerified, source) = (task.proxy, task.isServerVerified, task.source)
         inner.end()
-        let (handler, isAnswering) = told.withLock { state in
+        let (handler, isAnswered) = told.withLock { state in
             defer { state.isAnswering = false }
             state.proxy = proxy
             state.isServerVerified = isVerified
             state.source = source
-            return (state.handler, state.isAnswering)
+            return (
+                state.handler, state.isAnswering && (result.error == nil || state.dropped.isCut)
+            )
         }
-        if isAnswering, result.error == nil { return sendAgain() }
+        if isAnswered { return sendAgain() }
         if let head = result.tunnelRefusal?.head,
             course.answer(to: head, from: task, refusesTunnel: true)
         {

@@ -51,15 +51,16 @@ extension CacheTask: TransferHandler {
     func transfer(
         _ inner: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
-        let handler = course.withLock { state in
+        let (handler, dropping) = course.withLock { state in
             // By its count, not by itself: a second owner would make each piece a copy of all before.
             if let count = state.passed?.count {
                 let fits = count + chunk.count <= caching.cache.bodyLimit
                 if fits { state.passed?.append(contentsOf: chunk) } else { state.passed = nil }
             }
-            return state.isWithheld ? nil : state.handler
+            guard state.isWithheld else { return (state.handler, TransferDecision.proceed) }
+            return (nil, state.dropped.drop(chunk))
         }
-        return handler?.transfer(self, didReceive: chunk, turn: turn) ?? .proceed
+        return handler?.transfer(self, didReceive: chunk, turn: turn) ?? dropping
     }
 
     func transfer(
@@ -74,8 +75,8 @@ extension CacheTask: TransferHandler {
     ) {
         let now = Date()
         let mayKeep = mayKeep(from: inner)
-        self.inner.end()
         let (proxy, isVerified) = (inner.proxy, inner.isServerVerified)
+        self.inner.end()
         let (stored, isWithheld, source) = course.withLock { state in
             state.proxy = proxy
             state.isServerVerified = isVerified

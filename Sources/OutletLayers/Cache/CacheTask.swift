@@ -34,6 +34,8 @@ final class CacheTask: TransferTask {
         /// What has passed of a body that goes to the handler piece by piece; `nil` when it is not
         /// to be stored, or too large.
         var passed: Data?
+        /// What the body that is kept from the handler has come to.
+        var dropped = DroppedBody()
         /// What the last transfer was, which is let go of before its end is told.
         var proxy = ""
         var isServerVerified = true
@@ -148,6 +150,7 @@ final class CacheTask: TransferTask {
         let isBegun = inner.begin { wishes in
             course.withLock { state in
                 state.isWithheld = false
+                state.dropped = DroppedBody()
                 state.delivery = job.delivery
                 state.passed = nil
                 state.stored = stored
