@@ -15,6 +15,8 @@ extension CacheRules {
             !directives.noStore, response.statusCode >= 200,
             // Parts are not stored, nor is what answers a condition of the user's own.
             response.statusCode != 206, response.statusCode != 304,
+            // A challenge is for who asks: stored, it would meet each answer to it.
+            response.statusCode != 401, response.statusCode != 407,
             request.headers.values(for: "Range").isEmpty,
             let selectors = request.selectors(for: response, isPublic: directives.isPublic)
         else { return nil }

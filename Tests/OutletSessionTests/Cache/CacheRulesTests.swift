@@ -63,6 +63,10 @@ import Testing
         #expect(!stores([:], status: 500, request()))
     }
 
+    @Test(arguments: [401, 407]) func `a challenge is not stored, whatever it says`(status: Int) {
+        #expect(!stores(["Cache-Control": "public, max-age=9"], status: status, request()))
+    }
+
     // MARK: Freshness
 
     @Test(
