@@ -74,7 +74,8 @@ final class FileTask: TransferTask, @unchecked Sendable {
     private func run() {
         do throws(TransferError) {
             try open()
-            while handler != nil, !isSuspended {
+            // What was asked for meanwhile waits on the queue.
+            while handler != nil, !isSuspended, visible.state == .running {
                 let piece =
                     job.request.method == .head
                     ? Data() : try source?.read(Self.pieceSize) ?? Data()
