@@ -112,6 +112,24 @@ import Testing
         #expect(throws: TransferError.self) { try late.get() }
     }
 
+    @Test func `what is sent, and a close, as soon as a WebSocket is open reach the server`()
+        async throws
+    {
+        let network = StubTransport(answers: [challenge, .webSocket([.echo])])
+        let layer = AuthenticationLayer(around: network)
+        var job = WebSocketJob(request: HTTPRequest(url: URL(string: "https://a.test/")))
+        job.credential = ada
+        let recorder = SocketRecorder { task in
+            let socket = task as? any WebSocketConnection
+            socket?.send(.string("hello")) { _ in }
+            socket?.close(code: .normalClosure, reason: nil)
+        }
+        _ = layer.connect(job, handler: recorder)
+        let result = await recorder.recorder.result
+        #expect(result.error == nil)
+        #expect(recorder.closeCode == .normalClosure)
+    }
+
     @Test func `what waits for a WebSocket that is refused fails before the end is told`() async {
         let network = StubTransport(answers: [.status(403)])
         let layer = AuthenticationLayer(around: network)
@@ -140,11 +158,26 @@ private final class CancellingRecorder: TransferHandler {
 
 private final class SocketRecorder: WebSocketHandler {
     private struct State {
+        var closeCode: WebSocketCloseCode?
         var message: WebSocketMessage?
         var waiter: CheckedContinuation<WebSocketMessage, Never>?
     }
     let recorder = Recorder()
     private let state = Lock(State())
+    private let onOpen: @Sendable (any TransferTask) -> Void
+
+    init(onOpen: @escaping @Sendable (any TransferTask) -> Void = { _ in }) {
+        self.onOpen = onOpen
+    }
+
+    var closeCode: WebSocketCloseCode? { state.withLock { $0.closeCode } }
+
+    func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision {
+        if head.statusCode == 101 { onOpen(task) }
+        return .proceed
+    }
 
     /// The first message.
     var message: WebSocketMessage {
@@ -175,7 +208,9 @@ private final class SocketRecorder: WebSocketHandler {
     func webSocket(
         _ connection: any WebSocketConnection, didCloseWith code: WebSocketCloseCode,
         reason: Data?, turn: TransportTurn
-    ) {}
+    ) {
+        state.withLock { $0.closeCode = code }
+    }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         recorder.transferDidFinish(task, result: result, turn: turn)

@@ -6,8 +6,8 @@ public import OutletTransport
 /// Answers servers and proxies that ask for credentials: with the job's own one, or from a storage.
 ///
 /// Each answer is a transfer of its own, so that the layers below take part in it: the cookies of a
-/// challenge go along with its answer. To the handler all is one transfer; it is told of the challenges
-/// by ``TransferHandler/transfer(_:didUse:turn:)``. Only the steps of NTLM and Negotiate, which belong to
+/// challenge go along with its answer. The handler sees one transfer, and the challenges in
+/// ``TransferHandler/transfer(_:didUse:turn:)``. Only the steps of NTLM and Negotiate, which belong to
 /// one connection, are the transport's.
 public final class AuthenticationLayer: TransportLayer {
     /// Carries what this layer sends.
@@ -18,7 +18,7 @@ public final class AuthenticationLayer: TransportLayer {
     private let proxy: String?
     /// Whether the transport has a credential for proxies, which goes before what is stored.
     let hasProxyCredential: Bool
-    /// Where bodies are taken back to their starts, and what has ended without a transfer is told.
+    /// Rewinds body streams, and calls handlers when a cancel comes between two transfers.
     let queue: DispatchQueue
     /// Where credentials were asked for before.
     private let protectedPaths = Lock(ProtectedPaths())
@@ -31,7 +31,7 @@ public final class AuthenticationLayer: TransportLayer {
     ///   - next: Carries what this layer sends.
     ///   - storage: Answers jobs that have no credential of their own.
     ///   - configuration: That of the transport: its proxies.
-    ///   - queue: Where bodies are taken back to their starts; nothing here waits for a network.
+    ///   - queue: Where body streams are rewound.
     public init(
         around next: any Transport, storage: CredentialStorage? = nil,
         configuration: TransportConfiguration = .default,

@@ -20,7 +20,7 @@ final class AuthenticationSocket: WebSocketConnection {
     }
 
     private struct State: Sendable {
-        /// Let go of at the end: nothing is told twice.
+        /// Set to `nil` at the end, so that the end is reported once only.
         var handler: (any WebSocketHandler)?
         /// The head that has come is a challenge that is answered.
         var isAnswering = false
@@ -172,11 +172,11 @@ extension AuthenticationSocket: WebSocketHandler {
         guard head.isFinal else { return handler.transfer(self, didReceive: head, turn: turn) }
         guard course.answer(to: head, from: task) else {
             course.settle(head)
-            let decision = handler.transfer(self, didReceive: head, turn: turn)
+            // Before the handler knows, which may send and close at once.
             if head.statusCode == 101, let connection = task as? any WebSocketConnection {
                 flush(to: connection)
             }
-            return decision
+            return handler.transfer(self, didReceive: head, turn: turn)
         }
         told.withLock { $0.isAnswering = true }
         handler.transfer(self, didUse: head, turn: turn)

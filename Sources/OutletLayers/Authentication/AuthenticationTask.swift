@@ -11,10 +11,8 @@ final class AuthenticationTask: TransferTask {
     private let inner: InnerTransfer
 
     private struct State: Sendable {
-        /// Let go of at the end: nothing is told twice.
+        /// Set to `nil` at the end, so that the end is reported once only.
         var handler: (any TransferHandler)?
-        /// What the transfer under way was begun with.
-        var request: HTTPRequest
         /// The head that has come is a challenge that is answered.
         var isAnswering = false
         /// What the challenge's body has come to.
@@ -41,7 +39,7 @@ final class AuthenticationTask: TransferTask {
         course = AuthenticationCourse(
             layer, job.request, own: job.credential, memory: job.memory, opensWebSocket: false)
         inner = InnerTransfer(reportsProgress: job.reportsProgress)
-        told = Lock(State(handler: handler, request: job.request))
+        told = Lock(State(handler: handler))
     }
 
     // MARK: The handler's side

@@ -122,7 +122,7 @@ extension CacheRules {
     }
 
     /// Whether a response takes the place of what was stored, and says that it is not to be stored
-    /// itself (§5.2.2.5): whoever asks next would get one that is out of date.
+    /// itself (§5.2.2.5): the next request would get an outdated response.
     func forgets(by response: HTTPResponse, to request: CacheRequest) -> Bool {
         request.method == .get && response.statusCode == 200
             && CacheEntry.saysSomething(response) && CacheControl(response.headers).noStore

@@ -21,7 +21,7 @@ extension CacheTask: TransferHandler {
         _ inner: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
         let now = Date()
-        // Whoever began the transfer may not have come to keep it, and a pause is to be ended.
+        // A call of the handler can come before `start` has returned the task.
         self.inner.note(inner)
         let (handler, isWithheld, isPlayed) = course.withLock { state in
             let isPlayed = state.source == .cache

@@ -19,7 +19,7 @@ final class CacheTask: TransferTask {
     let inner: InnerTransfer
 
     struct State: Sendable {
-        /// Let go of at the end: nothing is told twice.
+        /// Set to `nil` at the end, so that the end is reported once only.
         var handler: (any TransferHandler)?
         /// What is being validated, or may stand in for a failure.
         var stored: CacheEntry?
@@ -36,7 +36,7 @@ final class CacheTask: TransferTask {
         var passed: Data?
         /// What the body that is kept from the handler has come to.
         var dropped = DroppedBody()
-        /// What the last transfer was, which is let go of before its end is told.
+        /// Properties of the last transfer, for when it has ended.
         var proxy = ""
         var isServerVerified = true
     }

@@ -4,12 +4,11 @@ public import OutletTransport
 
 /// Lets equal jobs that are under way at the same time share one transfer.
 ///
-/// Each handler is told as if the transfer were its own: its head, its body, its end. Jobs that do not
-/// ask for it (``TransferJob/sharesTransfer``) are passed on.
+/// Each handler is called as for a transfer of its own. Jobs that do not ask for it (``TransferJob/sharesTransfer``) are passed on.
 public final class CoalescingLayer: TransportLayer {
     /// Carries what this layer lets through.
     public let next: any Transport
-    /// Where those who share a transfer are told of its result; nothing here waits.
+    /// Where the handlers of a shared transfer are called with its result.
     let queue = DispatchQueue(label: "outlet.coalescing")
     private let shared = Lock<[CoalescingKey: SharedTransfer]>([:])
 

@@ -13,7 +13,7 @@ final class SharedTask: TransferTask {
     private let inner: InnerTransfer
 
     private struct State: Sendable {
-        /// Let go of at the end: nothing is told twice.
+        /// Set to `nil` at the end, so that the end is reported once only.
         var handler: (any TransferHandler)?
         var request: HTTPRequest
         var proxy = ""

@@ -88,7 +88,7 @@ final class SharedTransfer: TransferHandler {
     /// Somebody wants to know how far the transfer has come.
     func reportProgress() { inner.reportProgress() }
 
-    /// Does to the transfer what was decided last, whoever comes in between.
+    /// Suspends or resumes the transfer; repeated until no other thread has changed the state meanwhile.
     private func settle() {
         var done: Bool?
         while true {
@@ -116,7 +116,7 @@ final class SharedTransfer: TransferHandler {
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
         inner.note(task)
-        // The final head is told with the result.
+        // The final head is reported together with the result.
         if !head.isFinal { for shared in tasks { shared.tell(interim: head, turn) } }
         return .proceed
     }

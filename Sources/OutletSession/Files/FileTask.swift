@@ -19,7 +19,7 @@ final class FileTask: TransferTask, @unchecked Sendable {
     private let limit: Int64
     private let visible = VisibleState()
 
-    /// Let go of at the end: nothing is told twice.
+    /// Set to `nil` at the end, so that the end is reported once only.
     private var handler: (any TransferHandler)?
     private var isSuspended = true
     private var reportsProgress: Bool

@@ -15,7 +15,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     private let body: Data
     private let visible = VisibleState()
 
-    /// Let go of at the end: nothing is told twice.
+    /// Set to `nil` at the end, so that the end is reported once only.
     private var handler: (any TransferHandler)?
     private var delivery: BodyDelivery
     private var reportsProgress: Bool
