@@ -233,15 +233,11 @@ let package = Package(
 
         // Benchmarks: the plain C loop that all figures are compared with, and Outlet's own.
         .executableTarget(
-            name: "OutletReference", dependencies: ["CLibcurl"], path: "Benchmarks/Reference",
-            cSettings: c),
+            name: "OutletReference", dependencies: ["CLibcurl", "COpenSSL"],
+            path: "Benchmarks/Reference", cSettings: c, linkerSettings: [.linkedLibrary("wslay")]),
         .executableTarget(
-            name: "OutletBench",
-            dependencies: [
-                "OutletCurl", "OutletPluginHost", "OutletProvider", "OutletSession", "OutletLayers",
-                "OutletTransport", "OutletHTTP",
-            ],
-            path: "Benchmarks/Bench", swiftSettings: swift, linkerSettings: programWithRuntime),
+            name: "OutletBench", dependencies: umbrella, path: "Benchmarks/Bench",
+            swiftSettings: swift, linkerSettings: programWithRuntime),
 
         // Tests.
         .target(

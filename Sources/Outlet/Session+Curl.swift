@@ -34,6 +34,8 @@ extension Session {
     ///   - cachedResponseHandler: Decides what is stored in the cache; all that may be if `nil`.
     ///   - layers: See every hop of every request as it goes on the wire, the first one first; a stored
     ///     response's is none.
+    ///   - middleware: Surrounds all calls, the outermost first.
+    ///   - plugins: What else takes part in all calls, such as a host of native plugins.
     ///   - eventMonitors: Watch all requests.
     public convenience init(
         configuration: SessionConfiguration = .default,
@@ -49,6 +51,8 @@ extension Session {
         redirectHandler: (any RedirectHandler)? = nil,
         cachedResponseHandler: (any CachedResponseHandler)? = nil,
         layers: [@Sendable (_ next: any Transport) -> any Transport] = [],
+        middleware: [any Middleware] = [],
+        plugins: (any SessionPlugins)? = nil,
         eventMonitors: [any EventMonitor] = []
     ) {
         self.init(
@@ -59,6 +63,6 @@ extension Session {
             callbackQueue: callbackQueue, delivery: delivery, interceptor: interceptor,
             serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
             cachedResponseHandler: cachedResponseHandler, layers: layers,
-            eventMonitors: eventMonitors)
+            middleware: middleware, plugins: plugins, eventMonitors: eventMonitors)
     }
 }

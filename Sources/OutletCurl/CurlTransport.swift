@@ -74,7 +74,6 @@ public final class CurlTransport: Transport {
         return waiter.wait()
     }
 
-    @inline(__always)
     private func begin(
         _ job: TransferJob, link: WebSocketLink? = nil, _ handler: any TransferHandler,
         post: (EventLoop, CurlTransfer) -> Bool

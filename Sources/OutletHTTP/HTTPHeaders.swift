@@ -120,11 +120,10 @@ public struct HTTPHeaders: Sendable {
     public mutating func addMissing(from defaults: HTTPHeaders) {
         if isWellFormed { isWellFormed = defaults.isWellFormed }
         mutate { fields in
-            let own = fields.count
-            let missing = defaults.fields.filter { header in
-                !fields[..<own].contains { $0.isNamed(header.name) }
+            let own = fields
+            for header in defaults.fields where !own.contains(where: { $0.isNamed(header.name) }) {
+                fields.append(header)
             }
-            fields.append(contentsOf: missing)
         }
     }
 

@@ -14,7 +14,7 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
         @usableFromInline var priority = TransferPriority.normal
         @usableFromInline var cachePolicy: CachePolicy
         @usableFromInline var handlesCookies = true
-        @usableFromInline var attributes = [String: String]()
+        @usableFromInline var context = Uncompared<Boxed<RequestContext>?>(nil)
     }
 
     @usableFromInline var parts: Boxed<Parts>
@@ -88,11 +88,14 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
         set { parts.value.handlesCookies = newValue }
     }
 
-    /// Facts about the request for plugins and logs, such as `target.name`; never sent.
-    public var attributes: [String: String] {
-        get { parts.value.attributes }
-        _modify { yield &parts.value.attributes }
+    /// What is known of the request besides what is sent.
+    public var context: RequestContext {
+        get { parts.value.context.value?.value ?? RequestContext() }
+        set { parts.value.context.value = Boxed(newValue) }
     }
+
+    /// Whether anything is known of it besides what is sent.
+    package var hasContext: Bool { parts.value.context.value != nil }
 
     /// What a request has that sets no limit of its own: 60 seconds.
     ///

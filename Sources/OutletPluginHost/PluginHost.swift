@@ -1,18 +1,16 @@
 import Dispatch
 import OutletHTTP
-public import OutletProvider
 public import OutletSession
 public import OutletTransport
 
 /// The plugins of some directories, running in this process.
 ///
-/// Give ``providerPlugins`` to a `Provider`, ``interceptor`` to a `Session`, and make the
-/// session's transport with ``transport(over:)``, so that plugins can answer requests themselves.
-/// Call ``shutDown(deadline:)-async`` before the process ends; plugins that nobody holds any more,
+/// Give the host to a session, `Session(plugins: host)`: every request of the session passes the hooks,
+/// whatever its kind, and so do those of providers on it. Call ``shutDown(deadline:)-async`` before the process ends; plugins that nobody holds any more,
 /// neither the host nor what it gave out, are shut down in the background.
 ///
 /// Thread: any, for every member.
-public final class PluginHost: Sendable {
+public final class PluginHost: SessionPlugins {
     /// What a host is to accept, and whom it tells.
     public struct Options: Sendable {
         /// Configuration by plugin id, as JSON objects.
@@ -48,11 +46,12 @@ public final class PluginHost: Sendable {
     public let plugins: [LoadedPlugin]
     /// What could not be loaded, and why; empty unless the policy is ``LoadPolicy/usable``.
     public let failures: [PluginLoadError]
-    /// The plugins that take part in a provider's requests, for `Provider(plugins:)`.
-    public let providerPlugins: [any PluginType]
-    /// The plugins that adapt and retry, for `Session(interceptor:)`; `nil` when none does.
-    public let interceptor: (any RequestInterceptor)?
-    private let answers: AnswerStore
+    /// The plugins that adapt, prepare and retry.
+    public let interceptors: [any RequestInterceptor]
+    /// The plugins that see what is about to be sent, and the answers that they give in its place.
+    public let layers: [@Sendable (_ next: any Transport) -> any Transport]
+    /// The plugins that see, and process, what a call has come to.
+    public let middleware: [any Middleware]
     private let running: RunningPlugins
 
     /// Loads the plugins of directories, then those of single files.
@@ -117,31 +116,33 @@ public final class PluginHost: Sendable {
     private init(_ loader: PluginLoader, options: Options) {
         plugins = loader.plugins
         failures = loader.failures
-        let answers = AnswerStore()
-        self.answers = answers
         let running = RunningPlugins(
-            plugins.map(\.instance), deadline: options.shutDownDeadline.nanoseconds)
+            loader.plugins.map(\.instance), deadline: options.shutDownDeadline.nanoseconds)
         self.running = running
         let limit = options.answerDeadline.nanoseconds
-        let interceptors = plugins.map {
-            HookedInterceptor($0.instance, limit: limit, answers: answers, keeping: running)
+        let plugins = plugins
+        func instances(with hooks: PluginHook...) -> [PluginInstance] {
+            plugins.filter { plugin in hooks.contains { plugin.hooks.contains($0) } }.map(
+                \.instance)
         }
-        let adapters = interceptors.filter(\.adapts)
-        let retriers = interceptors.filter(\.retries)
-        interceptor =
-            adapters.isEmpty && retriers.isEmpty
-            ? nil : Interceptor(adapters: adapters, retriers: retriers)
-        let moments: Set<PluginHook> = [.prepare, .willSend, .didReceive, .process]
-        providerPlugins = plugins.filter { !moments.isDisjoint(with: $0.hooks) }
-            .map { HookedPlugin($0.instance, answers: answers, keeping: running) }
-    }
-
-    /// A transport that plays the answers of plugins, and passes everything else on.
-    ///
-    /// Without it, `request_answer` is refused with `OUTLET_E_UNSUPPORTED`.
-    public func transport(over network: any Transport) -> any Transport {
-        answers.serve()
-        return AnsweringTransport(network, answers: answers)
+        func interceptors(with hook: PluginHook) -> [HookedInterceptor] {
+            plugins.filter { $0.hooks.contains(hook) }
+                .map { HookedInterceptor($0.instance, limit: limit, keeping: running) }
+        }
+        let interceptor = Interceptor(
+            adapters: interceptors(with: .adapt)
+                + instances(with: .prepare).map { HookedPreparer($0, keeping: running) },
+            retriers: interceptors(with: .retry))
+        let takesPart = !interceptor.adapters.isEmpty || !interceptor.retriers.isEmpty
+        self.interceptors = takesPart ? [interceptor] : []
+        let watchers = instances(with: .willSend)
+        layers =
+            watchers.isEmpty && interceptor.adapters.isEmpty
+            ? [] : [{ HookedWire(around: $0, watchers) }]
+        let judges = instances(with: .didReceive, .process)
+        // Hooks on the wire that may take their time have ended when the call does.
+        let isNeeded = !judges.isEmpty || watchers.contains { !$0.isNonblocking }
+        middleware = isNeeded ? [HookedCalls(judges, keeping: running)] : []
     }
 
     // MARK: Functions

@@ -1,5 +1,5 @@
 import Glibc
-import OutletFiles
+package import OutletFiles
 
 /// Where certificate authorities lie on this system.
 public struct TrustStore: Sendable, Equatable {
@@ -72,6 +72,9 @@ public struct TrustStore: Sendable, Equatable {
         }
         let bundle = try named("SSL_CERT_FILE")
         let directory = try named("SSL_CERT_DIR", isBundle: false)
+        if let directory, let fault = fault(inDirectory: directory) {
+            throw .unreadable(variable: "SSL_CERT_DIR", path: directory, reason: "\(fault)")
+        }
         if bundle != nil || directory != nil {
             let variables = [
                 bundle.map { _ in "SSL_CERT_FILE" }, directory.map { _ in "SSL_CERT_DIR" },
@@ -89,21 +92,35 @@ public struct TrustStore: Sendable, Equatable {
         throw .notFound(places: directories + bundles)
     }
 
-    /// Whether a directory holds names as `openssl rehash` makes them: eight hexadecimal digits, a
-    /// dot, a number.
-    static func isHashed(_ path: String) -> Bool {
-        guard let directory = opendir(path) else { return false }
+    /// What in a hashed directory is no plain file: OpenSSL opens such a name inside of a handshake, and
+    /// would wait there until a pipe has a writer.
+    package static func fault(inDirectory path: String) -> NotPlainFile? {
+        hashedName(in: path) { NotPlainFile("\(path)/\($0)") }
+    }
+
+    /// Whether a directory holds names as `openssl rehash` makes them.
+    static func isHashed(_ path: String) -> Bool { hashedName(in: path) { _ in true } ?? false }
+
+    /// The first answer to a name in a directory that is one of a certificate or of a revocation list: eight
+    /// hexadecimal digits, a dot, an `r` for a list, a number.
+    private static func hashedName<Answer>(
+        in path: String, _ answer: (_ name: String) -> Answer?
+    ) -> Answer? {
+        guard let directory = opendir(path) else { return nil }
         defer { closedir(directory) }
         while let entry = readdir(directory) {
-            let isHash = withUnsafeBytes(of: entry.pointee.d_name) { name in
-                name[8] == UInt8(ascii: ".") && (0x30...0x39).contains(name[9])
-                    && name[..<8].allSatisfy {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { name -> String? in
+                let number = name[9] == UInt8(ascii: "r") ? 10 : 9
+                guard name[8] == UInt8(ascii: "."), (0x30...0x39).contains(name[number]),
+                    name[..<8].allSatisfy({
                         (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
-                    }
+                    })
+                else { return nil }
+                return String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if isHash { return true }
+            if let answer = name.flatMap(answer) { return answer }
         }
-        return false
+        return nil
     }
 }
 

@@ -51,7 +51,7 @@ import Testing
         let result = try await program.result(within: .seconds(30))
         #expect(result.exitCode == end.code)
         #expect(
-            result.errorOutput.hasPrefix(
+            result.errorOutput.contains(
                 "outlet: \(end.code == 130 ? "interrupted" : "terminated"): plugin faulty.hangs has "
                     + "not come back from \(hook) for "))
     }

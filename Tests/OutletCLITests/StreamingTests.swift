@@ -45,6 +45,19 @@ import Testing
         #expect(result.errorOutput == "")
     }
 
+    @Test func `a redirect is followed however long its body is`() async throws {
+        let server = try ScriptedServer.start { connection in
+            connection == 0
+                ? [
+                    .request, .send("HTTP/1.1 302 Elsewhere\r\nLocation: /there\r\n\r\n"),
+                    .send([UInt8](repeating: 0x2E, count: 2 << 20)), .stall,
+                ] : [.request, .respond(body: "there")]
+        }
+        let result = try await outlet("--follow", server.baseURL)
+        #expect(result.exitCode == 0)
+        #expect(result.output == "there")
+    }
+
     @Test func `the head alone has the status's exit code`() async throws {
         let server = try LoopbackServer.start()
         #expect(try await outlet("-h", "\(server.baseURL)/status/404").exitCode == 4)

@@ -84,6 +84,14 @@ import Testing
         #expect(error?.reason == "staticAddresses: \(fact)")
     }
 
+    @Test func `a place in two spellings is an error`() async throws {
+        let table = ["a.test:80": ["127.0.0.1"], "A.TEST:80": ["127.0.0.2"]]
+        let error = try await CurlTransport.test { $0.staticAddresses = table }
+            .get("http://127.0.0.1:1/").error
+        #expect(error?.code == .badConfiguration)
+        #expect(error?.reason == "staticAddresses: a.test:80 is there twice")
+    }
+
     // MARK: Looking up
 
     @Test func `addresses are remembered as long as the setting says`() async throws {

@@ -2,11 +2,12 @@ import FoundationEssentials
 import Glibc
 import OutletCurl
 import OutletHTTP
+import OutletSession
 import OutletTestSupport
 import OutletTransport
 import Testing
 
-@Suite struct `Certificates that are read anew` {
+@Suite(.timeLimit(.minutes(patience))) struct `Certificates that are read anew` {
     /// Puts a file in another's place, as programs that renew certificates do.
     private func replace(_ path: String, by other: String) throws {
         let beside = path + ".new"
@@ -36,6 +37,23 @@ import Testing
         #expect(again.error == nil && !again.metrics.isReusedConnection)
         // No TLS session of the old connections is resumed.
         #expect(again.text.contains(#""session_reused":".""#))
+    }
+
+    @Test func `an evaluator judges by the authorities that are read anew`() async throws {
+        let nginx = try await Nginx.shared()
+        let stranger = try await TestCA()
+        let directory = try TemporaryDirectory()
+        let path = directory.path("authorities.pem")
+        try replace(path, by: nginx.authority.certificatePath)
+        let transport = CurlTransport.test { $0.certificateAuthorities = .file(path: path) }
+        var job = TransferJob(request: HTTPRequest(url: URL(string: "\(nginx.baseURL(.tls))/info")))
+        job.serverTrustManager = ServerTrustManager(evaluators: [
+            "localhost": DefaultTrustEvaluator()
+        ])
+        #expect(try await transport.carry(job).error == nil)
+        try replace(path, by: stranger.certificatePath)
+        transport.reloadCertificates()
+        #expect(try await transport.carry(job).error?.code == .serverCertificateUntrusted)
     }
 
     @Test func `the client's certificate counts for new requests`() async throws {

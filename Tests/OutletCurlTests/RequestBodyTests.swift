@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 import OutletTestSupport
+import OutletTransport
 import Testing
 
 @testable import OutletCurl
@@ -41,5 +42,28 @@ import Testing
         #expect(body.length == 4)
         #expect(try read(body, by: size) == "body")
         #expect(body.isCut)
+    }
+
+    /// Says of every buffer that it has given another number of bytes than the buffer holds.
+    private final class Boaster: BodyStream {
+        let more: Int
+        let length: Int64? = nil
+
+        init(_ more: Int) { self.more = more }
+
+        func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int { buffer.count + more }
+        func rewind() throws {}
+    }
+
+    @Test(arguments: [1, -101])
+    func `a stream that gives more than there is room for, or less than nothing, is an error`(
+        more: Int
+    ) throws {
+        let error = #expect(throws: TransferError.self) {
+            try read(try RequestBody(.stream(Boaster(more))), by: 100)
+        }
+        #expect(
+            error?.reason
+                == "the request's body stream: gave \(100 + more) bytes for a buffer of 100")
     }
 }

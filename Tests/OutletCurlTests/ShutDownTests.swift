@@ -5,7 +5,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-@Suite struct `A transport that is shut down in good time` {
+@Suite(.timeLimit(.minutes(patience))) struct `A transport that is shut down in good time` {
     private func start(_ transport: CurlTransport, _ url: String) -> Probe {
         let probe = Probe()
         let request = HTTPRequest(url: URL(string: url))

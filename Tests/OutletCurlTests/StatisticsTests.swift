@@ -5,7 +5,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-@Suite struct `The figures of a transport` {
+@Suite(.timeLimit(.minutes(patience))) struct `The figures of a transport` {
     private typealias Figures = TransportStatistics.Figures
 
     private func figures(

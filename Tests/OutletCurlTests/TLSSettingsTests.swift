@@ -92,6 +92,23 @@ import Testing
         #expect(error?.reason == "tls13CipherSuites: \(fact)")
     }
 
+    @Test func `authorities that would be waited for are an error`() async throws {
+        let directory = try TemporaryDirectory()
+        let pipe = directory.path("0a1b2c3d.0")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        for authorities in [
+            CertificateAuthorities.file(path: pipe), .directory(path: directory.path),
+        ] {
+            let error = try await get("https://localhost:1/") {
+                $0.certificateAuthorities = authorities
+            }.error
+            #expect(error?.code == .secureConnectionFailed)
+            #expect(
+                error?.reason
+                    == "certificate authorities: \(pipe) is a named pipe, not a plain file")
+        }
+    }
+
     // MARK: Keys
 
     @Test func `keys are written where that is asked for, for their owner alone`() async throws {

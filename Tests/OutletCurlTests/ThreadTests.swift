@@ -82,7 +82,7 @@ import Testing
     }
 }
 
-@Suite struct `The transport's thread as a task executor` {
+@Suite(.timeLimit(.minutes(patience))) struct `The transport's thread as a task executor` {
     @Test func `runs tasks where their transfers run`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()

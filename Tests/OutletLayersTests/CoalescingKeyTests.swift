@@ -84,7 +84,11 @@ import Testing
         #expect(!isShared { $0.delivery = .chunks })
         #expect(!isShared { $0.delivery = .file(path: "/nonexistent", offset: 0) })
         #expect(!isShared { $0.request.url = nil })
-        #expect(!isShared { $0.request.attributes["outlet.answer"] = "x" })
-        #expect(isShared { $0.request.attributes["mine"] = "x" })
+        let answer = GivenAnswer(status: 200, headers: HTTPHeaders(), body: Data())
+        #expect(!isShared { $0.request.givenAnswer = answer })
+        #expect(isShared { $0.request.context[Mine.self] = "x" })
     }
 }
+
+/// What somebody notes in a request.
+private enum Mine: RequestContextKey { typealias Value = String }

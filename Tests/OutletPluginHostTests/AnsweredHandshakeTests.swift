@@ -11,13 +11,12 @@ import OutletTransport
 /// A WebSocket handshake that a plugin has answered.
 @Suite struct AnsweredHandshakeTests {
     @Test func `fails, and does not reach the network`() async throws {
-        let answers = AnswerStore()
         let network = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
-        let session = Session(transport: AnsweringTransport(network, answers: answers))
-        let answer = RequestHandle.Answer(status: 200, headers: ["X-By": "plugin"], body: [])
+        let session = Session(transport: network, layers: [{ HookedWire(around: $0, []) }])
+        let answer = GivenAnswer(status: 200, headers: ["X-By": "plugin"], body: Data())
         let ended = Recorder<SessionError?>()
         session.webSocketRequest(
-            to: "ws://a.test/", requestModifier: { $0 = answers.attach(answer, to: $0) }
+            to: "ws://a.test/", requestModifier: { $0.givenAnswer = answer }
         ).streamMessageEvents { event in
             if case .completed(let completion) = event.kind { ended.record(completion.error) }
         }

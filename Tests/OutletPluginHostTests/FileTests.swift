@@ -72,6 +72,45 @@ import Testing
         #endif
     }
 
+    @Test(arguments: [
+        // Its size when it is loaded, and its place in the file.
+        (40, 0, "is larger in the file than loaded"), (8, 0x40, "ends at byte "),
+    ])
+    func `a segment that cannot be what it says is an error`(
+        field: Int, value: UInt8, fact: String
+    ) throws {
+        var bytes = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
+        let (table, size) = (Int(bytes[32]), Int(bytes[54]))
+        let isLoaded: (Int) -> Bool = { bytes[table + size * $0] == 1 }
+        let segment = try #require((0..<Int(bytes[56])).first(where: isLoaded))
+        let place = table + size * segment + field
+        for index in place..<place + 8 { bytes[index] = index < place + 7 ? 0 : value }
+        let folder = try PluginFolder()
+        chmod(try folder.directory.write(bytes, to: "x.so"), 0o755)
+        let failure = try #require(try failures(in: folder).first)
+        #expect(failure.hasPrefix("not a usable shared library: segment \(segment) \(fact)"))
+    }
+
+    @Test func `a library with two manifests is refused`() throws {
+        var bytes = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
+        func number(_ offset: Int, _ size: Int) -> Int {
+            (0..<size).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) }
+        }
+        let (table, size, count) = (number(40, 8), number(58, 2), number(60, 2))
+        let names = number(table + size * number(62, 2) + 24, 8)
+        func section(named name: String) -> Int? {
+            (0..<count).map { table + size * $0 }.first {
+                bytes[(names + number($0, 4))...].starts(with: Array(name.utf8) + [0])
+            }
+        }
+        let manifest = try #require(section(named: ".outlet.manifest"))
+        let other = try #require(section(named: ".comment"))
+        bytes.replaceSubrange(other..<other + size, with: bytes[manifest..<manifest + size])
+        let folder = try PluginFolder()
+        chmod(try folder.directory.write(bytes, to: "x.so"), 0o755)
+        #expect(try failures(in: folder) == ["manifest is wrong: there is more than one"])
+    }
+
     @Test func `damaged headers are errors, wherever the damage is`() throws {
         let whole = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
         let folder = try PluginFolder()

@@ -33,8 +33,7 @@ extension PluginHost {
     ) -> Provider<Fixture> {
         Provider<Fixture>(
             session: Session(
-                transport: transport(over: stub), interceptor: interceptor,
-                eventMonitors: eventMonitors), plugins: providerPlugins)
+                transport: stub, plugins: self, eventMonitors: eventMonitors))
     }
 }
 

@@ -84,7 +84,7 @@ import Testing
     @Test func `cancelling a request reaches a retrier's promised answer at once`() async throws {
         let host = try PluginFolder(faulty: "NeverSettles").load()
         let session = Session(transport: StubTransport(answers: [.status(503)]))
-        let retriers = try #require((host.interceptor as? Interceptor)?.retriers)
+        let retriers = try #require((host.interceptors.first as? Interceptor)?.retriers)
         // A session that nobody holds would end the request before the retrier is asked.
         defer { withExtendedLifetime(session) {} }
         let ended = Once<SessionError?>()
@@ -129,7 +129,7 @@ import Testing
         let stub = StubTransport(answers: [
             .redirect(to: "http://forbidden.example/"), .text("caught"),
         ])
-        let session = Session(transport: stub, interceptor: host.interceptor)
+        let session = Session(transport: stub, plugins: host)
         let response = await session.request("http://test.example/")
             .serializingUnserialized().response
         #expect((response.error?.underlyingError as? PluginError)?.hook == .adapt)
@@ -172,7 +172,7 @@ import Testing
         let host = try PluginFolder(faulty: "NeverSettles").load()
         let stub = StubTransport(answers: [.status(200)])
         let session = Session(transport: stub)
-        let interceptor = try #require(host.interceptor)
+        let interceptor = try #require(host.interceptors.first)
         let answer = Once<Result<HTTPRequest, any Error>>()
         interceptor.adapt(
             HTTPRequest(url: URL(string: "http://test.example/")),
@@ -192,7 +192,7 @@ import Testing
     @Test func `a thread that outlives its plugin is answered, and counted`() async throws {
         let host = try PluginFolder(faulty: "LateSettle").load()
         let session = Session(transport: StubTransport(answers: [.status(200)]))
-        let interceptor = try #require(host.interceptor)
+        let interceptor = try #require(host.interceptors.first)
         let answer = Once<Result<HTTPRequest, any Error>>()
         interceptor.adapt(
             HTTPRequest(url: URL(string: "http://test.example/")),

@@ -91,7 +91,7 @@ import Testing
 
     @Test func `a shutdown cancels the tasks of a Swift plugin, and waits for them`() async throws {
         let host = try load()
-        let interceptor = try #require(host.interceptor)
+        let interceptor = try #require(host.interceptors.first)
         let session = Session(transport: StubTransport(answers: [.status(200)]))
         let answer = Once<Result<HTTPRequest, any Error>>()
         interceptor.adapt(

@@ -41,6 +41,7 @@ import Testing
     @Test(
         arguments: [
             ("retry", unexplained, [:]),
+            ("retry_done", "verdict 77, without a reason", [.forbiddenValue: 1]),
             ("retry_done and fail", "status -1, without a reason", [.forbiddenValue: 1]),
         ] as [(String, String, [PluginMisbehaviour.Kind: Int])])
     func `no request is repeated after one`(

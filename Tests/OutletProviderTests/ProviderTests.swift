@@ -144,6 +144,42 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(url.absoluteString == "http://zoo.test/api/animals/a%3Fb%20c?key=1")
     }
 
+    @Test(arguments: [
+        "http://zoo.test", "http://zoo.test/", "http://zoo.test:8080/api", "https://zoo.test/api/",
+        "http://zoo.test/api//", "http://zoo.test/a/../b", "http://zoo.test/api?key=1",
+        "http://zoo.test/a%20b", "http://user@zoo.test", "http://[::1]:80/", "HTTP://ZOO.TEST/",
+    ])
+    func `a path is joined to its base as Foundation joins it`(base: String) throws {
+        let url = try #require(URL(string: base))
+        for path in [
+            "animals", "/animals", "animals/", "/", "//animals", "a//b", "a/../b", "a.b", ".", "..",
+            "a b", "a?b", "a%2Fb", "ä", "A-_~9/x",
+        ] {
+            #expect(
+                URL(target: Cage(baseURL: url, path: path)).absoluteString
+                    == url.appendingPathComponent(path).absoluteString, "\(path)")
+        }
+    }
+
+    @Test(arguments: [
+        ("zoo.test/api", false), ("http:/api", false), ("http://", false), ("http:///api", false),
+        ("http://:80/", false), ("http://user@/", false), ("http://user@:80", false),
+        ("://zoo.test", false), ("mailto:keeper@zoo.test", false), ("", false),
+        ("http://zoo.test", true), ("http://user:p@zoo.test:80?key", true), ("http://[::1]/", true),
+    ])
+    func `the address of an endpoint has a scheme and a host`(
+        address: (url: String, isFine: Bool)
+    ) throws {
+        let endpoint = Endpoint(
+            url: address.url, sampleResponseClosure: { .networkResponse(200, Data()) },
+            method: .get, task: .requestPlain, httpHeaderFields: nil)
+        if address.isFine {
+            #expect(try endpoint.urlRequest().url?.absoluteString == address.url)
+        } else {
+            #expect(throws: ProviderError.self) { try endpoint.urlRequest() }
+        }
+    }
+
     @Test(arguments: [StubBehavior.never, .immediate, .delayed(seconds: 0.01)])
     func `all hooks run, each for all plugins before the next hook`(
         stub: StubBehavior
@@ -178,7 +214,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         await #expect(throws: ProviderError.self) { try await provider.request(.closed) }
         #expect(transport.requests.count == 3)
         #expect(
-            transport.requests.map { $0.attributes["request.attempt"] } == ["1", "2", "3"])
+            transport.requests.map(\.context.attempt) == [1, 2, 3])
         #expect(diary.entries.filter { $0 == "a.prepare" }.count == 3)
         #expect(diary.entries.suffix(2) == ["a.didReceive", "a.process"])
     }
@@ -186,12 +222,10 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
     @Test func `plugins can read what the target is`() async throws {
         let (provider, transport) = provider(plugins: [Diary("a")])
         _ = try await provider.request(.animal(name: "secret"))
-        let attributes = try #require(transport.requests.first?.attributes)
-        #expect(attributes["target.name"] == "Zoo.animal")
-        #expect(attributes["target.path"] == "animals/secret")
-        #expect(attributes["target.base_url"] == "http://zoo.test/api?key=1")
-        #expect(attributes["target.authorization"] == "Bearer")
-        #expect(attributes["request.id"] != nil)
+        let context = try #require(transport.requests.first?.context)
+        let target = try #require(context.target as? Zoo)
+        #expect(target.path == "animals/secret")
+        #expect(context.id != nil)
     }
 
     @Test func `a plugin that refuses fails the request and nothing is sent`() async {
@@ -382,4 +416,13 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(try found.filter(statusCodes: ...302) == found)
         #expect(throws: ProviderError.self) { try found.filter(statusCodes: ..<302) }
     }
+}
+
+/// A target of one address.
+private struct Cage: TargetType {
+    let baseURL: URL
+    let path: String
+    var method: HTTPMethod { .get }
+    var task: HTTPTask { .requestPlain }
+    var headers: [String: String]? { nil }
 }

@@ -30,6 +30,29 @@ import Testing
         }
     }
 
+    @Test(arguments: ["0a1b2c3d.0", "0a1b2c3d.r1"])
+    func `a directory with a pipe where OpenSSL would read is an error`(name: String) throws {
+        let directory = try TemporaryDirectory()
+        let pipe = directory.path(name)
+        try #require(mkfifo(pipe, 0o600) == 0)
+        #expect(
+            throws: TrustStoreError.unreadable(
+                variable: "SSL_CERT_DIR", path: directory.path,
+                reason: "\(pipe) is a named pipe, not a plain file")
+        ) {
+            try TrustStore.find(environment: ["SSL_CERT_DIR": directory.path])
+        }
+    }
+
+    @Test func `a pipe that OpenSSL would not look at is left alone`() throws {
+        let directory = try TemporaryDirectory()
+        for name in ["pipe", "0a1b2c3d", "0a1b2c3d.pem", "0A1B2C3D.0"] {
+            try #require(mkfifo(directory.path(name), 0o600) == 0)
+        }
+        let store = try TrustStore.find(environment: ["SSL_CERT_DIR": directory.path])
+        #expect(store.directory == directory.path)
+    }
+
     @Test func `a system without any is an error that says where it looked`() throws {
         let directory = try TemporaryDirectory()
         let error = #expect(throws: TrustStoreError.self) {

@@ -24,6 +24,61 @@ import Testing
         #expect(server.connections.count == 2)
     }
 
+    @Test(arguments: RequestKind.allCases, [false, true])
+    func `a redirect is followed however long its body is`(
+        kind: RequestKind, isWatched: Bool
+    ) async throws {
+        let server = try ScriptedServer.start { connection in
+            connection == 0
+                ? [
+                    .request, .send("HTTP/1.1 307 Elsewhere\r\nLocation: /there\r\n\r\n"),
+                    .send(endless), .stall,
+                ] : [.request, .respond(body: "there")]
+        }
+        defer { server.stop() }
+        let session = Session.isolated { $0.timeoutIntervalForRequest = 0 }
+        let request = kind.request(server.baseURL, by: session)
+        let heads = Recorder<Int>()
+        if isWatched, let request = request as? any EarlyResponseRequest {
+            request.onHTTPResponse { heads.record($0.statusCode) }
+        }
+        let outcome = try await RequestKind.outcome(of: request, by: session)
+        #expect(outcome.error == nil)
+        #expect(outcome.text == "there")
+        #expect(server.requests.count == 2)
+        #expect(heads.values.allSatisfy { $0 == 200 })
+    }
+
+    @Test(arguments: RequestKind.allCases)
+    func `the body of a redirect that is not followed is whole`(kind: RequestKind) async throws {
+        let server = try ScriptedServer.start { _ in
+            [.request, .send("HTTP/1.1 307 Elsewhere\r\nLocation: /there\r\n\r\n"), .send(endless)]
+        }
+        defer { server.stop() }
+        let session = Session.isolated()
+        for handler in [Redirector.doNotFollow, .init(behavior: .modify { _, _, _ in nil })] {
+            let request = kind.request(server.baseURL, by: session).redirect(using: handler)
+            let outcome = try await RequestKind.outcome(of: request, by: session)
+            #expect(outcome.statusCode == 307)
+            #expect(outcome.bytes == endless)
+        }
+    }
+
+    @Test func `a request cancelled beside an endless redirect stays cancelled`() async throws {
+        let server = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 307 Elsewhere\r\nLocation: /there\r\n\r\n"), .stall)
+        defer { server.stop() }
+        let session = Session.isolated { $0.timeoutIntervalForRequest = 0 }
+        let request = session.request(server.baseURL)
+        let ended = ExactlyOnce<SessionError?>()
+        let completion = ended.completion()
+        request.response { completion($0.error) }
+        try await server.requests.values(1)
+        request.cancel()
+        #expect(try await ended.values()[0]?.isExplicitlyCancelledError == true)
+        #expect(server.requests.count == 1)
+    }
+
     @Test func `a stored response stands in for a failure however long its body is`() async throws {
         let server = try ScriptedServer.start(
             .request,

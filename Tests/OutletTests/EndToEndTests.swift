@@ -5,7 +5,7 @@ import OutletTestSupport
 import Testing
 
 /// Requests that walk through all rooms: provider, session, libcurl, a server.
-@Suite struct EndToEndTests {
+@Suite(.timeLimit(.minutes(patience))) struct EndToEndTests {
     let server: LoopbackServer
 
     init() throws {

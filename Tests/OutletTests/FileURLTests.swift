@@ -1,11 +1,12 @@
 import FoundationEssentials
+import Glibc
 import Outlet
 import OutletTestServer
 import OutletTestSupport
 import Testing
 
 /// Requests for files of this machine.
-@Suite struct FileURLTests {
+@Suite(.timeLimit(.minutes(patience))) struct FileURLTests {
     let directory: TemporaryDirectory
     let url: URL
 
@@ -77,6 +78,46 @@ import Testing
         let response = await session.request(URL(filePath: path)).serializingData().response
         #expect(response.error?.transferError?.code == code)
         #expect("\(response.error.map { "\($0)" } ?? "")".contains(path))
+    }
+
+    @Test func `what is a pipe is not waited for`() async throws {
+        let pipe = directory.path("pipe")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let session = session
+        let response = await session.request(URL(filePath: pipe)).serializingData().response
+        #expect(response.error?.transferError?.code == .cannotOpenFile)
+    }
+
+    /// A page table of this process, of some hundred GiB.
+    private static let endless = URL(filePath: "/proc/self/pagemap")
+
+    @Test func `a file that does not end is read as long as the time limit allows`() async throws {
+        var configuration = SessionConfiguration()
+        configuration.allowsFileURLs = true
+        configuration.timeoutIntervalForResource = 0.2
+        let session = Session(configuration: configuration)
+        let ended = ExactlyOnce<SessionError?>()
+        let completion = ended.completion()
+        session.streamRequest(Self.endless).responseStream { stream in
+            if let end = stream.completion { completion(end.error) }
+        }
+        let error = try await ended.values()[0]
+        #expect(error?.transferError?.code == .timedOut)
+        #expect(error?.transferError?.advice.contains("timeoutIntervalForResource") == true)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `reading a file that does not end is cancelled`() async throws {
+        let session = session
+        let ended = ExactlyOnce<SessionError?>()
+        let completion = ended.completion()
+        let request = session.streamRequest(Self.endless)
+        request.responseStream { stream in
+            if let end = stream.completion { return completion(end.error) }
+            request.cancel()
+        }
+        #expect(try await ended.values()[0]?.isExplicitlyCancelledError == true)
+        withExtendedLifetime(session) {}
     }
 
     @Test func `a file is not written, nor got from another host`() async throws {

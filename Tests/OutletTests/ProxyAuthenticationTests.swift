@@ -260,6 +260,38 @@ import Testing
         #expect(proxy.requests.values.allSatisfy { !$0.head.contains("Proxy-Authorization") })
     }
 
+    @Test func `a proxy that refuses what was sent to it is not sent the same again`() async throws
+    {
+        let refusal =
+            "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=p\r\nContent-Length: 0\r\n\r\n"
+        let known = Recorder<Bool>()
+        let proxy = try ScriptedServer.start { _ in
+            [
+                .answer { request in
+                    // It lets in once only.
+                    guard request.head.contains("\r\nProxy-Authorization: ") else {
+                        return Array(refusal.utf8)
+                    }
+                    known.record(true)
+                    let isFirst = known.values.count == 1
+                    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin"
+                    return Array((isFirst ? answer : refusal).utf8)
+                }, .again,
+            ]
+        }
+        defer { proxy.stop() }
+        let session = Session.isolated {
+            $0.proxy = .url(proxy.baseURL, except: [])
+            $0.urlCredentialStorage = storage(proxy)
+        }
+        let first = await session.request("http://origin.test/").serializingString().response
+        #expect(first.value == "in")
+        let second = await session.request("http://origin.test/")
+            .serializingData(emptyResponseCodes: [407]).response
+        #expect(second.response?.statusCode == 407)
+        #expect(known.values.count == 2)
+    }
+
     @Test func `a server that is reached without the proxy tells nothing about it`() async throws {
         let server = try pretender()
         defer { server.stop() }

@@ -66,6 +66,29 @@ import Testing
         await proxy.stop()
     }
 
+    @Test(arguments: [false, true])
+    func `what may be agreed on holds for the proxy as well`(isJudged: Bool) async throws {
+        let proxy = try await HandshakePeer.start()
+        let evaluators: [String: any ServerTrustEvaluating]? =
+            isJudged ? ["localhost": DisabledTrustEvaluator()] : nil
+        let settings: [(HandshakePeer.Listener, (inout SessionConfiguration) -> Void, Bool)] = [
+            (.tls12, { _ in }, true), (.tls12, { $0.minimumTLSVersion = .tls13 }, false),
+            // One for another kind of key, and one that servers leave out as they are set up.
+            (.tls12, { $0.tlsCipherList = "ECDHE-RSA-AES128-GCM-SHA256" }, false),
+            (.tls13, { $0.tls13CipherSuites = "TLS_AES_128_CCM_8_SHA256" }, false),
+        ]
+        for (listener, change, isServed) in settings {
+            let session = try await session(proxy, evaluators) {
+                $0.proxy = .url(proxy.baseURL(listener), except: [])
+                change(&$0)
+            }
+            let response = await get(session, "http://far.test/x")
+            #expect((response.value == "served") == isServed)
+            #expect(isServed || response.error?.transferError?.stage == .securing)
+        }
+        await proxy.stop()
+    }
+
     @Test func `a proxy that is refused learns nothing of the request`() async throws {
         let proxy = try await HandshakePeer.start()
         let nginx = try await Nginx.shared()

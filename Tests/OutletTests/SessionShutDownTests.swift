@@ -3,7 +3,7 @@ import Outlet
 import OutletTestSupport
 import Testing
 
-@Suite struct `A session that is shut down in good time` {
+@Suite(.timeLimit(.minutes(patience))) struct `A session that is shut down in good time` {
     /// Waits until a session takes no more requests, and tells what such a request fails with.
     private func refusal(of session: Session, _ url: String) async -> SessionError {
         while true {

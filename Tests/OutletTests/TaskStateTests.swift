@@ -1,9 +1,10 @@
 import FoundationEssentials
 import Outlet
 import OutletTestServer
+import OutletTestSupport
 import Testing
 
-@Suite struct TaskStateTests {
+@Suite(.timeLimit(.minutes(patience))) struct TaskStateTests {
     @Test func `a transfer tells what it is doing`() async throws {
         let server = try LoopbackServer.start()
         let session = Session()

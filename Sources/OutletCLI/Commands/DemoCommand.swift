@@ -62,7 +62,7 @@ struct DemoCommand: Sendable {
         for exchange in try targets(server) where !Task.isCancelled {
             let start = ContinuousClock.now
             let body = SpoolingReceiver()
-            let answered = await service.sender.send(exchange, to: body)
+            let answered = await service.sender.send(try exchange.request(), to: body)
             let elapsed = Int64((ContinuousClock.now - start) / .microseconds(1))
             guard !Task.isCancelled else { break }
             totals.add(answered, elapsed: elapsed, isExpected: exchange.isExpected(answered))
@@ -122,6 +122,13 @@ private final class SpoolingReceiver: ResponseReceiver {
 }
 
 extension DemoTarget {
+    /// The request that a provider would make of this.
+    fileprivate func request() throws -> HTTPRequest {
+        var request = try Provider.defaultEndpointMapping(for: self).urlRequest()
+        request.context.target = self
+        return request
+    }
+
     /// Whether a request brought what it was to bring.
     func isExpected(_ exchange: Exchange) -> Bool {
         exchange.failure == nil && exchange.response?.statusCode == expectedStatus

@@ -68,11 +68,10 @@ struct RequestCommand: Sendable {
 
     private func makeService(_ progress: ProgressReporter) throws(CommandError) -> RequestService {
         let redirects: Redirector = followsRedirects ? .follow : .doNotFollow
-        guard !loading.places.isEmpty else {
-            return RequestService(configuration, redirects: redirects, progress: progress)
-        }
         let watcher = PluginWatcher(console: console, isVerbose: isVerbose)
-        let host = try loading.loadForWork(observer: watcher, console: console)
+        let host =
+            loading.places.isEmpty
+            ? nil : try loading.loadForWork(observer: watcher, console: console)
         return RequestService(
             configuration, redirects: redirects, host: host, watcher: watcher, progress: progress)
     }

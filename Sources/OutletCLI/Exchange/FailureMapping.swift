@@ -15,7 +15,18 @@ extension Exchange.Failure {
                 stage: "")
             return
         }
-        if error.isRequestAdaptationError || error.isRequestRetryError {
+        if case .requestRetryFailed(is AlreadyPrinted, let original) = error,
+            let original = original as? SessionError
+        {
+            self.init(original, request: request)
+            self.error = CommandError(
+                self.error.exitCode, self.error.message,
+                advice: "not tried again: a part of the response was there already")
+            return
+        }
+        if error.isRequestAdaptationError || error.isRequestRetryError
+            || error.underlyingError is PluginError
+        {
             self.init(pluginError: error.underlyingError ?? error, request: request)
             return
         }

@@ -1,35 +1,25 @@
 import Outlet
 
-/// A session and the plugins around it, for the life of one command.
+/// A session and the plugins that take part in it, for the life of one command.
 struct RequestService: Sendable {
     let sender: RequestSender
     private let host: PluginHost?
 
-    /// A session that no plugin takes part in.
+    /// - Parameters:
+    ///   - host: The plugins, if any take part.
+    ///   - watcher: Told what they do.
     init(
-        _ configuration: SessionConfiguration, redirects: Redirector, progress: ProgressReporter?
-    ) {
-        host = nil
-        sender = RequestSender(
-            session: Session(configuration: configuration, redirectHandler: redirects),
-            plugins: nil, progress: progress)
-    }
-
-    /// A session with plugins on every step.
-    init(
-        _ configuration: SessionConfiguration, redirects: Redirector, host: PluginHost,
+        _ configuration: SessionConfiguration, redirects: Redirector, host: PluginHost?,
         watcher: PluginWatcher, progress: ProgressReporter? = nil
     ) {
-        let witness = RequestWitness(progress: progress)
         self.host = host
+        let printed = PrintedGuard()
         let session = Session(
-            transport: host.transport(over: CurlTransport(configuration: configuration)),
-            configuration: configuration, interceptor: host.interceptor,
-            redirectHandler: redirects, eventMonitors: [witness])
+            configuration: configuration, interceptor: host == nil ? nil : printed,
+            redirectHandler: redirects, plugins: host)
+        let retries = host?.plugins.contains { $0.hooks.contains(.retry) } ?? false
         sender = RequestSender(
-            session: session,
-            plugins: RequestSender.Plugins(
-                hooks: host.providerPlugins, watcher: watcher, witness: witness),
+            session: session, watcher: watcher, retries: retries ? printed : nil,
             progress: progress)
     }
 

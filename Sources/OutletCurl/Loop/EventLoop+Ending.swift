@@ -56,7 +56,6 @@ extension EventLoop {
     }
 
     /// What remains to be done when libcurl is content.
-    @inline(__always)
     private func settle(_ transfer: CurlTransfer, _ easy: EasyHandle) {
         assertOnLoop()
         if let head = transfer.heldHead {

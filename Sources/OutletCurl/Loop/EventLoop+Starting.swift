@@ -231,7 +231,6 @@ extension EventLoop {
             credential: job.credential ?? address.credential, challenge: job.challenge)
     }
 
-    @inline(__always)
     private func checkOptions(
         of easy: EasyHandle, _ address: Address
     ) throws(TransferError) {

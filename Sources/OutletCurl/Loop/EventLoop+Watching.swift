@@ -133,7 +133,6 @@ extension EventLoop {
     // MARK: Origins
 
     /// Notes what an answer says about its origin and its connection.
-    @inline(__always)
     func learn(from transfer: CurlTransfer, _ easy: EasyHandle) {
         assertOnLoop()
         guard let address = transfer.address else { return }

@@ -10,7 +10,7 @@ import Synchronization
 final class EventLoop: @unchecked Sendable {
     // because all but the mailbox, the poller's wakes and the constants is touched by one thread at
     // a time: the driver, and the mailbox says who that is.
-    // For the same reason release builds do not check exclusive access: the checks cost 3 % of a
+    // For the same reason release builds do not check exclusive access: the checks cost 2.5 % of a
     // transfer's instructions (Benchmarks/count transport).
 
     let settings: TransportSettings
@@ -161,7 +161,6 @@ final class EventLoop: @unchecked Sendable {
     /// Stops a debug build when the calling thread does not drive the loop; free in a release build.
     ///
     /// First in every method that touches what belongs to the driver.
-    @inline(__always)
     func assertOnLoop(_ method: StaticString = #function) {
         assert(executor.isCurrent, "\(method): not on the thread that drives the loop")
     }

@@ -9,7 +9,7 @@ import OutletTransport
 /// anybody can ask.
 final class LoopExecutor: TaskExecutor, @unchecked Sendable {
     // because the jobs are touched by the loop's driver alone.
-    // For the same reason release builds do not check exclusive access: the checks cost 3 % of a
+    // For the same reason release builds do not check exclusive access: the checks cost 2.5 % of a
     // transfer's instructions (Benchmarks/count transport).
 
     private let loop = Lock<EventLoop?>(nil)

@@ -25,7 +25,7 @@ final class SharedState: @unchecked Sendable {
     /// libcurl's once-per-process set-up (`curl_global_init`), which is thread-safe from 7.84 on.
     private static let isReady = {
         TLSLibrary.keepsAtExit()
-        return ccurl_global_init() == CURLE_OK
+        return curl_global_init(.init(CURL_GLOBAL_DEFAULT)) == CURLE_OK
     }()
 
     /// - Throws: Also what is wrong with the settings of the transport.

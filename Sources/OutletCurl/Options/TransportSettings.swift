@@ -70,18 +70,21 @@ final class TransportSettings: Sendable {
     static func trust(
         _ authorities: CertificateAuthorities, _ environment: Environment
     ) -> Result<TrustStore, TransferError> {
+        // Opening a named pipe blocks until it has a writer, and OpenSSL opens it on the loop's thread.
+        func store(
+            _ store: TrustStore, unless fault: NotPlainFile?
+        ) -> Result<TrustStore, TransferError> {
+            guard let fault else { return .success(store) }
+            return .failure(
+                TransferError(
+                    code: .secureConnectionFailed, stage: .preparing,
+                    reason: "certificate authorities: \(fault)"))
+        }
         switch authorities {
-        case .file(let path):
-            // Opening a named pipe blocks until it has a writer, and OpenSSL opens it on the loop's
-            // thread.
-            if let fault = NotPlainFile(path) {
-                return .failure(
-                    TransferError(
-                        code: .secureConnectionFailed, stage: .preparing,
-                        reason: "certificate authorities: \(fault)"))
-            }
-            return .success(TrustStore(bundle: path))
-        case .directory(let path): return .success(TrustStore(directory: path))
+        case .file(let path): return store(TrustStore(bundle: path), unless: NotPlainFile(path))
+        case .directory(let path):
+            return store(
+                TrustStore(directory: path), unless: TrustStore.fault(inDirectory: path))
         case .system:
             do throws(TransferError) {
                 try environment.check(Environment.ofAuthorities)

@@ -22,12 +22,15 @@ final class BodyDecoder {
 /// Content codings (RFC 9110 §8.4): undone here, because libcurl does not say whether a coded body
 /// had come to its end.
 extension CurlTransfer {
+    private static let contentEncoding: FieldNames = ["Content-Encoding"]
+
     /// Finds out whether the body of an answer that may be coded is, at its first bytes.
     ///
     /// - Returns: Whether the transfer goes on.
     func findDecoder() -> Bool {
         loop?.assertOnLoop()
         guard decoder == nil, let headers = response?.headers,
+            headers.containsAny(of: Self.contentEncoding),
             let first = headers.value(for: "Content-Encoding")
         else { return true }
         let fields = headers.values(for: "Content-Encoding")

@@ -124,7 +124,6 @@ extension CurlTransfer {
 
     /// libcurl answers a challenge itself when it has a credential, and says so to nobody: the head
     /// is the final one only when a body or the end follows.
-    @inline(__always)
     private func mayBeChallenge(_ statusCode: Int) -> Bool {
         switch statusCode {
         case 401:
@@ -261,7 +260,6 @@ extension CurlTransfer {
         handler?.transfer(self, didProgress: counts, turn: loop.turn)
     }
 
-    @inline(__always)
     private func follow(_ decision: TransferDecision, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         switch decision {

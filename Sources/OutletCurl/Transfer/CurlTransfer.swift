@@ -7,7 +7,7 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
     // because everything but `identifier`, `loop` and `request`, which never change, and the atomic
     // `visible` is touched by the loop's thread alone; other threads only post messages that name
     // the transfer.
-    // For the same reason release builds do not check exclusive access: the checks cost 3 % of a
+    // For the same reason release builds do not check exclusive access: the checks cost 2.5 % of a
     // transfer's instructions (Benchmarks/count transport).
 
     /// Where in its life a transfer is.

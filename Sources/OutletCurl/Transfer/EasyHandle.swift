@@ -7,7 +7,7 @@ import OutletTransport
 /// Thread: its loop's.
 final class EasyHandle {
     // Release builds do not check exclusive access, because the loop's driver alone uses it: the checks
-    // cost 3 % of a transfer's instructions (Benchmarks/count transport).
+    // cost 2.5 % of a transfer's instructions (Benchmarks/count transport).
 
     let raw: UnsafeMutableRawPointer
     /// libcurl's own words for a failure (`CURLOPT_ERRORBUFFER`).
@@ -17,11 +17,6 @@ final class EasyHandle {
         @exclusivity(unchecked)
     #endif
     private(set) var carried: CurlTransfer?
-    /// The same and its loop for callbacks, which need not count them.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    private var uncounted: (transfer: Unmanaged<CurlTransfer>, loop: Unmanaged<EventLoop>)?
     /// Where the handle stands in its pool.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -63,33 +58,6 @@ final class EasyHandle {
     #endif
     var isMarked = false
 
-    // What is set now, where most transfers want the same again.
-
-    /// `CURLOPT_CURLU`.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    var address: Address?
-    /// `CURLOPT_HTTPHEADER`.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    var headerList: UnsafeMutablePointer<curl_slist>?
-    /// `CURLOPT_TIMEOUT_MS`.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    var limit = 0
-    /// `CURLOPT_PIPEWAIT`.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    var waitsForStream = false
-    /// `CURLOPT_HTTPGET`.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    var hasMethod = false
     /// The request goes through a proxy's tunnel, whose heads come as well.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -110,11 +78,6 @@ final class EasyHandle {
         @exclusivity(unchecked)
     #endif
     var policy: ServerTrustPolicy?
-    /// `CURLOPT_FRESH_CONNECT`.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    var isFresh = false
     /// `CURLOPT_BUFFERSIZE`.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -152,24 +115,13 @@ final class EasyHandle {
     }
 
     /// Finds the handle in a callback's pointer, the transfer that runs on it, and their loop.
-    ///
-    /// None is counted, which would be done for every piece of every answer: who has called libcurl
-    /// holds them, or they are in the multi handle, which nothing leaves in a callback.
-    @inline(__always)
     static func call<Result>(
         _ client: UnsafeMutableRawPointer?, _ body: (EasyHandle, CurlTransfer, EventLoop) -> Result
     ) -> Result? {
-        guard let client else { return nil }
-        return Unmanaged<EasyHandle>.fromOpaque(client)._withUnsafeGuaranteedRef { easy in
-            easy.uncounted.map { uncounted in
-                uncounted.transfer._withUnsafeGuaranteedRef { transfer in
-                    uncounted.loop._withUnsafeGuaranteedRef { loop in
-                        loop.assertOnLoop()
-                        return body(easy, transfer, loop)
-                    }
-                }
-            }
-        }
+        guard let easy = client.map(from), let transfer = easy.carried, let loop = transfer.loop
+        else { return nil }
+        loop.assertOnLoop()
+        return body(easy, transfer, loop)
     }
 
     /// What callbacks are given.
@@ -179,7 +131,6 @@ final class EasyHandle {
     func carry(_ transfer: CurlTransfer) {
         transfer.loop?.assertOnLoop()
         carried = transfer
-        uncounted = transfer.loop.map { (.passUnretained(transfer), .passUnretained($0)) }
     }
 
     private func begin() {
@@ -192,10 +143,8 @@ final class EasyHandle {
     /// Makes the handle ready for another transfer.
     ///
     /// - Parameter isClean: Whether the last one ended as it should.
-    @inline(__always)
     func recycle(isClean: Bool) {
         carried?.loop?.assertOnLoop()
-        uncounted = nil
         carried = nil
         head.reset()
         body.trim()
@@ -204,15 +153,9 @@ final class EasyHandle {
         curl_easy_reset(raw)
         isMarked = false
         refusal = nil
-        limit = 0
-        waitsForStream = false
-        hasMethod = false
-        isFresh = false
         bufferSize = Self.usualBufferSize
         isTunnelled = false
         source = .none
-        address = nil
-        headerList = nil
         begin()
     }
 

@@ -85,7 +85,6 @@ struct HeadCollector: ~Copyable {
     }
 
     /// `HTTP/1.1 200 OK`: the version up to the first blank, then three digits (RFC 9112 §4).
-    @inline(__always)
     private mutating func makeResponse(url: consuming URL?) -> HTTPResponse? {
         let block = bytes
         guard block.count > 5, let start = block.baseAddress, memcmp(start, "HTTP/", 5) == 0 else {

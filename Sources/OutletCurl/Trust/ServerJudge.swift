@@ -8,7 +8,7 @@ import OutletTransport
 /// Thread: the loop's.
 final class ServerJudge {
     // Release builds do not check exclusive access, because the loop's driver alone uses it: the checks
-    // cost 3 % of a transfer's instructions (Benchmarks/count transport).
+    // cost 2.5 % of a transfer's instructions (Benchmarks/count transport).
 
     let policy: ServerTrustPolicy
     private let host: String
@@ -70,7 +70,7 @@ final class ServerJudge {
 /// Thread: the loop's.
 final class TransferTrust {
     // Release builds do not check exclusive access, because the loop's driver alone uses it: the checks
-    // cost 3 % of a transfer's instructions (Benchmarks/count transport).
+    // cost 2.5 % of a transfer's instructions (Benchmarks/count transport).
 
     /// Judges the server; `nil` if libcurl does, or without TLS.
     let server: ServerJudge?

@@ -7,6 +7,9 @@
 ///
 /// All separators are ASCII characters, so that every part is whole UTF-8 again. No case conversion
 /// touches anything but `A` to `Z`.
+///
+/// Inlinable: other modules would call them through witness tables else, which costs ten times as much
+/// (`Benchmarks/count cookie`).
 extension StringProtocol {
     // MARK: Taking apart
 
@@ -15,7 +18,7 @@ extension StringProtocol {
     /// - Parameters:
     ///   - separator: An ASCII character.
     ///   - maxSplits: How often to split at most; the last part has the rest.
-    package func parts(
+    @inlinable package func parts(
         separatedBy separator: Unicode.Scalar, maxSplits: Int = .max
     ) -> [Substring] {
         let separator = UInt8(ascii: separator)
@@ -57,7 +60,8 @@ extension StringProtocol {
     /// What stands before and after the first separator; `nil` without one.
     ///
     /// - Parameter separator: An ASCII character.
-    package func cut(at separator: Unicode.Scalar) -> (head: Substring, tail: Substring)? {
+    @inlinable package func cut(at separator: Unicode.Scalar) -> (head: Substring, tail: Substring)?
+    {
         let text = Substring(self)
         guard let index = text.utf8.firstIndex(of: UInt8(ascii: separator)) else { return nil }
         return (text[..<index], Substring(text.utf8[index...].dropFirst()))
@@ -66,14 +70,18 @@ extension StringProtocol {
     /// What stands before and after the last separator; `nil` without one.
     ///
     /// - Parameter separator: An ASCII character.
-    package func cutAtLast(_ separator: Unicode.Scalar) -> (head: Substring, tail: Substring)? {
+    @inlinable package func cutAtLast(_ separator: Unicode.Scalar) -> (
+        head: Substring, tail: Substring
+    )? {
         let text = Substring(self)
         guard let index = text.utf8.lastIndex(of: UInt8(ascii: separator)) else { return nil }
         return (text[..<index], Substring(text.utf8[index...].dropFirst()))
     }
 
     /// What stands before and after the first occurrence of these bytes; `nil` without one.
-    package func cut(around other: some StringProtocol) -> (head: Substring, tail: Substring)? {
+    @inlinable package func cut(around other: some StringProtocol) -> (
+        head: Substring, tail: Substring
+    )? {
         let text = Substring(self)
         var rest = text.utf8
         while rest.count >= other.utf8.count {
@@ -89,24 +97,24 @@ extension StringProtocol {
     }
 
     /// The lines, ended by LF or CRLF and nothing else, empty ones left out.
-    package var lines: [Substring] {
+    @inlinable package var lines: [Substring] {
         Substring(self).utf8.split(separator: UInt8(ascii: "\n")).map { line in
             Substring(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
         }.filter { !$0.isEmpty }
     }
 
     /// The text as far as all bytes fulfil a condition.
-    package func prefix(whileByte predicate: (UInt8) -> Bool) -> Substring {
+    @inlinable package func prefix(whileByte predicate: (UInt8) -> Bool) -> Substring {
         Substring(Substring(self).utf8.prefix(while: predicate))
     }
 
     /// The text without its first `count` bytes, which are ASCII.
-    package func droppingBytes(_ count: Int) -> Substring {
+    @inlinable package func droppingBytes(_ count: Int) -> Substring {
         Substring(Substring(self).utf8.dropFirst(count))
     }
 
     /// The text without the spaces and tabs around it.
-    package var trimmingBlanks: Substring {
+    @inlinable package var trimmingBlanks: Substring {
         var bytes = Substring(self).utf8
         while bytes.first?.isBlank == true { bytes.removeFirst() }
         while bytes.last?.isBlank == true { bytes.removeLast() }
@@ -116,54 +124,54 @@ extension StringProtocol {
     // MARK: Comparing
 
     /// Whether the bytes are the same; `==` also holds for texts of other bytes that look alike.
-    package func hasSameBytes(as other: some StringProtocol) -> Bool {
+    @inlinable package func hasSameBytes(as other: some StringProtocol) -> Bool {
         utf8.elementsEqual(other.utf8)
     }
 
     /// Whether the bytes are the same, `A` to `Z` equal to `a` to `z`.
-    package func equalsIgnoringCase(_ other: some StringProtocol) -> Bool {
+    @inlinable package func equalsIgnoringCase(_ other: some StringProtocol) -> Bool {
         utf8.elementsEqual(other.utf8) { $0.lowercased == $1.lowercased }
     }
 
     /// Whether the text begins with these bytes.
-    package func startsWithBytes(of other: some StringProtocol) -> Bool {
+    @inlinable package func startsWithBytes(of other: some StringProtocol) -> Bool {
         utf8.starts(with: other.utf8)
     }
 
     /// Whether the text begins with these bytes, `A` to `Z` equal to `a` to `z`.
-    package func startsIgnoringCase(with other: some StringProtocol) -> Bool {
+    @inlinable package func startsIgnoringCase(with other: some StringProtocol) -> Bool {
         utf8.starts(with: other.utf8) { $0.lowercased == $1.lowercased }
     }
 
     /// Whether the text ends with these bytes.
-    package func endsWithBytes(of other: some StringProtocol) -> Bool {
+    @inlinable package func endsWithBytes(of other: some StringProtocol) -> Bool {
         let count = utf8.count - other.utf8.count
         return count >= 0 && utf8.dropFirst(count).elementsEqual(other.utf8)
     }
 
     /// Whether an ASCII character is in the text.
-    package func containsByte(_ byte: Unicode.Scalar) -> Bool {
+    @inlinable package func containsByte(_ byte: Unicode.Scalar) -> Bool {
         utf8.contains(UInt8(ascii: byte))
     }
 
     /// Whether these bytes are in the text, one after the other.
-    package func containsBytes(of other: some StringProtocol) -> Bool {
+    @inlinable package func containsBytes(of other: some StringProtocol) -> Bool {
         cut(around: other) != nil
     }
 
     /// The text with `A` to `Z` in lower case.
-    package var lowercasedASCII: String {
+    @inlinable package var lowercasedASCII: String {
         String(decoding: utf8.map(\.lowercased), as: UTF8.self)
     }
 
     // MARK: Reading
 
     /// Whether the text is one or more of `0` to `9`.
-    package var isDigits: Bool { !utf8.isEmpty && utf8.allSatisfy(\.isDigit) }
+    @inlinable package var isDigits: Bool { !utf8.isEmpty && utf8.allSatisfy(\.isDigit) }
 
     /// The number that the text is in decimal digits; `nil` when it has anything else, a sign
     /// included, or the number is too large.
-    package func decimal<Number: FixedWidthInteger>(
+    @inlinable package func decimal<Number: FixedWidthInteger>(
         _: Number.Type = Number.self
     ) -> Number? {
         guard isDigits else { return nil }
@@ -172,14 +180,14 @@ extension StringProtocol {
 
     /// The number that the text is in decimal digits, the largest one if it is larger; `nil` when it
     /// has anything else, a sign included.
-    package func clampedDecimal<Number: FixedWidthInteger>(
+    @inlinable package func clampedDecimal<Number: FixedWidthInteger>(
         _: Number.Type = Number.self
     ) -> Number? {
         isDigits ? decimal() ?? .max : nil
     }
 
     /// The bytes after percent-decoding; `nil` if a percent sign has no two hexadecimal digits.
-    package var percentDecodedBytes: [UInt8]? {
+    @inlinable package var percentDecodedBytes: [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(utf8.count)
         var bytes = utf8.makeIterator()
@@ -194,5 +202,16 @@ extension StringProtocol {
             decoded.append(high << 4 | low)
         }
         return decoded
+    }
+}
+
+extension String {
+    /// Whether the bytes are the same; compared where they lie, which takes a fraction of reading one by one.
+    package func hasSameBytes(as other: String) -> Bool {
+        guard utf8.count == other.utf8.count else { return false }
+        let areSame = utf8.withContiguousStorageIfAvailable { own in
+            other.utf8.withContiguousStorageIfAvailable { own.elementsEqual($0) }
+        }
+        return (areSame ?? nil) ?? utf8.elementsEqual(other.utf8)
     }
 }

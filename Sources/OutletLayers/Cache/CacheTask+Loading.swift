@@ -39,8 +39,11 @@ extension CacheTask: TransferHandler {
         // A body that is withheld is dropped as it comes.
         guard !isWithheld, let handler else { return .deliver(.chunks) }
         let decision = handler.transfer(self, didReceive: head, turn: turn)
-        if case .deliver(let delivery) = decision { course.withLock { $0.delivery = delivery } }
-        if head.isFinal, !isPlayed, job.delivery == .chunks, head.mimeType != "text/event-stream",
+        let delivery = course.withLock { state in
+            if case .deliver(let delivery) = decision { state.delivery = delivery }
+            return state.delivery
+        }
+        if head.isFinal, !isPlayed, delivery == .chunks, head.mimeType != "text/event-stream",
             mayKeep(from: inner), mayStore(head, now)
         {
             course.withLock { $0.passed = Data() }

@@ -21,8 +21,6 @@ extension CacheTask {
                 store(data, response, result, now, turn)
                 turn.end()
             }
-        case .chunks where job.delivery == .collect && response.isRedirect:
-            store(Data(), response, result, now, turn)
         case .chunks, .file: store(passed, response, result, now, turn)
         }
     }

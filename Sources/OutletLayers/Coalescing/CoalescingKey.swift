@@ -23,8 +23,8 @@ struct CoalescingKey: Hashable, Sendable {
         guard request.method == .get || request.method == .head, request.body.isNone,
             job.delivery == .collect, let url = request.url,
             let canonical = try? CanonicalAddress(url.absoluteString),
-            // What a plugin has answered is for this request alone.
-            !request.attributes.keys.contains(where: { $0.startsWithBytes(of: "outlet.") })
+            // An answer that was given to this request is for it alone.
+            request.givenAnswer == nil
         else { return nil }
         method = request.method
         address = canonical.textWithoutFragment

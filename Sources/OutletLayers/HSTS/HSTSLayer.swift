@@ -28,13 +28,10 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
 
     /// Sends the job to the address that its host wants.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        guard let url = storage.address(for: job.request) else {
-            return next.start(
-                job,
-                handler: HeadTap(self, job.request, startedAt: job.firstURL, handler: handler))
-        }
         var job = job
-        job.request.url = url
+        if let url = storage.address(for: job.request) { job.request.url = url }
+        // What a host says in clear does not count (RFC 6797 §8.1).
+        guard job.request.url?.isEncrypted == true else { return next.start(job, handler: handler) }
         return next.start(
             job, handler: HeadTap(self, job.request, startedAt: job.firstURL, handler: handler))
     }
@@ -56,6 +53,14 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
             return
         }
         storage.learn(from: head.headers, of: request.url)
+    }
+}
+
+extension URL {
+    /// Whether the scheme is `https` or `wss`; `scheme` would cost as much as a tenth of a request.
+    fileprivate var isEncrypted: Bool {
+        let text = absoluteString
+        return text.startsIgnoringCase(with: "https:") || text.startsIgnoringCase(with: "wss:")
     }
 }
 

@@ -1,19 +1,22 @@
-import OutletTransport
+package import OutletTransport
 
 /// The body of an answer that nobody gets.
 ///
 /// Read so that its connection can be used again, as far as that is cheaper than another connection: a
 /// server may send it for ever.
-struct DroppedBody: Sendable {
+package struct DroppedBody: Sendable {
     /// How many bytes are read.
-    static let limit = 1 << 20
+    package static let limit = 1 << 20
 
     private var count = 0
     /// Whether it was longer, so that its transfer was cancelled.
-    private(set) var isCut = false
+    package private(set) var isCut = false
+
+    /// None of it has come.
+    package init() {}
 
     /// Counts a piece.
-    mutating func drop(_ chunk: UnsafeRawBufferPointer) -> TransferDecision {
+    package mutating func drop(_ chunk: UnsafeRawBufferPointer) -> TransferDecision {
         count += chunk.count
         guard count > Self.limit else { return .proceed }
         isCut = true

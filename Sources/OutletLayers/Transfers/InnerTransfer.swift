@@ -50,7 +50,7 @@ final class InnerTransfer: Sendable {
         }
         guard let begun else { return false }
         let task = start(begun.wishes)
-        // Whoever cancelled, suspended or wanted to watch meanwhile found no transfer to tell.
+        // Calls made while the transfer was being started had no transfer to act on.
         let (isCancelled, isSuspended, reportsProgress) = course.withLock { state in
             // It may be over by now, and another one begun in its place.
             if state.isUnderWay, state.number == begun.number { state.task = task }
@@ -59,10 +59,24 @@ final class InnerTransfer: Sendable {
         if reportsProgress, !begun.wishes.reportsProgress { task.reportProgress() }
         if isCancelled {
             task.cancel()
-        } else if isSuspended {
-            task.suspend()
+        } else if isSuspended || begun.wishes.isSuspended {
+            settle(task)
         }
         return true
+    }
+
+    /// Brings a transfer into the wanted state, suspended or running.
+    ///
+    /// Loops until the wanted state is unchanged after the call: a concurrent `suspend()` and `resume()` may
+    /// reach the transfer in the wrong order.
+    private func settle(_ task: any TransferTask) {
+        var done: Bool?
+        while true {
+            let isSuspended = course.withLock { $0.isSuspended }
+            guard done != isSuspended else { return }
+            if isSuspended { task.suspend() } else { task.resume() }
+            done = isSuspended
+        }
     }
 
     /// Keeps a transfer that tells something before whoever began it has come to keep it.
@@ -100,7 +114,7 @@ final class InnerTransfer: Sendable {
             state.isSuspended = true
             return state.task
         }
-        task?.suspend()
+        if let task { settle(task) }
     }
 
     func resume() {
@@ -109,7 +123,7 @@ final class InnerTransfer: Sendable {
             state.isSuspended = false
             return state.task
         }
-        task?.resume()
+        if let task { settle(task) }
     }
 
     func reportProgress() {

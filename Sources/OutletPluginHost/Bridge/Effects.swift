@@ -17,8 +17,9 @@ enum Effects {
         if before.body != after.body {
             effects.append("body: \(after.httpBody?.count ?? 0) bytes")
         }
-        for (key, value) in after.attributes.sorted(by: { $0.key < $1.key })
-        where before.attributes[key] != value {
+        let notes = before.context.notes
+        for (key, value) in after.context.notes.sorted(by: { $0.key < $1.key })
+        where notes[key] != value {
             effects.append("note \(key)")
         }
         if let answer {

@@ -6,21 +6,18 @@ import OutletSession
 import OutletTransport
 
 /// A plugin's `adapt` and `retry` as the session's adapter and retrier.
-final class HookedInterceptor: AbandonableInterceptor, RedirectGuard {
+final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, AbandonableRetrier,
+    RedirectGuard
+{
     private let instance: PluginInstance
     /// How long a promised answer is waited for, in nanoseconds.
     private let limit: UInt64
-    private let answers: AnswerStore
     private let running: RunningPlugins
 
-    init(
-        _ instance: PluginInstance, limit: UInt64, answers: AnswerStore,
-        keeping running: RunningPlugins
-    ) {
+    init(_ instance: PluginInstance, limit: UInt64, keeping running: RunningPlugins) {
         self.running = running
         self.instance = instance
         self.limit = limit
-        self.answers = answers
     }
 
     var adapts: Bool { instance.hooks.adapt != nil }
@@ -40,28 +37,23 @@ final class HookedInterceptor: AbandonableInterceptor, RedirectGuard {
             return nil
         }
         let instance = instance
-        let answers = answers
-        let requestID = state.requestID.uuidString
-        var described = request
-        described.attributes["request.id"] = requestID
-        described.attributes["request.attempt"] = "\(state.retryCount + 1)"
-        let handle = RequestHandle(
-            described, isMutable: true, canBeAnswered: answers.isServed)
+        let handle = RequestHandle(request, isMutable: true)
         let stopwatch = Stopwatch(instance.owner.observer)
         let token = Completion(hook: .adapt, instance: instance, lending: [handle]) {
-            [described] answer in
+            answer in
             let (changed, reply) = handle.seal()
-            let adapted = described.accepting(changed)
+            var adapted = request.accepting(changed)
             var failure: PluginError?
             if case .failed(let error) = answer { failure = error }
             stopwatch.report(
-                instance.owner, .adapt, requestID: requestID,
-                effects: { Effects.of(described, adapted, answer: reply) },
+                instance.owner, .adapt, requestID: state.requestID.uuidString,
+                effects: { Effects.of(request, adapted, answer: reply) },
                 failure: failure?.message)
             if let failure {
                 completion(.failure(failure))
             } else {
-                completion(.success(answers.attach(reply, to: adapted)))
+                if let reply { adapted.givenAnswer = GivenAnswer(reply) }
+                completion(.success(adapted))
             }
         }
         let id = token.handles[0]
@@ -83,9 +75,7 @@ final class HookedInterceptor: AbandonableInterceptor, RedirectGuard {
         let instance = instance
         let requestID = request.id.uuidString
         let attempt = request.retryCount + 1
-        var sent = request.request ?? HTTPRequest(url: nil)
-        sent.attributes["request.id"] = requestID
-        sent.attributes["request.attempt"] = "\(attempt)"
+        let sent = request.request ?? HTTPRequest(url: nil)
         let outcome = ResponseHandle.Outcome(
             response: request.response, body: (request as? DataRequest)?.data ?? Data(),
             failure: FailureText.of(error))
@@ -163,19 +153,10 @@ final class HookedInterceptor: AbandonableInterceptor, RedirectGuard {
             default: return .failed(token.failure(context.reason(status)))
             }
         }
-        if instance.runsInline {
-            do {
-                let answer = try instance.perform(token.hook, call)
-                token.hookReturned(answer, deadline: limit)
-            } catch {
-                token.cancel(error)
-            }
-        } else {
-            instance.performLater(token.hook, call) { result in
-                switch result {
-                case .success(let answer): token.hookReturned(answer, deadline: limit)
-                case .failure(let error): token.cancel(error)
-                }
+        instance.run(token.hook, call) { result in
+            switch result {
+            case .success(let answer): token.hookReturned(answer, deadline: limit)
+            case .failure(let error): token.cancel(error)
             }
         }
         return {

@@ -131,19 +131,22 @@ enum HostTable {
     private static func retryDone(
         _ completion: outlet_completion, _ verdict: Int32, _ delay: UInt64, _ error: outlet_view
     ) -> outlet_status {
-        guard OUTLET_RETRY_NO...OUTLET_RETRY_FAIL_WITH ~= verdict else {
-            return OUTLET_E_ARGUMENT
-        }
-        return settle(completion, .retry) { _ in
+        settle(completion, .retry) { completion in
             switch verdict {
-            case OUTLET_RETRY_NOW: .verdict(.retry)
-            case OUTLET_RETRY_AFTER: .verdict(.retryAfter(nanoseconds: delay))
+            case OUTLET_RETRY_NO: return .verdict(.doNotRetry)
+            case OUTLET_RETRY_NOW: return .verdict(.retry)
+            case OUTLET_RETRY_AFTER: return .verdict(.retryAfter(nanoseconds: delay))
             case OUTLET_RETRY_FAIL_WITH:
-                .verdict(
+                return .verdict(
                     .fail(
                         message: error.message().isEmpty
                             ? "OUTLET_RETRY_FAIL_WITH, without a reason" : error.message()))
-            default: .verdict(.doNotRetry)
+            default:
+                completion.noteForbidden("its completion was settled with the verdict \(verdict)")
+                let message = error.message()
+                return .failed(
+                    completion.failure(
+                        message.isEmpty ? "verdict \(verdict), without a reason" : message))
             }
         }
     }

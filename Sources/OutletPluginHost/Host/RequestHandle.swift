@@ -21,13 +21,9 @@ final class RequestHandle: Sendable {
     }
 
     private let state: Lock<State>
-    private let canBeAnswered: Bool
 
-    /// - Parameters:
-    ///   - isMutable: Whether changes are accepted.
-    ///   - canBeAnswered: Whether an answer would be played.
-    init(_ request: HTTPRequest, isMutable: Bool, canBeAnswered: Bool = false) {
-        self.canBeAnswered = canBeAnswered
+    /// - Parameter isMutable: Whether changes and answers are accepted.
+    init(_ request: HTTPRequest, isMutable: Bool) {
         state = Lock(State(request: request, answer: nil, isMutable: isMutable))
     }
 
@@ -79,7 +75,7 @@ final class RequestHandle: Sendable {
 
     func attribute(_ key: String) -> Loan? {
         state.withLock { state in
-            state.request.attributes[key].map { state.arena.lend($0) }
+            state.request.context.attribute(key).map { state.arena.lend($0) }
         }
     }
 
@@ -135,7 +131,7 @@ final class RequestHandle: Sendable {
             return OUTLET_E_DENIED
         }
         return change { request in
-            request.attributes[key] = value
+            request.context.notes[key] = value
             return !key.isEmpty
         }
     }
@@ -143,7 +139,6 @@ final class RequestHandle: Sendable {
     func answer(_ answer: Answer) -> outlet_status {
         state.withLock { state in
             guard state.isMutable else { return OUTLET_E_STATE }
-            guard canBeAnswered else { return OUTLET_E_UNSUPPORTED }
             state.answer = answer
             return OUTLET_OK
         }

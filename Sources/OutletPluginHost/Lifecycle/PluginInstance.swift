@@ -56,9 +56,6 @@ final class PluginInstance: @unchecked Sendable {
     var id: String { descriptor.id }
     var isConcurrent: Bool { descriptor.has(flag: UInt32(OUTLET_F_CONCURRENT)) }
     var isNonblocking: Bool { descriptor.has(flag: UInt32(OUTLET_F_NONBLOCKING)) }
-    /// Whether a caller may run a hook on its own thread without waiting for others.
-    var runsInline: Bool { isConcurrent || isNonblocking }
-
     /// Runs a hook, after those that are running unless the plugin allows overlap.
     ///
     /// - Throws: ``PluginError`` when the plugin is closed, or is calling itself.
@@ -83,10 +80,36 @@ final class PluginInstance: @unchecked Sendable {
         DispatchQueue.getSpecific(key: PluginInstance.current) == ObjectIdentifier(self)
     }
 
+    /// Runs a hook without holding up the caller: here if it never blocks, else on a worker, after those
+    /// that are running unless the plugin allows overlap.
+    ///
+    /// - Parameter then: Called once, when the hook is off the stack; here or on a worker.
+    func run<Result: Sendable>(
+        _ hook: PluginHook, _ body: @escaping @Sendable (OpaquePointer) -> Result,
+        then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
+    ) {
+        let here: @Sendable () -> Void = {
+            let result: Swift.Result<Result, PluginError>
+            do throws(PluginError) {
+                result = .success(try self.perform(hook, body))
+            } catch {
+                result = .failure(error)
+            }
+            then(result)
+        }
+        if isNonblocking {
+            here()
+        } else if isConcurrent {
+            DispatchQueue.global().async(execute: here)
+        } else {
+            performLater(hook, body, then: then)
+        }
+    }
+
     /// Runs a hook behind those that are running, without holding up the caller.
     ///
     /// - Parameter then: Called once, on a worker, when the hook is off the stack.
-    func performLater<Result: Sendable>(
+    private func performLater<Result: Sendable>(
         _ hook: PluginHook, _ body: @escaping @Sendable (OpaquePointer) -> Result,
         then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
     ) {

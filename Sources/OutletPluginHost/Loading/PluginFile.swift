@@ -7,7 +7,7 @@ struct PluginFile {
     let manifest: PluginManifest?
     private let identity: FileIdentity
 
-    /// Which file a path leads to, and whether it was written since.
+    /// Which file a path leads to, and whether it was written or moved since.
     private struct FileIdentity: Equatable {
         let device: UInt64
         let node: UInt64
@@ -19,8 +19,9 @@ struct PluginFile {
             device = UInt64(status.st_dev)
             node = UInt64(status.st_ino)
             size = Int64(status.st_size)
-            seconds = status.st_mtim.tv_sec
-            nanoseconds = status.st_mtim.tv_nsec
+            // ctime, not mtime: a writer can set mtime back.
+            seconds = status.st_ctim.tv_sec
+            nanoseconds = status.st_ctim.tv_nsec
         }
     }
 

@@ -1,5 +1,4 @@
 import OutletHTTP
-import OutletSession
 
 /// What a ``NetworkActivityPlugin`` tells.
 public enum NetworkActivityChangeType: Sendable {
@@ -24,8 +23,8 @@ public final class NetworkActivityPlugin: PluginType {
 
     /// Tells of the beginning.
     public func willSend(_ request: any RequestType, target: any TargetType) {
-        let attempt = request.request?.attributes["request.attempt"] ?? "1"
-        guard attempt == "1", request.request?.isRedirected != true else { return }
+        let context = request.request?.context ?? RequestContext()
+        guard context.attempt == 1, context.hop == 0 else { return }
         networkActivityClosure(.began, target)
     }
 

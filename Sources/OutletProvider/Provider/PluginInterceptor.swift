@@ -1,5 +1,3 @@
-import Dispatch
-import FoundationEssentials
 import OutletHTTP
 import OutletObservation
 import OutletSession
@@ -7,64 +5,16 @@ import OutletTransport
 
 /// Runs `prepare` and `willSend` of all plugins before each attempt of the session's request, and
 /// before each hop that redirects lead to.
-final class PluginInterceptor: RequestInterceptor, RedirectGuard {
+final class PluginInterceptor: RequestInterceptor, SynchronousRequestAdapter, RedirectGuard {
     private let call: ProviderCall
 
-    private struct State: Sendable {
-        /// Weak: the request holds this interceptor.
-        weak var request: Request?
-        var isAttached = false
-        /// What the session asked for before the request was known.
-        var waiting: (@Sendable (Request) -> Void)?
-    }
+    init(call: ProviderCall) { self.call = call }
 
-    private let state = Lock(State())
-
-    init(call: ProviderCall) {
-        self.call = call
-    }
-
-    /// Tells whose plugins these are.
-    ///
-    /// A session may have the request adapted before whoever made it has it in hand; the plugins
-    /// run after this, so that what they do to the request reaches it.
-    func attach(_ request: Request) {
-        let waiting = state.withLock { state in
-            state.request = request
-            state.isAttached = true
-            defer { state.waiting = nil }
-            return state.waiting
-        }
-        if let waiting { call.session.requestQueue.async { waiting(request) } }
-    }
-
-    func adapt(
-        _ request: HTTPRequest, using state: RequestAdapterState,
-        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
-    ) {
-        let (isAttached, sent) = self.state.withLock { mutable in
-            if !mutable.isAttached {
-                mutable.waiting = { self.run(on: request, of: $0, state, completion) }
-            }
-            return (mutable.isAttached, mutable.request)
-        }
-        if isAttached { run(on: request, of: sent, state, completion) }
-    }
-
-    private func run(
-        on request: HTTPRequest, of sent: Request?, _ state: RequestAdapterState,
-        _ completion: @Sendable (Result<HTTPRequest, any Error>) -> Void
-    ) {
-        completion(
-            Result {
-                var described = request
-                described.attributes["request.id"] = state.requestID.uuidString
-                described.attributes["request.attempt"] = "\(state.retryCount + 1)"
-                let prepared = described.accepting(try call.prepare(described))
-                call.willSend(
-                    SentRequest(request: prepared, session: state.session, sent: sent))
-                return prepared
-            })
+    func adapt(_ request: HTTPRequest, using state: RequestAdapterState) throws -> HTTPRequest {
+        let prepared = request.accepting(try call.prepare(request))
+        call.willSend(
+            SentRequest(request: prepared, session: state.session, sent: state.request))
+        return prepared
     }
 
     func retry(

@@ -198,10 +198,7 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
 extension Provider {
     /// The endpoint that a target describes: its address, its sample with status 200, its fields.
     public final class func defaultEndpointMapping(for target: Target) -> Endpoint {
-        Endpoint(
-            url: URL(target: target).absoluteString,
-            sampleResponseClosure: { .networkResponse(200, target.sampleData) },
-            method: target.method, task: target.task, httpHeaderFields: target.headers)
+        Endpoint(of: target)
     }
 
     /// The request that an endpoint describes.

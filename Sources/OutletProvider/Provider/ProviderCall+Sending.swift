@@ -10,23 +10,22 @@ extension ProviderCall {
     /// Sends a request through the session; the plugins prepare it before each attempt.
     func send(_ request: HTTPRequest, _ task: HTTPTask) {
         var described = request
-        if !plugins.isEmpty { described.describe(target) }
+        described.context.targetValue = target
         let interceptor = plugins.isEmpty ? nil : PluginInterceptor(call: self)
         switch task {
         case .uploadFile(let file):
-            run(session.upload(file, with: described, interceptor: interceptor), interceptor)
+            run(session.upload(file, with: described, interceptor: interceptor))
         case .uploadMultipartFormData(let form), .uploadCompositeMultipartFormData(let form, _):
             do throws(ProviderError) {
                 let form = try form.form(for: request.method)
                 run(
                     session.upload(
-                        multipartFormData: form, with: described, interceptor: interceptor),
-                    interceptor)
+                        multipartFormData: form, with: described, interceptor: interceptor))
             } catch {
                 fail(error)
             }
         case .downloadDestination(let destination), .downloadParameters(_, _, let destination):
-            run(session.download(described, interceptor: interceptor, to: destination), interceptor)
+            run(session.download(described, interceptor: interceptor, to: destination))
         default:
             let request = session.request(described, interceptor: interceptor)
             if sharesTransfer { request.coalesces() }
@@ -35,24 +34,21 @@ extension ProviderCall {
                 request.downloadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
                 last = { request.downloadProgress }
             }
-            run(request, interceptor, last)
+            run(request, last)
         }
     }
 
-    private func run(_ request: UploadRequest, _ interceptor: PluginInterceptor?) {
+    private func run(_ request: UploadRequest) {
         var last: LastProgress?
         if let progress {
             request.uploadProgress(queue: queue) { progress(ProgressResponse(progress: $0)) }
             last = { request.uploadProgress }
         }
-        run(request, interceptor, last)
+        run(request, last)
     }
 
-    private func run(
-        _ request: DataRequest, _ interceptor: PluginInterceptor?,
-        _ last: LastProgress?
-    ) {
-        attach(request, interceptor)
+    private func run(_ request: DataRequest, _ last: LastProgress?) {
+        token.cancels(request)
         let codes = target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
         request.response(queue: queue) { response in
@@ -65,8 +61,8 @@ extension ProviderCall {
         request.resume()
     }
 
-    private func run(_ request: DownloadRequest, _ interceptor: PluginInterceptor?) {
-        attach(request, interceptor)
+    private func run(_ request: DownloadRequest) {
+        token.cancels(request)
         let codes = target.validationType.statusCodes
         if !codes.isEmpty { request.validate(statusCode: codes) }
         var last: LastProgress?
@@ -83,13 +79,6 @@ extension ProviderCall {
         }
         // Whether or not the session starts requests by itself, a provider's call starts.
         request.resume()
-    }
-
-    /// Makes the request known to whoever may cancel it, and to the plugins: before the first
-    /// handler, which may start it.
-    private func attach(_ request: Request, _ interceptor: PluginInterceptor?) {
-        token.cancels(request)
-        interceptor?.attach(request)
     }
 
     private func end(_ result: Result<Response, ProviderError>, _ last: LastProgress?) {

@@ -46,7 +46,7 @@ final class ProviderCall: Sendable {
         let prepared: HTTPRequest
         do {
             var described = request
-            if !plugins.isEmpty { described.describe(target) }
+            described.context.targetValue = target
             prepared = try prepare(described)
         } catch {
             fail(.underlying(SessionError.requestAdaptationFailed(error: error), nil))
@@ -134,24 +134,4 @@ private struct StubbedRequest: RequestType {
     ) -> Self { self }
 
     func authenticate(with credential: Credential) -> Self { self }
-}
-
-extension HTTPRequest {
-    /// Notes what plugins may read of the target; its values stay out, they may be secrets.
-    mutating func describe(_ target: any TargetType) {
-        let target = (target as? MultiTarget)?.target ?? target
-        attributes["target.name"] = "\(type(of: target)).\(Self.caseName(of: target))"
-        attributes["target.base_url"] = target.baseURL.absoluteString
-        attributes["target.path"] = target.path
-        if let authorization = (target as? any AccessTokenAuthorizable)?.authorizationType {
-            attributes["target.authorization"] = authorization.value
-        }
-        for (name, value) in target.attributes { attributes["target.\(name)"] = value }
-    }
-
-    private static func caseName(of target: any TargetType) -> String {
-        let mirror = Mirror(reflecting: target)
-        guard mirror.displayStyle == .enum else { return target.method.rawValue }
-        return mirror.children.first?.label ?? "\(target)"
-    }
 }

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
+import OutletSession
 
 /// One call of an API, as a value: where to, how, with what.
 public protocol TargetType: Sendable {
@@ -57,8 +58,52 @@ extension URL {
     ///
     /// One slash joins them whatever the two carry; the base's query stays behind the new path.
     public init<Target: TargetType>(target: Target) {
+        let (base, path) = (target.baseURL, target.path)
         self =
-            target.path.isEmpty
-            ? target.baseURL : target.baseURL.appendingPathComponent(target.path)
+            path.isEmpty
+            ? base : Self.joined(base, path) ?? base.appendingPathComponent(path)
+    }
+
+    /// What `appendingPathComponent` makes, of a base and a path that are joined as they are, without a
+    /// thought of escapes and dots: it costs a fifth of a request (`Benchmarks/count provider`).
+    private static func joined(_ base: URL, _ path: String) -> URL? {
+        guard base.baseURL == nil else { return nil }
+        var (start, end) = (base.absoluteString, path)
+        let text = start.withUTF8 { start in end.withUTF8 { joined(start, $0) } }
+        return text.flatMap { AddressMemory.shared.url($0) }
+    }
+
+    private static func joined(
+        _ base: UnsafeBufferPointer<UInt8>, _ path: UnsafeBufferPointer<UInt8>
+    ) -> String? {
+        let slash = UInt8(ascii: "/")
+        let head = base.last == slash ? base.dropLast() : base[...]
+        guard base.starts(with: "http".utf8), head.last != slash,
+            base.allSatisfy(\.isPlainInBase)
+        else { return nil }
+        var former = slash
+        let tail = path.first == slash ? path.dropFirst() : path[...]
+        for byte in tail {
+            guard byte == slash ? former != slash : byte.isPlain else { return nil }
+            former = byte
+        }
+        return String(unsafeUninitializedCapacity: head.count + 1 + tail.count) { text in
+            let middle = text.update(fromContentsOf: head)
+            text[middle] = slash
+            return text[(middle + 1)...].update(fromContentsOf: tail)
+        }
+    }
+}
+
+extension UInt8 {
+    /// A letter, a digit, or what needs no escape either; not a dot, which may be a segment of its own.
+    fileprivate var isPlain: Bool {
+        isAlpha || isDigit || self == UInt8(ascii: "-") || self == UInt8(ascii: "_")
+    }
+
+    /// The same, and what parts an address down to its path.
+    fileprivate var isPlainInBase: Bool {
+        isPlain || self == UInt8(ascii: ":") || self == UInt8(ascii: "/")
+            || self == UInt8(ascii: ".")
     }
 }

@@ -53,7 +53,7 @@ extension DownloadRequest {
     /// The attempt did not bring the content: what has come of it is kept if it is of use.
     func keepForLater() {
         let (last, response, error) = mutable.withLock { mutable in
-            (mutable.requests.last, mutable.response, mutable.error)
+            (mutable.history.requests.last, mutable.response, mutable.error)
         }
         let isCancelled = error?.isExplicitlyCancelledError == true
         let data = download.withLock { state -> Data? in

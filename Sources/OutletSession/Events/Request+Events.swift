@@ -56,10 +56,8 @@ extension Request {
     ///
     /// - Returns: What is to be called once the lock is released.
     func keep(_ task: any TransferTask, _ mutable: inout Mutable) -> LaterCalls {
-        mutable.noteWireRequest(of: task)
-        let wasAnnounced = mutable.isTaskAhead
-        guard mutable.note(task) else { return [] }
-        mutable.begunAttempt = mutable.machine.attempt
+        let wasAnnounced = mutable.history.isTaskAhead
+        guard mutable.history.note(task, attempt: mutable.machine.attempt) else { return [] }
         var calls: LaterCalls = []
         if !wasAnnounced, let channel = mutable.observers?.task {
             // Given under the lock too: whoever is overtaken here would find the streams ended.
@@ -155,7 +153,7 @@ extension Request {
     func tellExchange(_ result: TransferResult, of task: any TransferTask) {
         guard let monitors else { return }
         let (sent, attempt) = mutable.withLock {
-            ($0.performedRequests.last, $0.machine.attempt)
+            ($0.history.performedRequests.last, $0.machine.attempt)
         }
         // A shared transfer is told once.
         guard let sent, task.source != .shared else { return }
@@ -189,6 +187,6 @@ extension Request {
 extension Request.Mutable {
     /// The transfer of the attempt under way, once it is known.
     var currentTask: (any TransferTask)? {
-        begunAttempt == machine.attempt ? tasks.last : nil
+        history.task(of: machine.attempt)
     }
 }

@@ -4,45 +4,61 @@ import Glibc
 import OutletHTTP
 import OutletTransport
 
-/// A file of this machine being read, piece after piece, on a queue of its own.
+/// A file of this machine being read, piece after piece.
 ///
 /// There is no head: what comes of a file has no status and no fields. Only a request's own address
 /// leads here, never a redirect's.
 final class FileTask: TransferTask, @unchecked Sendable {
     // because all that changes is touched on `queue` only.
 
-    private static let pieceSize = 64 << 10
-
     let identifier = TransferIdentifier.next()
-    private let queue = DispatchQueue(label: "outlet.session.file", target: DiskQueue.shared)
+    /// Never waits for a file: some have nothing to say for ever, and what was asked for meanwhile, and the
+    /// time limits, hold all the same.
+    private let queue = DispatchQueue(label: "outlet.session.file")
     private let job: TransferJob
-    private let limit: Int64
+    private let configuration: TransportConfiguration
+    private let deadlines: Deadlines
     private let visible = VisibleState()
+    private let copy: FileCopy
 
     /// Set to `nil` at the end, so that the end is reported once only.
     private var handler: (any TransferHandler)?
     private var isSuspended = true
+    /// The next piece has been asked for.
+    private var isReading = false
     private var reportsProgress: Bool
-    private var source: OpenFile?
-    private var target: OpenFile?
     private var body = Data()
     private var counts = TransferCounts()
+    private var resourceLimit: Deadlines.Token?
+    private var readingLimit: Deadlines.Token?
 
     /// Begins to read.
     ///
-    /// - Parameter limit: The largest body that is collected in memory, in bytes.
+    /// - Parameters:
+    ///   - configuration: How much is collected in memory, and how long it may take.
+    ///   - deadlines: Keeps the time.
     static func start(
-        _ job: TransferJob, limit: Int64, handler: any TransferHandler
+        _ job: TransferJob, _ configuration: TransportConfiguration, _ deadlines: Deadlines,
+        handler: any TransferHandler
     ) -> any TransferTask {
-        let task = FileTask(job, limit: limit, handler: handler)
+        let task = FileTask(job, configuration, deadlines, handler)
+        task.queue.async {
+            task.resourceLimit = task.limit(
+                configuration.timeoutIntervalForResource, "timeoutIntervalForResource")
+        }
         task.resume()
         return task
     }
 
-    private init(_ job: TransferJob, limit: Int64, handler: any TransferHandler) {
+    private init(
+        _ job: TransferJob, _ configuration: TransportConfiguration, _ deadlines: Deadlines,
+        _ handler: any TransferHandler
+    ) {
         self.job = job
-        self.limit = limit
+        self.configuration = configuration
+        self.deadlines = deadlines
         self.handler = handler
+        copy = FileCopy(job)
         reportsProgress = job.reportsProgress
     }
 
@@ -63,7 +79,7 @@ final class FileTask: TransferTask, @unchecked Sendable {
         visible.wish(.running)
         queue.async {
             self.isSuspended = false
-            self.run()
+            self.read()
         }
     }
 
@@ -71,41 +87,37 @@ final class FileTask: TransferTask, @unchecked Sendable {
 
     // MARK: Reading
 
-    private func run() {
+    /// Asks for the next piece.
+    private func read() {
+        guard handler != nil, !isSuspended, !isReading, visible.state == .running else { return }
+        isReading = true
+        readingLimit = limit(job.request.timeoutInterval, "timeoutIntervalForRequest")
+        DiskQueue.shared.async { [self] in
+            let piece = Result { () throws(TransferError) in try copy.next() }
+            queue.async { self.take(piece) }
+        }
+    }
+
+    private func take(_ piece: Result<FileCopy.Piece, TransferError>) {
+        isReading = false
+        if let readingLimit { deadlines.remove(readingLimit) }
+        guard handler != nil else { return copy.close() }
         do throws(TransferError) {
-            try open()
-            // What was asked for meanwhile waits on the queue.
-            while handler != nil, !isSuspended, visible.state == .running {
-                let piece =
-                    job.request.method == .head
-                    ? Data() : try source?.read(Self.pieceSize) ?? Data()
-                guard !piece.isEmpty else { return finish(nil) }
-                try deliver(piece)
-            }
+            let piece = try piece.get()
+            counts.expectedToReceive = piece.total
+            guard piece.count > 0 else { return finish(nil) }
+            try deliver(piece)
         } catch {
-            finish(error)
+            return finish(error)
         }
+        read()
     }
 
-    private func open() throws(TransferError) {
-        guard source == nil, handler != nil else { return }
-        guard job.request.method == .get || job.request.method == .head else {
-            throw TransferError(
-                code: .badRequest, reason: "a file can be got, not sent \(job.request.method)")
-        }
-        guard let url = job.request.url, ["", "localhost"].contains(url.host() ?? "") else {
-            throw TransferError(code: .badURL, reason: "the file is on another host")
-        }
-        let file = try OpenFile(reading: url.path(percentEncoded: false))
-        source = file
-        counts.expectedToReceive = file.size
-        if case .file(let path, _) = job.delivery { target = try OpenFile(writing: path) }
-    }
-
-    private func deliver(_ piece: Data) throws(TransferError) {
+    private func deliver(_ piece: FileCopy.Piece) throws(TransferError) {
         counts.received += Int64(piece.count)
         switch job.delivery {
         case .collect:
+            let limit = configuration.maximumResponseSize
             guard counts.received <= limit else {
                 throw TransferError(
                     code: .dataLengthExceedsMaximum, stage: .receiving,
@@ -113,9 +125,15 @@ final class FileTask: TransferTask, @unchecked Sendable {
                     advice: TransferError.raise("maximumResponseSize", "--max-response-size")
                         + ", or download it to a file")
             }
-            body += piece
-        case .chunks: follow(told { $0.transfer(self, didReceive: piece, turn: $1) })
-        case .file: try target?.write(piece)
+            body += piece.bytes
+        case .chunks:
+            follow(
+                told { handler, turn in
+                    piece.bytes.withUnsafeBytes {
+                        handler.transfer(self, didReceive: $0, turn: turn)
+                    }
+                })
+        case .file: break
         }
         if reportsProgress {
             let counts = counts
@@ -142,17 +160,94 @@ final class FileTask: TransferTask, @unchecked Sendable {
         return body(handler, turn)
     }
 
+    // MARK: The end
+
+    /// Ends after so many seconds; 0 or less means no limit.
+    private func limit(_ seconds: Double, _ setting: String) -> Deadlines.Token? {
+        guard seconds > 0, handler != nil else { return nil }
+        return deadlines.add(after: seconds) { [weak self] in
+            guard let self else { return }
+            let error = TransferError(
+                code: .timedOut, stage: .receiving,
+                reason: "timed out while reading the file: it took longer than \(seconds) s",
+                advice: TransferError.raise(setting, "--timeout"))
+            queue.async { self.finish(error) }
+        }
+    }
+
     private func finish(_ error: TransferError?) {
+        guard handler != nil else { return }
+        for limit in [resourceLimit, readingLimit] {
+            if let limit { deadlines.remove(limit) }
+        }
+        if !isReading { copy.close() }
         var result = TransferResult(error: error)
         result.body = body.isEmpty ? nil : body
         result.metrics.responseBodyBytes = counts.received
-        source = nil
-        target = nil
         visible.complete()
         told { handler, turn in
             self.handler = nil
             handler.transferDidFinish(self, result: result, turn: turn)
         }
+    }
+}
+
+/// The files of a ``FileTask``: one is read, perhaps into another.
+///
+/// Thread: any that may wait for a disk, one at a time.
+private final class FileCopy: @unchecked Sendable {
+    // because its task asks for one piece at a time.
+
+    /// What was read.
+    struct Piece: Sendable {
+        /// How much; nothing at the end.
+        let count: Int
+        /// It, unless it went into the other file.
+        let bytes: Data
+        /// The size of the whole.
+        let total: Int64
+    }
+
+    private static let pieceSize = 64 << 10
+
+    private let job: TransferJob
+    private var source: OpenFile?
+    private var target: OpenFile?
+
+    init(_ job: TransferJob) {
+        self.job = job
+    }
+
+    /// Reads the next piece; opens the files first.
+    func next() throws(TransferError) -> Piece {
+        let file = try opened()
+        guard job.request.method != .head else {
+            return Piece(count: 0, bytes: Data(), total: file.size)
+        }
+        let bytes = try file.read(Self.pieceSize)
+        try target?.write(bytes)
+        return Piece(
+            count: bytes.count, bytes: target == nil ? bytes : Data(), total: file.size)
+    }
+
+    private func opened() throws(TransferError) -> OpenFile {
+        if let source { return source }
+        guard job.request.method == .get || job.request.method == .head else {
+            throw TransferError(
+                code: .badRequest, reason: "a file can be got, not sent \(job.request.method)")
+        }
+        guard let url = job.request.url, ["", "localhost"].contains(url.host() ?? "") else {
+            throw TransferError(code: .badURL, reason: "the file is on another host")
+        }
+        let file = try OpenFile(reading: url.path(percentEncoded: false))
+        source = file
+        if case .file(let path, _) = job.delivery { target = try OpenFile(writing: path) }
+        return file
+    }
+
+    func close() {
+        source = nil
+        target = nil
     }
 }
 

@@ -136,6 +136,8 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
 
     /// Who adapts, one by one: a plain list is taken apart, so that each answers for itself.
     static func adapters(in adapter: any RequestAdapter) -> [any RequestAdapter] {
+        // No list answers at once; casts cost more than asking.
+        guard adapter.synchronous == nil else { return [adapter] }
         // A subclass may do more than its lists say.
         guard let list = adapter as? Interceptor, type(of: list) == Interceptor.self else {
             return (adapter as? any IdleAdapter)?.adaptsNothing == true ? [] : [adapter]

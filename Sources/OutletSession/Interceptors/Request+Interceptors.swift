@@ -30,6 +30,16 @@ extension Request {
             return
         }
         let isHop = phase == .transferring
+        if let adapter = adapter.synchronous {
+            do {
+                let adapted = try adapter.adapt(request, using: state)
+                return adapt(
+                    isHop ? request.accepting(adapted) : adapted, with: adapters.dropFirst(),
+                    using: state, attempt: attempt, in: phase, completion: completion)
+            } catch {
+                return completion(.failure(error))
+            }
+        }
         let fail: @Sendable (SessionError) -> Result<HTTPRequest, any Error> = { .failure($0) }
         let wait = Wait<Result<HTTPRequest, any Error>>(
             core.deadlines, calledOff: isHop ? fail : nil
@@ -56,7 +66,7 @@ extension Request {
                 InterceptorTimeoutError(
                     role: .adapter, interceptor: "\(type(of: adapter))", timeout: timeout))
         }
-        guard let patient = adapter as? any AbandonableInterceptor else {
+        guard let patient = adapter as? any AbandonableAdapter else {
             return adapter.adapt(request, using: state) { wait.answer($0) }
         }
         if let abandon = patient.beginAdapting(request, using: state, { wait.answer($0) }) {
@@ -113,7 +123,7 @@ extension Request {
         let answer: @Sendable (RetryResult) -> Void = { result in
             wait.answer(RetryVerdict(result, originalError: error))
         }
-        guard let patient = retrier as? any AbandonableInterceptor else {
+        guard let patient = retrier as? any AbandonableRetrier else {
             return retrier.retry(self, for: session, dueTo: error, completion: answer)
         }
         if let abandon = patient.beginRetrying(self, for: session, dueTo: error, answer) {

@@ -9,15 +9,22 @@ public struct RequestAdapterState: Sendable {
     public let session: Session
     /// How many attempts came before this one.
     public let retryCount: Int
+    /// The request, where one is being made.
+    package let request: Request?
 
     /// Carries the state past the callback form that has no parameter for it.
     @TaskLocal static var current: RequestAdapterState?
 
     /// Makes a state.
     public init(requestID: UUID, session: Session, retryCount: Int = 0) {
+        self.init(requestID: requestID, session: session, retryCount: retryCount, request: nil)
+    }
+
+    init(requestID: UUID, session: Session, retryCount: Int, request: Request?) {
         self.requestID = requestID
         self.session = session
         self.retryCount = retryCount
+        self.request = request
     }
 }
 
@@ -42,9 +49,42 @@ public protocol RequestAdapter: InterceptorTiming {
 
     /// Returns the request to send; used by the callback forms unless they are implemented.
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) async throws -> HTTPRequest
+
+    /// The adapter as one that answers at once; `nil` for those that may take their time.
+    var synchronous: (any SynchronousRequestAdapter)? { get }
 }
 
+/// An adapter that answers at once, and never blocks.
+///
+/// A session all of whose adapters are such asks them where the request is set up, without a hop to its
+/// request queue.
+public protocol SynchronousRequestAdapter: RequestAdapter {
+    /// Returns the request to send.
+    ///
+    /// - Throws: Why it cannot be sent.
+    ///
+    /// Thread: the one that starts the request, or the session's request queue.
+    func adapt(_ request: HTTPRequest, using state: RequestAdapterState) throws -> HTTPRequest
+}
+
+extension SynchronousRequestAdapter {
+    /// Itself.
+    public var synchronous: (any SynchronousRequestAdapter)? { self }
+
+    /// Answers with what the synchronous form returns.
+    public func adapt(
+        _ request: HTTPRequest, using state: RequestAdapterState,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) { completion(Result { try adapt(request, using: state) }) }
+}
+
+/// An adapter that is asked after all others, those of the request included: one that signs, or guards.
+public protocol RequestPreparer: RequestAdapter {}
+
 extension RequestAdapter {
+    /// Takes its time.
+    public var synchronous: (any SynchronousRequestAdapter)? { nil }
+
     /// Returns the request unchanged.
     public func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState

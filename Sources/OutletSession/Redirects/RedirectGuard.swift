@@ -1,3 +1,4 @@
+import FoundationEssentials
 package import OutletHTTP
 
 /// An adapter that is also asked about each hop that redirects lead to, before it is sent.
@@ -8,16 +9,23 @@ package import OutletHTTP
 package protocol RedirectGuard: RequestAdapter {}
 
 extension HTTPRequest {
-    private static let redirects = "request.redirects"
-
     /// Whether a redirect has led to this request.
-    package var isRedirected: Bool { attributes[Self.redirects] != nil }
+    package var isRedirected: Bool { hasContext && context.hop > 0 }
 
-    /// The request as guards are asked about it, after so many redirects.
+    /// The request as guards are asked about it, and as it is sent, after so many redirects.
     func redirected(_ count: Int) -> HTTPRequest {
         var request = self
-        request.attributes[Self.redirects] = "\(count)"
+        request.context.hop = count
         return request
+    }
+
+    /// Notes whose request this is, unless that is known.
+    mutating func describe(as id: UUID, attempt: Int = 1) {
+        var context = context
+        guard context.id != id || context.attempt != attempt else { return }
+        context.id = id
+        context.attempt = attempt
+        self.context = context
     }
 
     /// What is sent after somebody has adapted this request: all that was made of it, or, where a
@@ -25,7 +33,9 @@ extension HTTPRequest {
     package func accepting(_ adapted: HTTPRequest) -> HTTPRequest {
         guard isRedirected else { return adapted }
         var next = self
-        next.attributes = adapted.attributes
+        next.context = adapted.context
+        // An adapter that returns a new request does not change the hop's number.
+        next.context.hop = context.hop
         guard adapted.url != url else { return next }
         next.url = adapted.url
         if !Origin.isSame(url, adapted.url) { RedirectRules.dropSecrets(of: &next) }

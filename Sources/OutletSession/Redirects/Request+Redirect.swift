@@ -15,7 +15,7 @@ extension Request {
             mutable.redirectDuration += result.metrics.total
             return (
                 keep(task, &mutable), mutable.prepared,
-                mutable.redirectHandler ?? core.redirectHandler, mutable.redirects,
+                mutable.redirectHandler ?? core.redirectHandler, mutable.machine.redirects,
                 mutable.machine.attempt
             )
         }
@@ -69,8 +69,7 @@ extension Request {
         }
         let isWanted = mutable.withLock { mutable in
             mutable.wait = wait
-            return mutable.machine.isCurrent(attempt, in: .transferring)
-                && mutable.machine.state != .cancelled
+            return mutable.machine.mayProceed(attempt: attempt)
         }
         guard isWanted else {
             wait.callOff(error ?? .explicitlyCancelled)
@@ -129,16 +128,20 @@ extension Request {
 
     /// Follows a redirect once all guards agree.
     private func follow(_ next: HTTPRequest, after hop: Hop) {
+        var next = next
+        if next.hasContext {
+            next = next.redirected(mutable.withLock { $0.machine.redirects } + 1)
+        }
         let guards =
             hasInterceptors
             ? core.adapters(for: interceptor).filter { $0 is any RedirectGuard } : []
         guard !guards.isEmpty else { return send(next, after: hop) }
         guard let session = core.session else { return end(hop, with: .sessionDeinitialized) }
-        let (redirects, retryCount) = mutable.withLock { ($0.redirects, $0.machine.retryCount) }
-        let state = RequestAdapterState(requestID: id, session: session, retryCount: retryCount)
-        core.requestQueue.async {
+        let state = RequestAdapterState(
+            requestID: id, session: session, retryCount: retryCount, request: self)
+        core.requestQueue.async { [next] in
             self.adapt(
-                next.redirected(redirects + 1), with: guards[...], using: state,
+                next, with: guards[...], using: state,
                 attempt: hop.attempt, in: .transferring
             ) { result in
                 switch result {
@@ -158,7 +161,7 @@ extension Request {
             end(hop, with: error.asSessionError { .sessionTaskFailed(error: $0) })
             return
         }
-        mutable.withLock { $0.redirects += 1 }
+        mutable.withLock { $0.machine.beginHop() }
         tellExchange(hop.result, of: hop.task)
         core.monitors?.urlSession(
             core.transport, task: hop.task, willPerformHTTPRedirection: hop.response,
@@ -170,9 +173,7 @@ extension Request {
     /// Begins the next transfer of an attempt, unless the request was cancelled.
     func proceed(to next: HTTPRequest, after hop: Hop) {
         let mayGoOn = mutable.withLock { mutable in
-            guard mutable.machine.isCurrent(hop.attempt, in: .transferring),
-                mutable.machine.state != .cancelled
-            else { return false }
+            guard mutable.machine.mayProceed(attempt: hop.attempt) else { return false }
             mutable.prepared = next
             return true
         }

@@ -1,11 +1,11 @@
-import FoundationEssentials
+package import FoundationEssentials
 import OutletTransport
 
 /// The addresses that texts spelt lately: parsing one costs as much as all else that is done to
 /// make a request.
-final class AddressMemory: Sendable {
+package final class AddressMemory: Sendable {
     /// For all sessions, because what a text spells depends on nothing else.
-    static let shared = AddressMemory()
+    package static let shared = AddressMemory()
 
     private struct Entry: Sendable {
         let text: String
@@ -29,7 +29,7 @@ final class AddressMemory: Sendable {
     }
 
     /// The address that a text spells, if it is one.
-    func url(_ text: String) -> URL? {
+    package func url(_ text: String) -> URL? {
         let known = memory.withLock { memory -> URL? in
             if let last = memory.last, last.text == text { return last.url }
             guard let entry = memory.entries[Self.index(of: text)], entry.text == text else {

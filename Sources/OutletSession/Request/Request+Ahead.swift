@@ -14,12 +14,11 @@ extension Request {
         let task = AheadTask(of: self, sending: request)
         let channel = mutable.withLock {
             mutable -> RequestObservers.Channel<any TransferTask>? in
-            guard mutable.machine.isCurrent(attempt, in: .ready), !mutable.isTaskAhead else {
+            guard mutable.machine.isCurrent(attempt, in: .ready), !mutable.history.isTaskAhead
+            else {
                 return nil
             }
-            mutable.isTaskAhead = true
-            mutable.tasks.append(task)
-            mutable.begunAttempt = attempt
+            mutable.history.addAhead(task, attempt: attempt)
             // Under the lock, so that no later event comes first.
             let monitors = monitors(mutable)
             monitors?.request(self, didCreateTask: task)

@@ -13,8 +13,8 @@ extension Request {
             let calls = keep(task, &mutable)
             // The same is sent once more; what the layers make of it, the next head tells.
             if let request = mutable.prepared {
-                mutable.performedRequests.append(request)
-                mutable.awaitsWireRequest = core.layersMayChangeRequests
+                mutable.history.addPerformed(
+                    request, mayChange: core.layersMayChangeRequests)
             }
             return calls
         }) { call() }

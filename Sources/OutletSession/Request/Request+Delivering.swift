@@ -5,13 +5,25 @@ import OutletTransport
 extension Request {
     func finish(at place: FinishingPlace) {
         var step = FinishingStep()
-        if mutable.withLock({ $0.beginFinishing(&step) }) { finish(&step, at: place) }
+        let end = mutable.withLock { $0.endAttempts(&step) }
+        conclude(end, &step, at: place)
+    }
+
+    /// Does what follows when an attempt was the last.
+    func conclude(_ end: EndOfAttempts, _ step: inout FinishingStep, at place: FinishingPlace) {
+        switch end {
+        case .none: break
+        case .finishing: finish(&step, at: place)
+        case .intercepted(let interception):
+            if handOver(interception) { finishIntercepted(at: place) }
+        }
     }
 
     /// Tells that an attempt was the last, and sees to the handlers.
     ///
     /// The end is told before anything is serialized: a handler that comes later adds none.
-    func finish(_ step: inout FinishingStep, at place: FinishingPlace) {
+    private func finish(_ step: inout FinishingStep, at place: FinishingPlace) {
+        if core.hasMiddleware { endInterception() }
         if isMonitored { monitors?.requestDidFinish(self) }
         if step.handler == nil { mutable.withLock { $0.advance(&step) } }
         go(on: &step, at: place)
@@ -49,7 +61,7 @@ extension Request {
         guard step.isLast else { return }
         if step.observers?.tellsMade == true { tellMade() }
         let isLast = core.unregister(self)
-        if !isPlain { cleanUp() }
+        cleanUp()
         for end in step.observers?.endStreams ?? [] { end() }
         while let delivery = step.deliveries.popFirst() { deliver(delivery, from: place) }
         if let last = step.made.take() { deliver(last, from: place) }
@@ -77,7 +89,7 @@ extension Request {
     }
 
     private func append(_ delivery: Delivery) {
-        mutable.withLock { $0.deliveries.append(delivery) }
+        mutable.withLock { $0.handlers.keep(delivery) }
     }
 
     private func deliver(_ delivery: Delivery, from place: FinishingPlace) {
@@ -108,7 +120,7 @@ extension Request {
     func append(_ handler: ResponseHandler) {
         let starts = shouldAutomaticallyResume ?? core.startsImmediately
         let (isOver, decision) = mutable.withLock { mutable in
-            mutable.responseHandlers.append(handler)
+            mutable.handlers.append(handler)
             let isOver = mutable.machine.reopen()
             let decision = starts && !isOver ? resume(&mutable) : nil
             return (isOver, decision)

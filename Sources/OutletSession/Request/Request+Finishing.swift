@@ -1,5 +1,6 @@
 import Dispatch
 import OutletHTTP
+import OutletLayers
 public import OutletTransport
 
 /// From a transfer's end to the judges of its attempt: redirects first.
@@ -9,6 +10,9 @@ extension Request: TransferHandler {
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
         var result = result
+        if result.error?.code == .cancelled, mutable.withLock({ $0.takeRedirectCut() }) {
+            result.error = nil
+        }
         if let error = result.error {
             if error.code == .unsupportedURL {
                 announce(task)
@@ -21,7 +25,7 @@ extension Request: TransferHandler {
             result.error = result.error?.naming(
                 task.currentRequest, opensWebSocket: opensWebSocket)
         }
-        if !isPlain, let next = nextHop(after: result), let response = result.response {
+        if let next = nextHop(after: result), let response = result.response {
             let attempt = mutable.withLock { $0.machine.attempt }
             let hop = Hop(task: task, response: response, result: result, attempt: attempt)
             announce(task)
@@ -54,8 +58,8 @@ extension Request: TransferHandler {
             if mutable.error == nil, let error = result.error {
                 mutable.error = .sessionTaskFailed(error: error)
             }
-            mutable.note(result.metrics, isPlain ? result.body : take(result, &mutable))
-            let effort = isPlain ? mutable.dataValidation : validation(&mutable)
+            mutable.note(result.metrics, take(result, &mutable))
+            let effort = validation(&mutable)
             return Evaluation(
                 attempt: attempt, validates: effort != .none,
                 queue: finishingQueue(
@@ -119,6 +123,7 @@ extension Request: TransferHandler {
             return mutable.wait
         }
         wait?.callOff(error ?? .explicitlyCancelled)
+        if core.hasMiddleware { endInterception() }
         monitors?.requestDidFinish(self)
         onFinishingQueue { self.serializeNext(at: $0) }
     }
@@ -142,17 +147,17 @@ extension Request: TransferHandler {
     ) -> DispatchQueue? {
         if core.deliversInline, inTransport { return nil }
         if let queue = core.explicitSerializationQueue
-            ?? (isPlain ? nil : ownFinishingQueue)
+            ?? ownFinishingQueue
         {
             return queue
         }
-        switch mutable.responseHandlers.first?.destination {
+        switch mutable.handlers.handlers.first?.destination {
         case nil: return core.callbackQueue
         case .queue(let queue)?: return queue ?? core.callbackQueue
         case .anywhere?:
             let isQuick =
                 isQuick && inTransport
-                && mutable.responseHandlers.allSatisfy { handler in
+                && mutable.handlers.handlers.allSatisfy { handler in
                     guard case .anywhere = handler.destination else { return false }
                     return handler.isQuick
                 }

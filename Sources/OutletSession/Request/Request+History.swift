@@ -4,23 +4,23 @@ public import OutletTransport
 /// What became of a request, attempt by attempt.
 extension Request {
     /// The requests of all attempts, before and after adaptation, in order.
-    public var requests: [HTTPRequest] { mutable.withLock { $0.requests.array } }
+    public var requests: [HTTPRequest] { mutable.withLock { $0.history.requests.array } }
     /// The first request that was made.
-    public var firstRequest: HTTPRequest? { mutable.withLock { $0.requests.first } }
+    public var firstRequest: HTTPRequest? { mutable.withLock { $0.history.requests.first } }
     /// The last request that was made.
-    public var lastRequest: HTTPRequest? { mutable.withLock { $0.requests.last } }
+    public var lastRequest: HTTPRequest? { mutable.withLock { $0.history.requests.last } }
     /// Same as ``lastRequest``.
     public var request: HTTPRequest? { lastRequest }
     /// What went on the wire, in order: session's fields included, redirects too.
     public var performedRequests: [HTTPRequest] {
-        mutable.withLock { $0.performedRequests.array }
+        mutable.withLock { $0.history.performedRequests.array }
     }
     /// The transfers of all attempts, of redirects the last, in order.
-    public var tasks: [any TransferTask] { mutable.withLock { $0.tasks.array } }
+    public var tasks: [any TransferTask] { mutable.withLock { $0.history.tasks.array } }
     /// The first transfer.
-    public var firstTask: (any TransferTask)? { mutable.withLock { $0.tasks.first } }
+    public var firstTask: (any TransferTask)? { mutable.withLock { $0.history.tasks.first } }
     /// The last transfer.
-    public var lastTask: (any TransferTask)? { mutable.withLock { $0.tasks.last } }
+    public var lastTask: (any TransferTask)? { mutable.withLock { $0.history.tasks.last } }
     /// Same as ``lastTask``.
     public var task: (any TransferTask)? { lastTask }
     /// The measures of all attempts, in order.

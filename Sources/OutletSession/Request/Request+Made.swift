@@ -9,7 +9,7 @@ extension Request {
     package var wireRequest: HTTPRequest? {
         let (made, prepared) = mutable.withLock { mutable in
             // After a redirect what is prepared is the next hop.
-            (mutable.requests.last, mutable.redirects == 0 ? mutable.prepared : nil)
+            (mutable.history.requests.last, mutable.machine.redirects == 0 ? mutable.prepared : nil)
         }
         guard let request = prepared ?? made.map({ core.wireRequest(from: $0) }) else { return nil }
         return core.wireRequestWithCookies(request)

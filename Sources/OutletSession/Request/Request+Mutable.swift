@@ -6,20 +6,10 @@ extension Request {
     /// Everything that changes.
     struct Mutable: ~Copyable, Sendable {
         var machine = RequestMachine()
-        /// The requests of all attempts, before and after adaptation, in order.
-        var requests = InlineFirst<HTTPRequest>()
-        /// What went on the wire, in order.
-        var performedRequests = InlineFirst<HTTPRequest>()
-        /// Whether the last of ``performedRequests`` may not be what its transfer has sent.
-        var awaitsWireRequest = false
-        /// The transfers of all attempts, of redirects the last, in order.
-        var tasks = InlineFirst<any TransferTask>()
-        /// Whether the last of ``tasks`` stands for a transfer that nobody has asked to run yet.
-        var isTaskAhead = false
+        /// The requests and transfers of all attempts.
+        var history = AttemptHistory()
         /// The transfer that was told to end, be it at once or in order.
         var endingTask: UInt64?
-        /// The attempt whose transfer is the last of ``tasks``.
-        var begunAttempt = 0
         /// What the last attempt came to; `nil` until it is over.
         var outcome: AttemptFacts?
         /// The measures of the attempts before, in order.
@@ -28,20 +18,12 @@ extension Request {
         var response: HTTPResponse?
         /// Why the request failed.
         var error: SessionError?
-        /// How many redirects this attempt has followed.
-        var redirects = 0
-        /// Whether the transfer under way goes on with the one before, after a redirect for instance.
-        var isHop = false
         /// Whether the transfer under way reads a file of this machine.
         var readsFile = false
-        /// How long those redirects took, µs.
+        /// How long the redirects of this attempt took, µs.
         var redirectDuration: Int64 = 0
-        /// Those that have not had their values delivered.
-        var responseHandlers = InlineFirst<ResponseHandler>()
-        /// The next of ``responseHandlers`` to serialize.
-        var nextHandler = 0
-        /// What the serializers that are done want delivered.
-        var deliveries = InlineFirst<Delivery>()
+        /// Who wants the response.
+        var handlers = HandlerQueue()
         /// The request that is ready to be sent, as the application and the session's settings make it: what layers
         /// add for one hop is not in it, and so goes along to no other.
         var prepared: HTTPRequest?
@@ -53,8 +35,6 @@ extension Request {
         var interceptor: Boxed<any RequestInterceptor>?
         /// What this request has of its own besides; most have nothing.
         var specials: RequestSpecials?
-        /// Why the transfer waits besides the user's own suspending.
-        var holds: TransferHolds = []
 
         /// The body of the last response, kinds that collect it only.
         var data: Data? { outcome?.data }
@@ -68,14 +48,15 @@ extension Request {
         /// Takes what an attempt has come to, with the redirects that led there.
         mutating func note(_ measured: TransferMetrics, _ data: Data?) {
             outcome = AttemptFacts(
-                request: requests.last, response: response, data: data,
-                measures: redirects > 0 || redirectDuration > 0 ? redirected(measured) : measured,
+                request: history.requests.last, response: response, data: data,
+                measures: machine.redirects > 0 || redirectDuration > 0
+                    ? redirected(measured) : measured,
                 error: error)
         }
 
         private func redirected(_ measured: TransferMetrics) -> TransferMetrics {
             var measured = measured
-            measured.redirectCount = redirects
+            measured.redirectCount = machine.redirects
             measured.redirectDuration = redirectDuration
             return measured
         }

@@ -14,8 +14,7 @@ extension Request {
         case .nothing: break
         case .setUp(let attempt): setUp(attempt: attempt)
         case .startTransfer: startTransfer()
-        case .resumeTransfer: if mutable.withLock({ $0.holds.isEmpty }) { task?.resume() }
-        case .suspendTransfer: task?.suspend()
+        case .resumeTransfer, .suspendTransfer: if let task { settle(task) }
         case .cancelTransfer:
             task?.cancel()
             // Between two hops there is no transfer to end, but a redirect handler at work.
@@ -34,25 +33,49 @@ extension Request {
             fail(with: error, attempt: attempt, mayRetry: false)
             return
         }
-        let adapters = hasInterceptors && usesAdapters ? core.adapters(for: interceptor) : []
-        if adapters.isEmpty, isPlain ? isConvertibleValues : isMadeOfValues {
-            // Values only: no code of the user's runs, no thread is needed.
-            make(attempt: attempt, adapters: [])
-        } else {
-            // A session that is dropped meanwhile still sees the request made.
-            let session = core.session
-            core.requestQueue.async {
-                // Whoever was cancelled meanwhile is not made any more.
-                let isWanted = self.mutable.withLock {
-                    $0.machine.isCurrent(attempt, in: .settingUp)
-                }
-                guard isWanted else { return }
-                withExtendedLifetime(session) { self.make(attempt: attempt, adapters: adapters) }
-            }
+        let adapters = currentAdapters
+        let isQuick = isMadeOfValues && mayAdaptHere(adapters)
+        setUp(attempt: attempt, here: isQuick) { self.make(attempt: attempt, adapters: adapters) }
+    }
+
+    /// Who adapts the request.
+    private var currentAdapters: [any RequestAdapter] {
+        hasInterceptors && usesAdapters ? core.adapters(for: interceptor) : []
+    }
+
+    /// Whether adapters can be asked on the thread that starts the request: they answer at once.
+    ///
+    /// A further attempt begins on a thread that others need.
+    private func mayAdaptHere(_ adapters: [any RequestAdapter]) -> Bool {
+        adapters.allSatisfy { $0.synchronous != nil } && (adapters.isEmpty || retryCount == 0)
+    }
+
+    /// Makes a request ready: here where nobody is kept waiting by it, else on the request queue.
+    private func setUp(
+        attempt: Int, here isQuick: Bool, _ body: @escaping @Sendable () -> Void
+    ) {
+        guard !isQuick else { return body() }
+        // A session that is dropped meanwhile still sees the request made.
+        let session = core.session
+        core.requestQueue.async {
+            // A request that was cancelled in the queue is not made.
+            let isWanted = self.mutable.withLock { $0.machine.isCurrent(attempt, in: .settingUp) }
+            if isWanted { withExtendedLifetime(session) { body() } }
+        }
+    }
+
+    /// Makes the attempts' request ready that the middleware asks for.
+    func setUp(_ request: HTTPRequest, attempt: Int) {
+        let adapters = currentAdapters
+        setUp(attempt: attempt, here: mayAdaptHere(adapters)) {
+            self.adapt(request, attempt: attempt, adapters: adapters)
         }
     }
 
     private func make(attempt: Int, adapters: [any RequestAdapter]) {
+        if core.hasMiddleware, let request = mutable.withLock({ $0.interception?.request }) {
+            return adapt(request, attempt: attempt, adapters: adapters)
+        }
         let initial: HTTPRequest
         do {
             initial = try convertible.asURLRequest()
@@ -65,15 +88,22 @@ extension Request {
             fail(with: error, attempt: attempt, mayRetry: true)
             return
         }
+        if core.hasMiddleware { return beginIntercepting(initial, attempt: attempt) }
+        adapt(initial, attempt: attempt, adapters: adapters)
+    }
+
+    private func adapt(_ request: HTTPRequest, attempt: Int, adapters: [any RequestAdapter]) {
         if !hasInterceptors, !isMonitored {
-            return send(initial, attempt: attempt, isNoted: false)
+            return send(request, attempt: attempt, isNoted: false)
         }
-        mutable.withLock { $0.requests.append(initial) }
+        var initial = request
+        if !adapters.isEmpty { initial.describe(as: id, attempt: retryCount + 1) }
+        mutable.withLock { $0.history.add(initial) }
         monitors?.request(self, didCreateInitialURLRequest: initial)
         guard !adapters.isEmpty else {
             // An interceptor that only retries was passed over, and has adapted all the same.
             if hasInterceptors, usesAdapters {
-                mutable.withLock { $0.requests.append(initial) }
+                mutable.withLock { $0.history.add(initial) }
                 monitors?.request(self, didAdaptInitialRequest: initial, to: initial)
             }
             send(initial, attempt: attempt)
@@ -84,9 +114,9 @@ extension Request {
             return
         }
         let state = RequestAdapterState(
-            requestID: id, session: session, retryCount: retryCount)
+            requestID: id, session: session, retryCount: retryCount, request: self)
         adapt(initial, with: adapters[...], using: state, attempt: attempt, in: .settingUp) {
-            self.didAdapt(initial, $0, attempt: attempt)
+            [initial] in self.didAdapt(initial, $0, attempt: attempt)
         }
     }
 
@@ -96,7 +126,7 @@ extension Request {
         do {
             let adapted = try result.get()
             try adapted.validate()
-            mutable.withLock { $0.requests.append(adapted) }
+            mutable.withLock { $0.history.add(adapted) }
             monitors?.request(self, didAdaptInitialRequest: initial, to: adapted)
             send(adapted, attempt: attempt)
         } catch {
@@ -112,18 +142,19 @@ extension Request {
     ///
     /// - Parameter isNoted: Whether it is among those of the request.
     private func send(_ request: HTTPRequest, attempt: Int, isNoted: Bool = true) {
-        let prepared: HTTPRequest
+        var prepared: HTTPRequest
         do {
-            prepared = isPlain ? core.wireRequest(from: request) : try prepare(request)
+            prepared = try prepare(request)
+            if core.hasOwnLayers { prepared.describe(as: id, attempt: retryCount + 1) }
             if prepared.hasBody { try rewind(prepared) }
         } catch {
-            if !isNoted { mutable.withLock { $0.requests.append(request) } }
+            if !isNoted { mutable.withLock { $0.history.add(request) } }
             fail(with: error, attempt: attempt, mayRetry: true)
             return
         }
         if isMonitored { monitors?.request(self, didCreateURLRequest: request) }
         let (action, observers) = mutable.withLock { mutable in
-            if !isNoted { mutable.requests.append(request) }
+            if !isNoted { mutable.history.add(request) }
             mutable.prepared = prepared
             return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
         }
@@ -135,7 +166,9 @@ extension Request {
     /// Takes a stream that was read already back to its start.
     func rewind(_ request: HTTPRequest) throws(SessionError) {
         guard case .stream(let stream) = request.body,
-            mutable.withLock({ !$0.performedRequests.allSatisfy { $0.body != request.body } })
+            mutable.withLock({
+                !$0.history.performedRequests.allSatisfy { $0.body != request.body }
+            })
         else { return }
         if let task = lastTask {
             core.monitors?.urlSession(core.transport, taskNeedsNewBodyStream: task)
@@ -146,10 +179,6 @@ extension Request {
             throw .sessionTaskFailed(error: error)
         }
         didRewind(stream)
-    }
-
-    private func start(_ job: TransferJob) -> any TransferTask {
-        isPlain ? core.stack.start(job, handler: self) : begin(job)
     }
 
     /// Begins the transfer of the prepared request; the machine has said so.
@@ -173,7 +202,7 @@ extension Request {
 
     func fileReading() -> FileReading {
         let isFile = mutable.withLock { mutable in
-            mutable.redirects == 0 && !mutable.readsFile
+            mutable.machine.redirects == 0 && !mutable.readsFile
                 && mutable.machine.phase == .transferring && mutable.machine.state != .cancelled
                 && mutable.prepared?.url?.isFileURL == true
         }
@@ -185,11 +214,9 @@ extension Request {
         let mayChange = core.layersMayChangeRequests
         let job = mutable.withLock { mutable -> TransferJob? in
             guard let request = mutable.prepared else { return nil }
-            mutable.isHop = isHop
             mutable.readsFile = readsFile
-            mutable.performedRequests.append(request)
-            mutable.awaitsWireRequest = mayChange
-            let delivery = isPlain ? .collect : delivery()
+            mutable.history.beginTransfer(of: request, isHop: isHop, mayChange: mayChange)
+            let delivery = delivery()
             var isCounted = mutable.observers?.startCounting() == true
             if core.isMonitored, request.hasBody || delivery.isFile {
                 isCounted = true
@@ -203,12 +230,10 @@ extension Request {
                 answers: answers(for: request, &mutable))
         }
         guard let job else { return }
-        if readsFile { willReadFile() }
         let task =
             readsFile
-            ? FileTask.start(
-                job, limit: core.configuration.transport.maximumResponseSize, handler: self)
-            : start(job)
+            ? FileTask.start(job, core.configuration.transport, core.deadlines, handler: self)
+            : begin(job)
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
         let (calls, state, wantsProgress, isEnding) = mutable.withLock { mutable in
             (
@@ -222,8 +247,26 @@ extension Request {
         switch state {
         // One that learnt of the task from the transport has told it, perhaps to close in order.
         case .cancelled where !isEnding: task.cancel()
-        case .suspended: task.suspend()
+        case .suspended: settle(task)
         default: break
+        }
+    }
+
+    /// Brings a transfer into the wanted state, suspended or running.
+    ///
+    /// Loops until the wanted state is unchanged after the call: a concurrent `suspend()` and `resume()` may
+    /// reach the transfer in the wrong order.
+    func settle(_ task: any TransferTask) {
+        var done: RequestMachine.TransferWish?
+        while true {
+            let wish = mutable.withLock { $0.machine.transferWish }
+            guard done != wish else { return }
+            switch wish {
+            case .run: task.resume()
+            case .wait: task.suspend()
+            case .none: break
+            }
+            done = wish
         }
     }
 
@@ -235,7 +278,7 @@ extension Request {
         let hasStorage = core.configuration.urlCredentialStorage != nil
         let shares = sharesTransfer(mutable)
         guard
-            mutable.specials != nil || mutable.redirects > 0 || hasStorage || shares
+            mutable.specials != nil || mutable.machine.redirects > 0 || hasStorage || shares
                 || trustManager != nil || core.hasAddressPolicy
         else { return nil }
         var answers = TransferJob.Answers()
@@ -243,7 +286,7 @@ extension Request {
         answers.addressPolicy = core.addressPolicy
         answers.sharesTransfer = shares
         answers.cachedResponseHandler = mutable.cachedResponseHandler
-        if mutable.redirects > 0 { answers.firstURL = mutable.requests.first?.url }
+        if mutable.machine.redirects > 0 { answers.firstURL = mutable.history.requests.first?.url }
         if keepsCredential(for: request, mutable) { answers.credential = mutable.credential }
         if answers.credential != nil || hasStorage {
             let memory = mutable.memory ?? AttemptMemory()
@@ -255,41 +298,14 @@ extension Request {
 
     /// Whether a request's own credential goes along: not to another origin that a redirect leads to.
     private func keepsCredential(for request: HTTPRequest, _ mutable: borrowing Mutable) -> Bool {
-        mutable.redirects == 0
+        mutable.machine.redirects == 0
             || Origin.isSame(
-                core.wireURL(of: mutable.requests.last), core.wireURL(of: request))
+                core.wireURL(of: mutable.history.requests.last), core.wireURL(of: request))
     }
 
     private func tell(_ observers: RequestObservers.Made, of request: HTTPRequest) {
         core.tell(observers.urlRequest, request)
         if let observer = observers.observer { core.tell(observer, self) }
         for stream in observers.streams { stream.yield(self) }
-    }
-}
-
-extension Request.Mutable {
-    /// Keeps a transfer, which may be over before whoever has begun it comes to keep it.
-    ///
-    /// - Returns: Whether it has to be told of: not if it was already, nor as a part of one that was.
-    mutating func note(_ task: any TransferTask) -> Bool {
-        if isTaskAhead {
-            isTaskAhead = false
-            tasks.replaceLast(task)
-            return true
-        }
-        guard let last = tasks.last else {
-            tasks.append(task)
-            return true
-        }
-        guard last !== task, last.identifier < task.identifier else { return false }
-        if isHop { tasks.replaceLast(task) } else { tasks.append(task) }
-        return !isHop
-    }
-
-    /// What the layers have made of the request.
-    mutating func noteWireRequest(of task: any TransferTask) {
-        guard awaitsWireRequest else { return }
-        awaitsWireRequest = false
-        if let request = task.currentRequest { performedRequests.replaceLast(request) }
     }
 }

@@ -107,7 +107,7 @@ extension Request {
             let observers = mutable.watched()
             change(observers)
             defer { observers.wantsProgress = true }
-            return observers.wantsProgress ? nil : mutable.tasks.last
+            return observers.wantsProgress ? nil : mutable.history.tasks.last
         }
         task?.reportProgress()
     }

@@ -6,7 +6,7 @@ extension Request {
     func evaluate(
         _ task: any TransferTask, _ evaluation: Evaluation, at place: FinishingPlace
     ) {
-        if !isPlain { didTransfer(task) }
+        didTransfer(task)
         if isMonitored { tellUntoldEnd(of: task) }
         if evaluation.validates { runValidators() }
         if isMonitored { monitors?.request(self, didCompleteTask: task, with: error) }
@@ -15,16 +15,16 @@ extension Request {
 
     func retryOrFinish(attempt: Int, at place: FinishingPlace) {
         var step = FinishingStep()
-        var isMine = false
+        var end = EndOfAttempts.none
         let error = mutable.withLock { mutable -> SessionError? in
             guard let error = mutable.error, mutable.machine.state != .cancelled else {
-                isMine = mutable.beginFinishing(&step)
+                end = mutable.endAttempts(&step)
                 return nil
             }
             return error
         }
         guard let error else {
-            if isMine { finish(&step, at: place) }
+            conclude(end, &step, at: place)
             return
         }
         guard let session = core.session,

@@ -32,7 +32,7 @@ extension Request {
         bufferingPolicy: StreamOf<HTTPRequest>.BufferingPolicy = .unbounded
     ) -> StreamOf<HTTPRequest> {
         observe(bufferingPolicy) { mutable, buffer in
-            if mutable.machine.phase >= .ready, let made = mutable.requests.last {
+            if mutable.machine.phase >= .ready, let made = mutable.history.requests.last {
                 buffer.yield(made)
             }
             mutable.watched().urlRequest.streams.append(buffer)
@@ -46,7 +46,7 @@ extension Request {
         bufferingPolicy: StreamOf<any TransferTask>.BufferingPolicy = .unbounded
     ) -> StreamOf<any TransferTask> {
         observe(bufferingPolicy) { mutable, buffer in
-            if let begun = mutable.tasks.last { buffer.yield(begun) }
+            if let begun = mutable.history.tasks.last { buffer.yield(begun) }
             mutable.watched().task.streams.append(buffer)
         }
     }

@@ -41,7 +41,7 @@ extension Request {
     /// Which of several requests that wait for a connection goes first: what was set here, else what
     /// the request that was made says.
     public var priority: TransferPriority {
-        mutable.withLock { $0.priority ?? $0.requests.last?.priority ?? .normal }
+        mutable.withLock { $0.priority ?? $0.history.requests.last?.priority ?? .normal }
     }
 
     /// Lets this request go before or after others that wait for a connection to the same host.

@@ -20,6 +20,16 @@ struct FinishingStep {
     var observers: EndOfObservers?
 }
 
+/// What follows when an attempt was the last.
+enum EndOfAttempts {
+    /// Nothing: somebody else sees to the end.
+    case none
+    /// The handlers' values are made and delivered.
+    case finishing
+    /// The session's middleware is told what the attempts came to.
+    case intercepted(Interception)
+}
+
 /// What those who watch a request are told at its end.
 struct EndOfObservers {
     let tellsMade: Bool
@@ -45,23 +55,24 @@ extension Request.Mutable {
         return dataValidators.allSatisfy(\.isQuick) ? .quick : .slow
     }
 
-    /// Takes an attempt for the last, and finds the first handler.
-    ///
-    /// - Returns: Whether it is the caller who does.
-    mutating func beginFinishing(_ step: inout FinishingStep) -> Bool {
-        guard machine.beginFinishing() else { return false }
+    /// Takes an attempt for the last: the session's middleware is told of it, or the first handler found.
+    mutating func endAttempts(_ step: inout FinishingStep) -> EndOfAttempts {
+        if let interception, machine.endAttempts() {
+            interception.beginHandingOver()
+            return .intercepted(interception)
+        }
+        guard machine.beginFinishing() else { return .none }
         // Without handlers the end is told before it is looked for them again.
-        if !responseHandlers.isEmpty { advance(&step) }
-        return true
+        if !handlers.handlers.isEmpty { advance(&step) }
+        return .finishing
     }
 
     /// Finds the next handler that has not run; without one the values are delivered.
     mutating func advance(_ step: inout FinishingStep) {
         step.handler = nil
         guard machine.phase == .finishing else { return keep(&step) }
-        if let handler = responseHandlers[nextHandler] {
+        if let handler = handlers.next() {
             keep(&step)
-            nextHandler += 1
             step.handler = handler
             step.facts = facts
             return
@@ -72,10 +83,8 @@ extension Request.Mutable {
             return keep(&step)
         }
         machine.didFinish()
-        nextHandler = 0
         step.isLast = true
-        swap(&step.deliveries, &deliveries)
-        swap(&step.spent, &responseHandlers)
+        handlers.drain(&step.deliveries, &step.spent)
         if let observers {
             step.observers = EndOfObservers(
                 tellsMade: observers.made != nil, endStreams: observers.endStreams(),
@@ -84,6 +93,6 @@ extension Request.Mutable {
     }
 
     private mutating func keep(_ step: inout FinishingStep) {
-        if let made = step.made.take() { deliveries.append(made) }
+        if let made = step.made.take() { handlers.keep(made) }
     }
 }

@@ -1,6 +1,7 @@
 public import Dispatch
 import FoundationEssentials
 public import OutletHTTP
+import OutletLayers
 public import OutletTransport
 
 /// What is known of a request before its response is whole.
@@ -25,7 +26,7 @@ extension Request {
         let observer = RequestObservers.Observer(queue: queue, body: handler)
         let made = mutable.withLock { mutable in
             mutable.watched().urlRequest.observer = observer
-            return mutable.machine.phase < .ready ? nil : mutable.requests.last
+            return mutable.machine.phase < .ready ? nil : mutable.history.requests.last
         }
         if let made { core.tell(.init(observer: observer), made) }
         return self
@@ -44,7 +45,7 @@ extension Request {
         let observer = RequestObservers.Observer(queue: queue, body: handler)
         let begun = mutable.withLock { mutable in
             mutable.watched().task.observer = observer
-            return mutable.tasks.last
+            return mutable.history.tasks.last
         }
         if let begun { core.tell(.init(observer: observer), begun) }
         return self
@@ -61,6 +62,7 @@ extension Request {
     public func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
+        if let decision = mutable.withLock({ $0.redirectBody?.drop(chunk) }) { return decision }
         if core.isMonitored { tellChunk(Data(chunk), of: task) }
         return consume(chunk, from: task)
     }
@@ -74,10 +76,11 @@ extension Request {
             return .proceed
         }
         if core.isMonitored { tellHead(head, of: task) }
-        guard watchesHeads else { return .proceed }
+        guard watchesHeads || head.isRedirect else { return .proceed }
         let fate = redirectFate(of: head, from: task)
         let calls = mutable.withLock { mutable in
             mutable.observers?.isPassingBy = fate != .response
+            mutable.redirectBody = fate == .redirect ? DroppedBody() : nil
             return keep(task, &mutable)
         }
         for call in calls { call() }
@@ -93,7 +96,7 @@ extension Request {
         let (judge, streams, attempt) = mutable.withLock { mutable in
             mutable.response = head
             let judge = mutable.observers?.response
-            if judge != nil { mutable.holds.insert(.judgement) }
+            if judge != nil { mutable.machine.hold(.judgement) }
             return (judge, mutable.observers?.responseStreams ?? [], mutable.machine.attempt)
         }
         for stream in streams { stream.yield(head) }
@@ -132,23 +135,7 @@ extension Request {
 
     /// Takes one reason for waiting away; without any the transfer goes on.
     func release(_ hold: TransferHolds, of task: any TransferTask, attempt: Int) {
-        let goesOn = mutable.withLock { mutable in
-            guard mutable.machine.isCurrent(attempt, in: .transferring) else { return false }
-            mutable.holds.remove(hold)
-            return mutable.holds.isEmpty && mutable.machine.state == .resumed
-        }
-        guard goesOn else { return }
-        task.resume()
-        // Whoever suspended meanwhile came too early.
-        if state == .suspended { task.suspend() }
+        let goesOn = mutable.withLock { $0.machine.release(hold, attempt: attempt) }
+        if goesOn { settle(task) }
     }
-}
-
-/// Why a transfer waits besides the user's own suspending.
-struct TransferHolds: OptionSet, Sendable {
-    let rawValue: UInt8
-    /// Somebody thinks about the head.
-    static let judgement = TransferHolds(rawValue: 1)
-    /// Those who read the body cannot keep up.
-    static let backPressure = TransferHolds(rawValue: 2)
 }

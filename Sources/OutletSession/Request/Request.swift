@@ -34,13 +34,6 @@ public class Request: @unchecked Sendable {
     let core: SessionCore
     /// Counts the requests of this process.
     let serial: UInt64
-    /// Where the request stands in its session's registry.
-    ///
-    /// Unchecked, because the registry alone reads and writes it, under its lock.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
-    var link = RequestRegistry.Link()
     /// What the request is made of, at each attempt.
     public let convertible: any URLRequestConvertible
     /// Whether the first handler starts the request; the session's setting if `nil`.
@@ -54,18 +47,10 @@ public class Request: @unchecked Sendable {
         set { looksAtHeads.store(newValue, ordering: .relaxed) }
     }
 
-    /// Whether this is a `DataRequest` and nothing more.
-    ///
-    /// Such a one is not asked what other kinds answer otherwise: where a call leads that may be
-    /// overridden, the processor does not foresee, and there would be ten on the way.
-    let isPlain: Bool
-
     init(
         core: SessionCore, convertible: any URLRequestConvertible,
-        interceptor: Boxed<any RequestInterceptor>?, shouldAutomaticallyResume: Bool?,
-        isPlain: Bool = false
+        interceptor: Boxed<any RequestInterceptor>?, shouldAutomaticallyResume: Bool?
     ) {
-        self.isPlain = isPlain
         self.core = core
         self.convertible = convertible
         self.shouldAutomaticallyResume = shouldAutomaticallyResume
@@ -119,7 +104,7 @@ public class Request: @unchecked Sendable {
             let monitors = monitors(mutable)
             monitors?.requestDidSuspend(self)
             let task = mutable.currentTask
-            if action == .suspendTransfer || mutable.isTaskAhead, let task {
+            if action == .suspendTransfer || mutable.history.isTaskAhead, let task {
                 monitors?.request(self, didSuspendTask: task)
             }
             return Decision(action: action, task: task)
@@ -189,14 +174,17 @@ public class Request: @unchecked Sendable {
     /// Where the request is finished, if not where its first completion is wanted.
     var ownFinishingQueue: DispatchQueue? { nil }
 
-    /// The body comes from a file, without a head.
-    func willReadFile() {}
-
     /// Another request that has to be sent before the result counts.
     func nextHop(after result: TransferResult) -> HTTPRequest? { nil }
 
     /// Whether ``didTransfer(_:)`` gives what came its place.
     func placesFile(of result: TransferResult) -> Bool { false }
+
+    /// Takes the body that the session's middleware made of a stream's; under the lock.
+    func takeIntercepted(_ body: Data?) {}
+
+    /// Goes on to the handlers with what the session's middleware made of the call.
+    func finishIntercepted(at place: FinishingPlace) { finish(at: place) }
 
     /// Does what has to be done with the attempt's result before it is judged.
     ///
@@ -222,14 +210,12 @@ public class Request: @unchecked Sendable {
         mutable.error = nil
         mutable.response = nil
         mutable.forgetOutcome()
-        mutable.redirects = 0
         mutable.redirectDuration = 0
         mutable.memory = nil
+        mutable.redirectBody = nil
         mutable.readsFile = false
-        mutable.nextHandler = 0
-        mutable.deliveries = InlineFirst()
+        mutable.handlers.rewind()
         mutable.prepared = nil
-        mutable.holds = []
         mutable.observers?.reset()
     }
 

@@ -7,6 +7,8 @@ struct RequestMachine: Sendable {
     enum Phase: Equatable, Sendable {
         /// Nothing was begun.
         case idle
+        /// The session's middleware is at work, before, between or after the attempts.
+        case intercepting
         /// The request is being made and adapted.
         case settingUp
         /// Ready to be sent, but suspended.
@@ -40,6 +42,10 @@ struct RequestMachine: Sendable {
     /// How often the request was set up; answers carry it.
     private(set) var attempt = 0
     private(set) var retryCount = 0
+    /// How many redirects this attempt has followed.
+    private(set) var redirects = 0
+    /// Why the transfer waits besides the user's own suspending.
+    private(set) var holds: TransferHolds = []
     /// Whether a retrier is being asked about a serializer's failure.
     private(set) var isConsulting = false
 
@@ -95,6 +101,32 @@ struct RequestMachine: Sendable {
 
     // MARK: What the pipeline reports
 
+    /// The request is made; middleware takes over.
+    mutating func beginIntercepting(attempt: Int) -> Bool {
+        guard isCurrent(attempt, in: .settingUp) else { return false }
+        phase = .intercepting
+        return true
+    }
+
+    /// The middleware asks for attempts.
+    ///
+    /// - Returns: The number of the first; `nil` when one is under way, or none is wanted any more.
+    mutating func proceed() -> Int? {
+        guard phase == .intercepting, state != .cancelled else { return nil }
+        forgetTransfer()
+        attempt += 1
+        phase = .settingUp
+        return attempt
+    }
+
+    /// An attempt was the last, and the middleware is told of it; not after a cancel, nor where it has
+    /// been told.
+    mutating func endAttempts() -> Bool {
+        guard state != .cancelled, phase != .intercepting, phase < .finishing else { return false }
+        phase = .intercepting
+        return true
+    }
+
     /// The request is ready to be sent.
     mutating func didSetUp(attempt: Int) -> Action {
         guard isCurrent(attempt, in: .settingUp) else { return .nothing }
@@ -104,6 +136,51 @@ struct RequestMachine: Sendable {
         }
         phase = .transferring
         return .startTransfer
+    }
+
+    // MARK: The transfer
+
+    /// Whether the attempt goes on with another transfer: a redirect's next hop.
+    func mayProceed(attempt: Int) -> Bool {
+        isCurrent(attempt, in: .transferring) && state != .cancelled
+    }
+
+    /// What a transfer under way is to do.
+    enum TransferWish: Equatable, Sendable {
+        case run
+        case wait
+        /// Neither: somebody holds it, or it is to end.
+        case none
+    }
+
+    /// What a transfer under way is to do now.
+    var transferWish: TransferWish {
+        switch state {
+        case .resumed: holds.isEmpty ? .run : .none
+        case .suspended: .wait
+        case .initialized, .cancelled, .finished: .none
+        }
+    }
+
+    /// A redirect is followed.
+    mutating func beginHop() { redirects += 1 }
+
+    /// Makes the transfer wait.
+    mutating func hold(_ reason: TransferHolds) { holds.insert(reason) }
+
+    /// Takes one reason for waiting away.
+    ///
+    /// - Returns: Whether the transfer goes on.
+    mutating func release(_ reason: TransferHolds, attempt: Int) -> Bool {
+        guard isCurrent(attempt, in: .transferring) else { return false }
+        holds.remove(reason)
+        return holds.isEmpty && state == .resumed
+    }
+
+    /// The next transfer is another attempt's.
+    private mutating func forgetTransfer() {
+        redirects = 0
+        holds = []
     }
 
     /// The transfer, or the setting up, has come to an end; validation and retry follow.
@@ -119,6 +196,7 @@ struct RequestMachine: Sendable {
             state != .cancelled
         else { return false }
         phase = .waitingToRetry
+        forgetTransfer()
         return true
     }
 
@@ -175,15 +253,25 @@ extension RequestMachine.Phase: Comparable {
     private var order: Int {
         switch self {
         case .idle: 0
-        case .settingUp: 1
-        case .ready: 2
-        case .transferring: 3
-        case .evaluating: 4
-        case .waitingToRetry: 5
-        case .finishing: 6
-        case .finished: 7
+        case .intercepting: 1
+        case .settingUp: 2
+        case .ready: 3
+        case .transferring: 4
+        case .evaluating: 5
+        case .waitingToRetry: 6
+        case .finishing: 7
+        case .finished: 8
         }
     }
 
     static func < (a: Self, b: Self) -> Bool { a.order < b.order }
+}
+
+/// Why a transfer waits besides the user's own suspending.
+struct TransferHolds: OptionSet, Sendable {
+    let rawValue: UInt8
+    /// Somebody thinks about the head.
+    static let judgement = TransferHolds(rawValue: 1)
+    /// Those who read the body cannot keep up.
+    static let backPressure = TransferHolds(rawValue: 2)
 }

@@ -1,4 +1,5 @@
 import OutletHTTP
+import OutletLayers
 import OutletTransport
 
 /// What few requests have: settings of their own, somebody to answer or to wait for.
@@ -14,6 +15,8 @@ final class RequestSpecials: @unchecked Sendable {
     var wait: (any PendingWait)?
     var coalesces: Bool?
     var priority: TransferPriority?
+    var redirectBody: DroppedBody?
+    var interception: Interception?
 }
 
 extension Request.Mutable {
@@ -55,6 +58,12 @@ extension Request.Mutable {
         set { if newValue != nil || specials != nil { special().wait = newValue } }
     }
 
+    /// The session's middleware at work around this call.
+    var interception: Interception? {
+        get { specials?.interception }
+        set { if newValue != nil || specials != nil { special().interception = newValue } }
+    }
+
     /// Whether transfers may be shared, if it was said for this request.
     var coalesces: Bool? {
         get { specials?.coalesces }
@@ -65,5 +74,17 @@ extension Request.Mutable {
     var priority: TransferPriority? {
         get { specials?.priority }
         set { special().priority = newValue }
+    }
+
+    /// The body under way, where it is that of a redirect that is followed.
+    var redirectBody: DroppedBody? {
+        get { specials?.redirectBody }
+        set { if newValue != nil || specials != nil { special().redirectBody = newValue } }
+    }
+
+    /// Whether the transfer that has ended as cancelled was cut because its answer, a redirect, went on.
+    mutating func takeRedirectCut() -> Bool {
+        defer { redirectBody = nil }
+        return redirectBody?.isCut == true
     }
 }

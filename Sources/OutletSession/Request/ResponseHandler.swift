@@ -72,7 +72,7 @@ extension Request.Mutable {
         // Judges and retriers may have had their say since.
         if let outcome, error == nil, outcome.error == nil { return outcome }
         return AttemptFacts(
-            request: requests.last, response: response, data: data, metrics: lastMetrics,
+            request: history.requests.last, response: response, data: data, metrics: lastMetrics,
             error: error)
     }
 }

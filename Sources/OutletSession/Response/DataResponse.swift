@@ -82,8 +82,8 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
 }
 
 extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
-    /// The result.
-    public var description: String { "\(result)" }
+    /// The result; of a failure the request too, method and address without secrets.
+    public var description: String { DebugSections.result(result, of: request) }
 
     /// Request, response, durations and result, a section each; secrets are left out but for those
     /// in the result's value.

@@ -41,6 +41,16 @@ enum DebugSections {
         return "[Network Duration]: \(network)\n[Serialization Duration]: \(serialization)s"
     }
 
+    /// A result in one line; a failure that does not name its request comes after the request.
+    static func result<Success, Failure: Error>(
+        _ result: Result<Success, Failure>, of request: HTTPRequest?
+    ) -> String {
+        guard case .failure(let error) = result, let request,
+            (error as? SessionError)?.transferError?.url == nil
+        else { return "\(result)" }
+        return "\(request): \(result)"
+    }
+
     private static func headers(_ headers: HTTPHeaders) -> String {
         headers.isEmpty
             ? "[Headers]: None" : section("[Headers]:", ["\(headers.sorted())"])

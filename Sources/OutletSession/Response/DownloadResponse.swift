@@ -83,8 +83,8 @@ public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
 }
 
 extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertible {
-    /// The result.
-    public var description: String { "\(result)" }
+    /// The result; of a failure the request too, method and address without secrets.
+    public var description: String { DebugSections.result(result, of: request) }
 
     /// Request, response, file, durations and result, a section each; secrets are left out.
     public var debugDescription: String {

@@ -1,20 +1,9 @@
 import OutletTransport
 
 /// The requests of a session that are under way, and why no more may start.
-///
-/// A chain: each request knows its neighbours, so that coming and going touches nothing else.
 struct RequestRegistry: Sendable {
-    /// A request's place in the chain.
-    struct Link: Sendable {
-        fileprivate var isIn = false
-        fileprivate var former: Unmanaged<Request>?
-        fileprivate var next: Unmanaged<Request>?
-    }
-
-    /// The one that came last.
-    ///
-    /// Each request is kept by the chain as a whole, from its coming to its going.
-    private var last: Unmanaged<Request>?
+    /// By their serials.
+    private var requests: [UInt64: Request] = [:]
     /// Why no request may start; `nil` as long as the session lives.
     private(set) var closed: SessionError?
     /// Those who wait for the last request to end, while the session is being shut down.
@@ -39,7 +28,8 @@ struct RequestRegistry: Sendable {
     /// Why a request must not run; `nil` if it may.
     func refusal(of request: Request) -> SessionError? {
         // Those that are there already may go on to their end.
-        request.link.isIn ? nil : closed
+        guard let closed, requests[request.serial] == nil else { return nil }
+        return closed
     }
 
     /// Lets no more requests start.
@@ -49,7 +39,7 @@ struct RequestRegistry: Sendable {
     mutating func beginDraining(
         _ error: SessionError, _ waiter: CheckedContinuation<ShutdownReport, Never>
     ) -> Bool {
-        if closed == nil { drain = Drain(total: all.count, waiters: []) }
+        if closed == nil { drain = Drain(total: requests.count, waiters: []) }
         guard drain != nil else { return false }
         closed = closed ?? error
         drain?.waiters.append(waiter)
@@ -57,7 +47,7 @@ struct RequestRegistry: Sendable {
     }
 
     /// Whether the last request has ended of a session that is being shut down.
-    var isDrained: Bool { last == nil && drain != nil }
+    var isDrained: Bool { requests.isEmpty && drain != nil }
 
     /// Takes out all requests, and lets no more start.
     ///
@@ -65,34 +55,21 @@ struct RequestRegistry: Sendable {
     mutating func close(_ error: SessionError) -> Closing? {
         guard closed == nil || drain != nil else { return nil }
         closed = error
-        let requests = all
-        for request in requests { remove(request) }
-        let cut = requests.count
+        let cut = all
+        requests = [:]
         defer { drain = nil }
         return Closing(
-            requests: requests, waiters: drain?.waiters ?? [],
-            report: ShutdownReport(finished: max(0, (drain?.total ?? 0) - cut), cut: cut))
+            requests: cut, waiters: drain?.waiters ?? [],
+            report: ShutdownReport(
+                finished: max(0, (drain?.total ?? 0) - cut.count), cut: cut.count))
     }
 
     /// All requests, the last one first.
-    var all: [Request] {
-        var all: [Request] = []
-        var next = last
-        while let request = next?.takeUnretainedValue() {
-            all.append(request)
-            next = request.link.former
-        }
-        return all
-    }
+    var all: [Request] { requests.values.sorted { $0.serial > $1.serial } }
 
     /// Takes a request in; nothing happens if it is there.
     mutating func insert(_ request: Request) {
-        guard !request.link.isIn else { return }
-        let kept = Unmanaged.passRetained(request)
-        request.link.isIn = true
-        request.link.former = last
-        last?._withUnsafeGuaranteedRef { $0.link.next = kept }
-        last = kept
+        requests[request.serial] = request
     }
 
     /// Lets go of a request; nothing happens if it is not there.
@@ -100,16 +77,6 @@ struct RequestRegistry: Sendable {
     /// - Returns: Whether it was the last one of a session that is being shut down.
     @discardableResult
     mutating func remove(_ request: Request) -> Bool {
-        guard request.link.isIn else { return false }
-        let link = request.link
-        request.link = Link()
-        link.former?._withUnsafeGuaranteedRef { $0.link.next = link.next }
-        if let next = link.next {
-            next._withUnsafeGuaranteedRef { $0.link.former = link.former }
-        } else {
-            last = link.former
-        }
-        Unmanaged.passUnretained(request).release()
-        return isDrained
+        requests.removeValue(forKey: request.serial) != nil && isDrained
     }
 }

@@ -1,4 +1,5 @@
 public import Dispatch
+public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
 
@@ -10,8 +11,10 @@ public import OutletTransport
 /// ```swift
 /// final class TracingSession: Session, @unchecked Sendable {}
 /// ```
-open class Session: UploadFactory, @unchecked Sendable {
+open class Session: @unchecked Sendable {
     // because nothing here changes after `init`.
+
+    let core: SessionCore
 
     /// Changes a request before parameters are encoded into it; again at every attempt.
     public typealias RequestModifier = @Sendable (inout HTTPRequest) throws -> Void
@@ -54,6 +57,9 @@ open class Session: UploadFactory, @unchecked Sendable {
     ///   - cachedResponseHandler: Decides what is stored in the cache; all that may be if `nil`.
     ///   - layers: See every hop of every request as it goes on the wire, the first one first; a stored
     ///     response's is none. See ``OutletTransport/TransportLayer``.
+    ///   - middleware: Surrounds all calls, the outermost first.
+    ///   - plugins: What else takes part in all calls, such as a host of native plugins: its adapters
+    ///     and retriers behind `interceptor`, its layers and its middleware inside of those given here.
     ///   - eventMonitors: Watch all requests.
     public init(
         transport: any Transport,
@@ -70,19 +76,20 @@ open class Session: UploadFactory, @unchecked Sendable {
         redirectHandler: (any RedirectHandler)? = nil,
         cachedResponseHandler: (any CachedResponseHandler)? = nil,
         layers: [@Sendable (_ next: any Transport) -> any Transport] = [],
+        middleware: [any Middleware] = [],
+        plugins: (any SessionPlugins)? = nil,
         eventMonitors: [any EventMonitor] = []
     ) {
-        super.init(
-            core: SessionCore(
-                transport: transport, configuration: configuration,
-                queues: SessionQueues(
-                    root: rootQueue, request: requestQueue, serialization: serializationQueue,
-                    callback: callbackQueue),
-                startsImmediately: startRequestsImmediately, setup: requestSetup,
-                deliversInline: delivery == .inline, interceptor: interceptor,
-                serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
-                cachedResponseHandler: cachedResponseHandler, layers: layers,
-                eventMonitors: eventMonitors))
+        core = SessionCore(
+            transport: transport, configuration: configuration,
+            queues: SessionQueues(
+                root: rootQueue, request: requestQueue, serialization: serializationQueue,
+                callback: callbackQueue),
+            startsImmediately: startRequestsImmediately, setup: requestSetup,
+            deliversInline: delivery == .inline, interceptor: interceptor,
+            serverTrustManager: serverTrustManager, redirectHandler: redirectHandler,
+            cachedResponseHandler: cachedResponseHandler, layers: layers,
+            middleware: middleware, plugins: plugins, eventMonitors: eventMonitors)
         core.belongs(to: self)
     }
 
@@ -183,6 +190,589 @@ open class Session: UploadFactory, @unchecked Sendable {
         }
     }
 
+    // MARK: Data
+
+    /// Makes a request for an address.
+    ///
+    /// The request is made of address, method and headers, then changed by the modifier, then
+    /// given the parameters; all of it again at every attempt.
+    ///
+    /// - Parameters:
+    ///   - convertible: The address.
+    ///   - method: The request method.
+    ///   - parameters: Names and values; `nil` for none.
+    ///   - encoding: Puts the parameters into the request; `URLEncoding.default` if `nil`.
+    ///   - headers: Fields besides the session's.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - requestModifier: Changes the request before parameters are encoded.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func request(
+        _ convertible: any URLConvertible,
+        method: HTTPMethod = .get,
+        parameters: Parameters? = nil,
+        encoding: (any ParameterEncoding)? = nil,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: Session.RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> DataRequest {
+        let base = RequestParts.base(convertible, method, headers, requestModifier)
+        return request(
+            RequestParts.adding(parameters, encoding, to: base), interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    /// Makes a request for an address, with an `Encodable` value.
+    ///
+    /// - Parameters:
+    ///   - convertible: The address.
+    ///   - method: The request method.
+    ///   - parameters: The value; `nil` for none.
+    ///   - encoder: Puts the value into the request.
+    ///   - headers: Fields besides the session's.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - requestModifier: Changes the request before the value is encoded.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func request<Parameters: Encodable & Sendable>(
+        _ convertible: any URLConvertible,
+        method: HTTPMethod = .get,
+        parameters: Parameters? = nil,
+        encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: Session.RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> DataRequest {
+        let base = RequestParts.base(convertible, method, headers, requestModifier)
+        return request(
+            RequestParts.adding(parameters, encoder, to: base), interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    /// Makes a request from one, or from what can become one.
+    ///
+    /// - Parameters:
+    ///   - convertible: The request; asked again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func request(
+        _ convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> DataRequest {
+        core.begin(
+            DataRequest(
+                core: core, convertible: convertible,
+                // Not mapped, which would copy even what is not there.
+                interceptor: interceptor == nil ? nil : interceptor.map { Boxed($0) },
+                shouldAutomaticallyResume: shouldAutomaticallyResume))
+    }
+
+    // MARK: Stream
+
+    /// Makes a request whose response is handed over piece by piece.
+    ///
+    /// - Parameters:
+    ///   - convertible: The request; asked again at every attempt.
+    ///   - automaticallyCancelOnStreamError: Whether a piece that cannot be serialized ends the
+    ///     request.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func streamRequest(
+        _ convertible: any URLRequestConvertible,
+        automaticallyCancelOnStreamError: Bool = false,
+        interceptor: (any RequestInterceptor)? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> DataStreamRequest {
+        core.begin(
+            DataStreamRequest(
+                core: core, convertible: convertible,
+                automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
+                interceptor: interceptor.map { Boxed($0) },
+                shouldAutomaticallyResume: shouldAutomaticallyResume))
+    }
+
+    /// Makes a request whose response is handed over piece by piece.
+    ///
+    /// - Parameters:
+    ///   - convertible: The address.
+    ///   - method: The request method.
+    ///   - headers: Fields besides the session's.
+    ///   - automaticallyCancelOnStreamError: Whether a piece that cannot be serialized ends the
+    ///     request.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - requestModifier: Changes the request once it is made; again at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func streamRequest(
+        _ convertible: any URLConvertible,
+        method: HTTPMethod = .get,
+        headers: HTTPHeaders? = nil,
+        automaticallyCancelOnStreamError: Bool = false,
+        interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: Session.RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> DataStreamRequest {
+        streamRequest(
+            RequestParts.base(convertible, method, headers, requestModifier),
+            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
+            interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    /// Makes a request whose response is handed over piece by piece.
+    ///
+    /// - Parameters:
+    ///   - convertible: The address.
+    ///   - method: The request method.
+    ///   - parameters: The value; `nil` for none.
+    ///   - encoder: Puts the value into the request.
+    ///   - headers: Fields besides the session's.
+    ///   - automaticallyCancelOnStreamError: Whether a piece that cannot be serialized ends the
+    ///     request.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - requestModifier: Changes the request before the value is encoded.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func streamRequest<Parameters: Encodable & Sendable>(
+        _ convertible: any URLConvertible,
+        method: HTTPMethod = .get,
+        parameters: Parameters? = nil,
+        encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default,
+        headers: HTTPHeaders? = nil,
+        automaticallyCancelOnStreamError: Bool = false,
+        interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: Session.RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> DataStreamRequest {
+        let base = RequestParts.base(convertible, method, headers, requestModifier)
+        return streamRequest(
+            RequestParts.adding(parameters, encoder, to: base),
+            automaticallyCancelOnStreamError: automaticallyCancelOnStreamError,
+            interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    // MARK: Download
+
+    /// Makes a request whose response goes into a file.
+    ///
+    /// - Parameters:
+    ///   - convertible: The request; asked again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
+    open func download(
+        _ convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil,
+        shouldAutomaticallyResume: Bool? = nil,
+        to destination: DownloadRequest.Destination? = nil
+    ) -> DownloadRequest {
+        core.begin(
+            DownloadRequest(
+                core: core, downloadable: .request(convertible),
+                interceptor: interceptor.map { Boxed($0) },
+                shouldAutomaticallyResume: shouldAutomaticallyResume, destination: destination))
+    }
+
+    /// Goes on with a download that broke off.
+    ///
+    /// Only what is missing is asked for; if the content has changed meanwhile, or the temporary file
+    /// is gone, the whole. Adapters are not asked.
+    ///
+    /// - Parameters:
+    ///   - data: What ``DownloadRequest/resumeData`` was.
+    ///   - interceptor: Retries this request, after the session's.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
+    open func download(
+        resumingWith data: Data,
+        interceptor: (any RequestInterceptor)? = nil,
+        shouldAutomaticallyResume: Bool? = nil,
+        to destination: DownloadRequest.Destination? = nil
+    ) -> DownloadRequest {
+        core.begin(
+            DownloadRequest(
+                core: core, downloadable: .resumeData(data),
+                interceptor: interceptor.map { Boxed($0) },
+                shouldAutomaticallyResume: shouldAutomaticallyResume, destination: destination))
+    }
+
+    /// Makes a request whose response goes into a file.
+    ///
+    /// - Parameters:
+    ///   - convertible: The address.
+    ///   - method: The request method.
+    ///   - parameters: The parameters; `nil` for none.
+    ///   - encoding: Puts the parameters into the request; `URLEncoding.default` if `nil`.
+    ///   - headers: Fields besides the session's.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - requestModifier: Changes the request before parameters are encoded.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
+    open func download(
+        _ convertible: any URLConvertible,
+        method: HTTPMethod = .get,
+        parameters: Parameters? = nil,
+        encoding: (any ParameterEncoding)? = nil,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: Session.RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil,
+        to destination: DownloadRequest.Destination? = nil
+    ) -> DownloadRequest {
+        let base = RequestParts.base(convertible, method, headers, requestModifier)
+        return download(
+            RequestParts.adding(parameters, encoding, to: base), interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume, to: destination)
+    }
+
+    /// Makes a request whose response goes into a file.
+    ///
+    /// - Parameters:
+    ///   - convertible: The address.
+    ///   - method: The request method.
+    ///   - parameters: The value; `nil` for none.
+    ///   - encoder: Puts the value into the request.
+    ///   - headers: Fields besides the session's.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - requestModifier: Changes the request before the value is encoded.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
+    open func download<Parameters: Encodable & Sendable>(
+        _ convertible: any URLConvertible,
+        method: HTTPMethod = .get,
+        parameters: Parameters? = nil,
+        encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        requestModifier: Session.RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil,
+        to destination: DownloadRequest.Destination? = nil
+    ) -> DownloadRequest {
+        let base = RequestParts.base(convertible, method, headers, requestModifier)
+        return download(
+            RequestParts.adding(parameters, encoder, to: base), interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume, to: destination)
+    }
+
+    // MARK: Upload
+
+    /// Makes a request from what makes both the request and its body.
+    ///
+    /// All uploads come here.
+    ///
+    /// - Parameters:
+    ///   - upload: The request and the body; asked again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Removes files that are not wanted any more.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        _ upload: any UploadConvertible,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        let parts = upload as? Upload
+        return core.begin(
+            UploadRequest(
+                core: core, convertible: parts?.request ?? upload,
+                upload: parts?.uploadable ?? upload, interceptor: interceptor.map { Boxed($0) },
+                fileManager: fileManager, shouldAutomaticallyResume: shouldAutomaticallyResume))
+    }
+
+    // MARK: Bytes
+
+    /// Makes a request that sends bytes.
+    ///
+    /// - Parameters:
+    ///   - data: The body.
+    ///   - convertible: The address.
+    ///   - method: The request method.
+    ///   - headers: Fields besides the session's.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Not needed for bytes.
+    ///   - requestModifier: Changes the request once it is made; again at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        _ data: Data,
+        to convertible: any URLConvertible,
+        method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        requestModifier: Session.RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        upload(
+            data, with: RequestParts.base(convertible, method, headers, requestModifier),
+            interceptor: interceptor, fileManager: fileManager,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    /// Makes a request that sends bytes.
+    ///
+    /// - Parameters:
+    ///   - data: The body.
+    ///   - convertible: The request; asked again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Not needed for bytes.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        _ data: Data,
+        with convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        upload(
+            .data(data), with: convertible, interceptor: interceptor, fileManager: fileManager,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    // MARK: A file
+
+    /// Makes a request that sends a file's content.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The file; read while it is sent.
+    ///   - convertible: The address.
+    ///   - method: The request method.
+    ///   - headers: Fields besides the session's.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Removes files that are not wanted any more.
+    ///   - requestModifier: Changes the request once it is made; again at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        _ fileURL: URL,
+        to convertible: any URLConvertible,
+        method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        requestModifier: Session.RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        upload(
+            fileURL, with: RequestParts.base(convertible, method, headers, requestModifier),
+            interceptor: interceptor, fileManager: fileManager,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    /// Makes a request that sends a file's content.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The file; read while it is sent.
+    ///   - convertible: The request; asked again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Removes files that are not wanted any more.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        _ fileURL: URL,
+        with convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        upload(
+            .file(fileURL, shouldRemove: false), with: convertible, interceptor: interceptor,
+            fileManager: fileManager, shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    // MARK: A stream
+
+    /// Makes a request that sends what a stream gives.
+    ///
+    /// - Parameters:
+    ///   - stream: The body; taken back to its start for redirects, authentication and retries.
+    ///   - convertible: The address.
+    ///   - method: The request method.
+    ///   - headers: Fields besides the session's.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Not needed for streams.
+    ///   - requestModifier: Changes the request once it is made; again at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        _ stream: any BodyStream,
+        to convertible: any URLConvertible,
+        method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        requestModifier: Session.RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        upload(
+            stream, with: RequestParts.base(convertible, method, headers, requestModifier),
+            interceptor: interceptor, fileManager: fileManager,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    /// Makes a request that sends what a stream gives.
+    ///
+    /// - Parameters:
+    ///   - stream: The body; taken back to its start for redirects, authentication and retries.
+    ///   - convertible: The request; asked again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Not needed for streams.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        _ stream: any BodyStream,
+        with convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        upload(
+            .stream(stream), with: convertible, interceptor: interceptor,
+            fileManager: fileManager, shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    private func upload(
+        _ uploadable: UploadRequest.Uploadable, with convertible: any URLRequestConvertible,
+        interceptor: (any RequestInterceptor)?, fileManager: FileManager,
+        shouldAutomaticallyResume: Bool?
+    ) -> UploadRequest {
+        upload(
+            Upload(request: convertible, uploadable: uploadable), interceptor: interceptor,
+            fileManager: fileManager, shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    // MARK: A form, filled in by a closure
+
+    /// Makes a request that sends a form of several parts.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: Fills in the form; called once, before this returns.
+    ///   - url: The address.
+    ///   - encodingMemoryThreshold: From how many bytes of parts on the form is not encoded in
+    ///     memory, but read part by part while it is sent.
+    ///   - method: The request method.
+    ///   - headers: Fields besides the session's; the form's `Content-Type` wins.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Tells which files are there and how large they are.
+    ///   - requestModifier: Changes the request once it is made; again at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        multipartFormData: (MultipartFormData) -> Void,
+        to url: any URLConvertible,
+        usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+        method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        requestModifier: Session.RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        let form = MultipartFormData(fileManager: fileManager)
+        multipartFormData(form)
+        return upload(
+            multipartFormData: form, to: url, usingThreshold: encodingMemoryThreshold,
+            method: method, headers: headers, interceptor: interceptor, fileManager: fileManager,
+            requestModifier: requestModifier, shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    /// Makes a request that sends a form of several parts.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: Fills in the form; called once, before this returns.
+    ///   - request: The request; asked again at every attempt.
+    ///   - encodingMemoryThreshold: From how many bytes of parts on the form is not encoded in
+    ///     memory, but read part by part while it is sent.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Tells which files are there and how large they are.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        multipartFormData: (MultipartFormData) -> Void,
+        with request: any URLRequestConvertible,
+        usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        let form = MultipartFormData(fileManager: fileManager)
+        multipartFormData(form)
+        return upload(
+            multipartFormData: form, with: request, usingThreshold: encodingMemoryThreshold,
+            interceptor: interceptor, fileManager: fileManager,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    // MARK: A form made elsewhere
+
+    /// Makes a request that sends a form of several parts.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: The form.
+    ///   - url: The address.
+    ///   - encodingMemoryThreshold: From how many bytes of parts on the form is not encoded in
+    ///     memory, but read part by part while it is sent.
+    ///   - method: The request method.
+    ///   - headers: Fields besides the session's; the form's `Content-Type` wins.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Not needed: forms leave no files behind.
+    ///   - requestModifier: Changes the request once it is made; again at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        multipartFormData: MultipartFormData,
+        to url: any URLConvertible,
+        usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+        method: HTTPMethod = .post,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        requestModifier: Session.RequestModifier? = nil,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        upload(
+            multipartFormData: multipartFormData,
+            with: RequestParts.base(url, method, headers, requestModifier),
+            usingThreshold: encodingMemoryThreshold, interceptor: interceptor,
+            fileManager: fileManager, shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    /// Makes a request that sends a form of several parts.
+    ///
+    /// - Parameters:
+    ///   - multipartFormData: The form.
+    ///   - request: The request; asked again at every attempt.
+    ///   - encodingMemoryThreshold: From how many bytes of parts on the form is not encoded in
+    ///     memory, but read part by part while it is sent.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - fileManager: Not needed: forms leave no files behind.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    open func upload(
+        multipartFormData: MultipartFormData,
+        with request: any URLRequestConvertible,
+        usingThreshold encodingMemoryThreshold: UInt64 = MultipartFormData.encodingMemoryThreshold,
+        interceptor: (any RequestInterceptor)? = nil,
+        fileManager: FileManager = .default,
+        shouldAutomaticallyResume: Bool? = nil
+    ) -> UploadRequest {
+        upload(
+            MultipartUpload(
+                request: request, form: multipartFormData, threshold: encodingMemoryThreshold),
+            interceptor: interceptor, fileManager: fileManager,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
     // MARK: WebSocket
 
     /// Makes a request that opens a WebSocket.
@@ -205,5 +795,58 @@ open class Session: UploadFactory, @unchecked Sendable {
                 core: core, convertible: convertible, configuration: configuration,
                 interceptor: interceptor.map { Boxed($0) },
                 shouldAutomaticallyResume: shouldAutomaticallyResume))
+    }
+
+    /// Makes a request that opens a WebSocket.
+    ///
+    /// - Parameters:
+    ///   - url: The address: ws, wss, http or https.
+    ///   - configuration: The WebSocket's settings.
+    ///   - headers: Fields of the handshake besides the session's.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    ///   - requestModifier: Changes the request once it is made; again at every attempt.
+    public func webSocketRequest(
+        to url: any URLConvertible,
+        configuration: WebSocketRequest.Configuration = .default,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        shouldAutomaticallyResume: Bool? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> WebSocketRequest {
+        webSocketRequest(
+            performing: RequestParts.base(url, .get, headers, requestModifier),
+            configuration: configuration, interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
+    }
+
+    /// Makes a request that opens a WebSocket, with a value in its address.
+    ///
+    /// - Parameters:
+    ///   - url: The address: ws, wss, http or https.
+    ///   - configuration: The WebSocket's settings.
+    ///   - parameters: The value; `nil` for none.
+    ///   - encoder: Puts the value into the request.
+    ///   - headers: Fields of the handshake besides the session's.
+    ///   - interceptor: Adapts and retries this request, after the session's.
+    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
+    ///     setting if `nil`.
+    ///   - requestModifier: Changes the request before the value is encoded.
+    public func webSocketRequest<Parameters: Encodable & Sendable>(
+        to url: any URLConvertible,
+        configuration: WebSocketRequest.Configuration = .default,
+        parameters: Parameters? = nil,
+        encoder: any ParameterEncoder = URLEncodedFormParameterEncoder.default,
+        headers: HTTPHeaders? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
+        shouldAutomaticallyResume: Bool? = nil,
+        requestModifier: RequestModifier? = nil
+    ) -> WebSocketRequest {
+        let base = RequestParts.base(url, .get, headers, requestModifier)
+        return webSocketRequest(
+            performing: RequestParts.adding(parameters, encoder, to: base),
+            configuration: configuration, interceptor: interceptor,
+            shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 }

@@ -4,7 +4,9 @@ public import OutletTransport
 /// A value that is made once, and awaited by any number of tasks, before or after.
 ///
 /// `fulfil` resumes the waiting tasks from wherever it is called; nothing runs under the lock.
-/// Inlinable, so that awaiting is compiled for the type awaited: it is on every request's way.
+/// Inlinable, so that awaiting is compiled for the type awaited: it is on every request's way. With
+/// checked continuations and an array of them, an awaited request would take 3 % more instructions
+/// (`Benchmarks/count session-async`).
 @usableFromInline struct Awaited<Value: Sendable>: Sendable {
     @usableFromInline let place = AwaitedPlace(for: Value.self)
 

@@ -42,8 +42,6 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         var validators = InlineFirst<Validator>()
         /// What handlers cannot read.
         var refusals: [Refusal] = []
-        /// Whether the body under way is the response's; a redirect's is not.
-        var isContent = false
         var backlog = HandlerBacklog()
         /// A redirect's body that turned out to be the response's.
         var collected: Data?
@@ -71,21 +69,13 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     // MARK: Steps
 
-    override func delivery() -> BodyDelivery {
-        stream.withLock { $0.isContent = false }
-        return .chunks
-    }
-
-    override func willReadFile() {
-        stream.withLock { $0.isContent = true }
-    }
+    override func delivery() -> BodyDelivery { core.collectsStreams ? .collect : .chunks }
 
     override func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
+        // The head is judged with the body, as the session's middleware leaves both.
+        guard !core.collectsStreams else { return .proceed }
         let decision = super.accept(head, from: task)
-        guard let refusal = refusal(of: head) else {
-            stream.withLock { $0.isContent = true }
-            return decision
-        }
+        guard let refusal = refusal(of: head) else { return decision }
         note(refusal)
         return .cancel
     }
@@ -100,7 +90,6 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     ) -> TransferDecision {
         let attempt = mutable.withLock { $0.machine.attempt }
         let pipes = stream.withLock { state -> [Pipe] in
-            guard state.isContent else { return [] }
             state.backlog.add(chunk.count, handlers: state.pipes.count, attempt: attempt)
             return state.pipes
         }
@@ -110,11 +99,11 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     }
 
     private func offer(
-        _ data: Data, to pipes: [Pipe], from task: any TransferTask, attempt: Int
+        _ data: Data, to pipes: [Pipe], from task: (any TransferTask)?, attempt: Int
     ) {
         for pipe in pipes {
             pipe.offer(.chunk(data, attempt: attempt), of: self) {
-                self.consumed(data.count, of: task, attempt: attempt)
+                if let task { self.consumed(data.count, of: task, attempt: attempt) }
             }
         }
     }
@@ -130,11 +119,28 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     }
 
     override func take(_ result: TransferResult, _ mutable: inout Mutable) -> Data? {
+        guard !core.collectsStreams else { return result.body }
         stream.withLock { $0.collected = result.body }
         return nil
     }
 
-    override func didTransfer(_ task: any TransferTask) {
+    override func takeIntercepted(_ body: Data?) { stream.withLock { $0.collected = body } }
+
+    override func finishIntercepted(at place: FinishingPlace) {
+        guard core.collectsStreams || stream.withLock({ $0.collected != nil }), error == nil,
+            let response
+        else { return finish(at: place) }
+        judgeLate(response) { request in
+            guard let request = request as? DataStreamRequest else { return }
+            if !request.isCancelled { request.offerCollected(from: request.lastTask) }
+            request.onFinishingQueue { request.finish(at: $0) }
+        }
+    }
+
+    override func didTransfer(_ task: any TransferTask) { offerCollected(from: task) }
+
+    /// Hands over a body that came as a whole.
+    private func offerCollected(from task: (any TransferTask)?) {
         let (data, pipes) = stream.withLock { state in
             defer { state.collected = nil }
             return (state.collected, state.pipes)
@@ -167,7 +173,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     override func runValidators() {
         let validators = stream.withLock { $0.validators }
-        let (request, response) = mutable.withLock { ($0.requests.last, $0.response) }
+        let (request, response) = mutable.withLock { ($0.history.requests.last, $0.response) }
         guard let response else { return }
         // Of a response whose head nobody could look at before, or a handler that came later.
         if let refusal = refusal(of: response) { note(refusal) }
@@ -209,7 +215,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         stream.withLock { $0.openPipes -= 1 }
         return mutable.withLock { mutable in
             Completion(
-                request: mutable.requests.last, response: mutable.response,
+                request: mutable.history.requests.last, response: mutable.response,
                 metrics: mutable.lastMetrics, error: mutable.error)
         }
     }

@@ -45,7 +45,7 @@ extension Request {
     func makePeerWait(if isFull: () -> Bool) -> TransferDecision {
         mutable.withLock { mutable in
             guard isFull() else { return .proceed }
-            mutable.holds.insert(.backPressure)
+            mutable.machine.hold(.backPressure)
             return .pause
         }
     }
@@ -55,7 +55,7 @@ extension Request {
     /// - Parameter isLow: Asked under the request's lock.
     func letPeerGoOn(on task: any TransferTask, attempt: Int, if isLow: () -> Bool) {
         let goesOn = mutable.withLock { mutable in
-            isLow() && mutable.holds.contains(.backPressure)
+            isLow() && mutable.machine.holds.contains(.backPressure)
         }
         if goesOn { release(.backPressure, of: task, attempt: attempt) }
     }

@@ -76,7 +76,7 @@ extension WebSocketRequest: WebSocketHandler {
     var completion: Completion {
         mutable.withLock { mutable in
             Completion(
-                request: mutable.requests.last, response: mutable.response,
+                request: mutable.history.requests.last, response: mutable.response,
                 metrics: mutable.lastMetrics, error: mutable.error)
         }
     }

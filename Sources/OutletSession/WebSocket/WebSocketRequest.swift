@@ -118,7 +118,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
             didConnect(task, head, attempt: attempt)
             return decision
         }
-        mutable.withLock { _ = $0.holds.insert(.judgement) }
+        mutable.withLock { $0.machine.hold(.judgement) }
         core.serializationQueue.async {
             self.validate(head)
             if self.error == nil {
@@ -132,10 +132,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
 
     private func didConnect(_ task: any TransferTask, _ head: HTTPResponse, attempt: Int) {
-        let isWanted = mutable.withLock { mutable in
-            mutable.machine.isCurrent(attempt, in: .transferring)
-                && mutable.machine.state != .cancelled
-        }
+        let isWanted = mutable.withLock { $0.machine.mayProceed(attempt: attempt) }
         guard isWanted else { return }
         let chosen = head.headers.value(for: "Sec-WebSocket-Protocol")
         let pipes = socket.withLock { socket in
@@ -200,7 +197,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
 
     override func runValidators() {
-        let (response, sent) = mutable.withLock { ($0.response, $0.performedRequests.last) }
+        let (response, sent) = mutable.withLock { ($0.response, $0.history.performedRequests.last) }
         if let response { validate(response) }
         guard error == nil, response?.statusCode != 101, !isCancelled else { return }
         var refusal = TransferError(
@@ -218,7 +215,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
             defer { socket.isValidated = true }
             return socket.isValidated ? [] : socket.validators
         }
-        let request = mutable.withLock { $0.requests.last }
+        let request = mutable.withLock { $0.history.requests.last }
         for validator in validators where error == nil {
             refuse(validator(request, response))
         }

@@ -68,6 +68,10 @@ static outlet_status retry(outlet_instance *self, outlet_call call, outlet_reque
         self->host->retry_done(completion, OUTLET_RETRY_NOW, 0, outlet_text(""));
         return OUTLET_E_FAILED;
     }
+    if (is(self, "retry_done")) {
+        self->host->retry_done(completion, 77, 0, outlet_text(""));
+        return OUTLET_PENDING;
+    }
     return is(self, "retry") ? 77 : OUTLET_OK;
 }
 

@@ -18,7 +18,6 @@ static outlet_status retry(outlet_instance *self, outlet_call call, outlet_reque
                            outlet_completion completion) {
     const outlet_host *host = self->host;
     (void)call, (void)request, (void)response, (void)attempt;
-    if (host->retry_done(completion, 17, 0, outlet_text("")) != OUTLET_E_ARGUMENT) abort();
     host->retry_done(completion, OUTLET_RETRY_NO, 0, outlet_text(""));
     host->retry_done(completion, OUTLET_RETRY_NOW, 0, outlet_text(""));
     return OUTLET_OK;

@@ -33,6 +33,7 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
            OUTLET_E_DENIED);
     expect(host->request_attr(request, outlet_text("nothing"), &view), OUTLET_E_NOT_FOUND);
     expect(host->request_header(request, outlet_text("Nothing"), 0, &view), OUTLET_E_NOT_FOUND);
+    expect(host->quiesced(self->owner), OUTLET_E_STATE);
     return OUTLET_OK;
 }
 

@@ -11,7 +11,7 @@ import Testing
 @testable import OutletTransport
 
 /// Stored credentials, before a stub that asks for them.
-@Suite struct StoredCredentialTests {
+@Suite(.timeLimit(.minutes(patience))) struct StoredCredentialTests {
     private let storage = CredentialStorage()
     private let challenge = StubAnswer.status(
         401, headers: ["WWW-Authenticate": #"Basic realm="x""#])

@@ -202,9 +202,14 @@ import Testing
         let lenient = try entry(["Cache-Control": "max-age=60, stale-if-error=30"], ago: 80)
         #expect(rules.mayReplaceError(lenient, for: request(), now: now))
         #expect(!rules.mayReplaceError(lenient, for: request(), now: now + 20))
-        let strict = try entry(
-            ["Cache-Control": "max-age=60, stale-if-error=30, must-revalidate"], ago: 80)
-        #expect(!rules.mayReplaceError(strict, for: request(), now: now))
+        for directive in ["must-revalidate", "no-cache"] {
+            let strict = try entry(
+                ["Cache-Control": "max-age=60, stale-if-error=30, \(directive)"], ago: 80)
+            #expect(!rules.mayReplaceError(strict, for: request(), now: now))
+        }
+        #expect(
+            !rules.mayReplaceError(
+                lenient, for: request(.get, ["Cache-Control": "no-cache"]), now: now))
         let silent = try entry(["Cache-Control": "max-age=60"], ago: 80)
         #expect(!rules.mayReplaceError(silent, for: request(), now: now))
         #expect(

@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletLayers
+import OutletTestSupport
 import OutletTesting
 import Synchronization
 import Testing
@@ -11,7 +12,7 @@ import Testing
 @testable import OutletTransport
 
 /// Sessions with a cache, on a transport without a network.
-@Suite struct CacheSessionTests {
+@Suite(.timeLimit(.minutes(patience))) struct CacheSessionTests {
     let address = "http://a.test/x"
 
     private func session(
@@ -291,6 +292,21 @@ import Testing
         #expect(head.response?.statusCode == 200)
         #expect(head.data == nil)
         #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a redirect that was followed is stored with its body`() async {
+        let (session, transport) = session { job in
+            guard job.request.url?.path == "/x" else { return .text("there") }
+            var answer = StubAnswer.text("moved", statusCode: 301)
+            answer.headers = ["Location": "/y", "Cache-Control": "max-age=60"]
+            return answer
+        }
+        #expect(await get(session).value == Data("there".utf8))
+        let sent = transport.requests.count
+        let response = await session.request(address).redirect(using: .doNotFollow)
+            .serializingData().response
+        #expect(response.value == Data("moved".utf8))
+        #expect(transport.requests.count == sent)
     }
 
     @Test func `redirects are stored like everything else`() async {

@@ -238,6 +238,22 @@ import Testing
         #expect(cookie?.path == (size > 1024 ? "/" : path))
     }
 
+    @Test(arguments: [
+        ("http://a.x.test/", "http://b.x.test/", true), ("http://x.test/", "http://y.test/", false),
+        // Of an address no part is a site.
+        ("http://10.0.0.1/", "http://127.0.0.1/", false),
+        ("http://10.0.0.1/", "http://10.0.0.1:8080/", true),
+        ("http://[::1]/", "http://[::2]/", false),
+    ])
+    func `a site is what a domain names`(first: String, setter: String, isTaken: Bool) throws {
+        let storage = CookieStorage(cookieAcceptPolicy: .onlyFromMainDocumentDomain)
+        let address = try url(setter)
+        storage.setCookies(
+            Cookie.cookies(withResponseHeaderFields: ["Set-Cookie": "a=1"], for: address),
+            for: address, mainDocumentURL: try url(first))
+        #expect(!storage.cookies.isEmpty == isTaken)
+    }
+
     @Test func `the storage's own policy counts beside the session's`() throws {
         let address = try url("http://x.test/")
         let cookie = Cookie(name: "a", value: "1", domain: "x.test")

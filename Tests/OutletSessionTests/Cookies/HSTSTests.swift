@@ -134,4 +134,16 @@ import Testing
         #expect(try upgraded("http://old.test/") == nil)
         #expect(try upgraded("http://www.below.test/") == nil)
     }
+
+    @Test(arguments: [
+        "20951331 23:59:58", "20950031 23:59:58", "20950132 23:59:58", "20950131 24:00:00",
+        "20950131 23:60:00", "20950131 23:59:61", "2095013 23:59:58",
+    ])
+    func `a time of a file that is none is no policy`(time: String) throws {
+        let directory = try TestDirectory()
+        try directory.write("a.test \"\(time)\"", to: "hsts")
+        let hsts = HSTSStorage.file(directory.url.appending(path: "hsts"))
+        #expect(hsts.upgrade(try #require(URL(string: "http://a.test/"))) == nil)
+        #expect(hsts.policies.isEmpty)
+    }
 }

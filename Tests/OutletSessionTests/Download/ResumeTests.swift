@@ -1,11 +1,12 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Testing
 
-@Suite struct ResumeTests {
+@Suite(.timeLimit(.minutes(patience))) struct ResumeTests {
     let address = "http://example.test/file"
     let text = "0123456789abcdefghij"
     let directory: TestDirectory

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Testing
@@ -57,6 +58,27 @@ import Testing
         let response = await session.request(address).serializingData().response
         withExtendedLifetime(session) {}
         #expect("\(String(describing: response.error))".contains("/again?pwd=•••: gave up after 1"))
+    }
+
+    @Test func `what a validator or a serializer refuses is printed with the request`() async throws
+    {
+        let stub = StubTransport { _ in .text("no JSON", statusCode: 404) }
+        let session = Session(transport: stub)
+        let refused = await session.request(address, method: .put).validate().serializingData()
+            .response
+        let undecoded = await session.request(address).serializingDecodable(Int.self).response
+        let saved = await session.download(address).validate().serializingData().response
+        saved.removeFiles()
+        #expect(
+            "\(refused)" == "PUT \(shown): failure(Response status code was unacceptable: 404.)")
+        #expect("\(undecoded)".hasPrefix("GET \(shown): failure(Response could not be decoded: "))
+        #expect(
+            "\(saved)" == "GET \(shown): failure(Response status code was unacceptable: 404.)")
+        withExtendedLifetime(session) {}
+        let failing = Session(transport: StubTransport(answers: [.failure(lost)]))
+        let failed = await failing.request(address).serializingData().response
+        #expect("\(failed)" == "failure(GET \(shown): lost (try again))")
+        withExtendedLifetime(failing) {}
     }
 
     @Test func `without a request it names the host`() {

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Testing
 
 /// A cancel at each state of a request: what is told, and that it ends once.
-@Suite struct CancelEventTests {
+@Suite(.timeLimit(.minutes(patience))) struct CancelEventTests {
     let address = "http://example.test/get"
     let recorder = EventRecorder()
     let ended = Events<SessionError?>()

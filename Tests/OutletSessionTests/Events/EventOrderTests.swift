@@ -38,7 +38,7 @@ private final class InstantTransport: Transport {
     func shutDown() {}
 }
 
-@Suite struct EventOrderTests {
+@Suite(.timeLimit(.minutes(patience))) struct EventOrderTests {
     let address = "http://example.test/get"
     let recorder = EventRecorder()
     /// A session that nobody keeps ends its requests.

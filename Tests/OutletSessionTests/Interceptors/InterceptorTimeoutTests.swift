@@ -39,7 +39,7 @@ private struct MuteRedirector: RedirectHandler {
     ) { held.append(completion) }
 }
 
-@Suite struct InterceptorTimeoutTests {
+@Suite(.timeLimit(.minutes(patience))) struct InterceptorTimeoutTests {
     let address = "http://example.test/get"
     /// Answers at once.
     let passing = Adapter { request, _, completion in completion(.success(request)) }

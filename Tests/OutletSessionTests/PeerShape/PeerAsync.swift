@@ -11,7 +11,7 @@ private struct Value: Codable, Equatable, Sendable {
 }
 
 /// The async API in the peer's spelling.
-@Suite struct PeerAsyncTests {
+@Suite(.timeLimit(.minutes(patience))) struct PeerAsyncTests {
     let url = "http://example.test/get"
     let AF = Session(transport: StubTransport { _ in .json(#"{"string":"s"}"#) })
     let directory: TestDirectory

@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletObservation
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Synchronization
@@ -43,7 +44,7 @@ private final class TracingSession: Session, @unchecked Sendable {
 }
 
 /// Requests in the peer's spelling: each factory with all of its parameters, and with none.
-@Suite struct PeerRequestTests {
+@Suite(.timeLimit(.minutes(patience))) struct PeerRequestTests {
     let url = "http://example.test/get"
     let AF = Session(transport: StubTransport { _ in .json(#"{"property":"one"}"#) })
     let interceptor = Interceptor()

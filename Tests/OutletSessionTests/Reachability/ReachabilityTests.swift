@@ -3,6 +3,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletReachability
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Synchronization
@@ -86,7 +87,7 @@ private final class Paths: Sendable {
     }
 }
 
-@Suite struct OfflineRetrierTests {
+@Suite(.timeLimit(.minutes(patience))) struct OfflineRetrierTests {
     let address = "http://example.test/get"
     private let offline = TransferError(code: .notConnectedToInternet, reason: "no network")
 

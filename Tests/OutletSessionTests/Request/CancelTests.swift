@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-@Suite struct CancelTests {
+@Suite(.timeLimit(.minutes(patience))) struct CancelTests {
     let address = "http://example.test/get"
 
     @Test func `a cancel before the start calls each handler once`() async throws {

@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-@Suite struct CoalescingTests {
+@Suite(.timeLimit(.minutes(patience))) struct CoalescingTests {
     let address = "http://api.test/a"
     let lost = TransferError(code: .networkConnectionLost, stage: .receiving, reason: "lost")
     let gate = StubGate()

@@ -41,7 +41,8 @@ import Testing
         #expect(truncate(path, 1 << 20) == 0)
         let job = TransferJob(
             request: HTTPRequest(url: URL(filePath: path)), delivery: .chunks)
-        let task = FileTask.start(job, limit: .max, handler: teller)
+        let task = FileTask.start(
+            job, TransportConfiguration(), Deadlines(), handler: teller)
         _ = try await teller.ends.values(1)
         #expect(task.state == .completed)
     }

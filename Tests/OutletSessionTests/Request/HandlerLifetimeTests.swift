@@ -6,7 +6,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-@Suite struct `What a request's handlers hold` {
+@Suite(.timeLimit(.minutes(patience))) struct `What a request's handlers hold` {
     private let address = "http://example.test/"
 
     /// Where a closure puts what it was given, and keeps it.

@@ -114,6 +114,21 @@ import Testing
         #expect(try await ended.wait(for: 1)[0] == nil)
     }
 
+    @Test func `a suspend that comes late, behind what took it back, holds nothing`() async throws {
+        let transport = LateTransport(around: gated)
+        let session = session(transport)
+        let request = session.request("http://example.test/slow")
+            .response { [ended] in ended.append($0.error) }
+        transport.course.withLock { course in
+            course.duringStart = { request.suspend() }
+            course.beforeSuspend = { request.resume() }
+        }
+        request.resume()
+        gate.open()
+        #expect(try await ended.wait(for: 1)[0] == nil)
+        transport.course.withLock { $0 = LateTransport.Course() }
+    }
+
     @Test(arguments: Kind.allCases)
     func `a suspend that is taken back lets the transfer go on`(kind: Kind) async throws {
         let transport = gated
@@ -381,5 +396,45 @@ import Testing
         request.resume()
         gate.open()
         #expect(try await ended.wait(for: 1)[0] == nil)
+    }
+}
+
+/// Lets a test do something while a transfer is begun, and before it is suspended.
+private final class LateTransport: TransportLayer {
+    struct Course: Sendable {
+        var duringStart: (@Sendable () -> Void)?
+        var beforeSuspend: (@Sendable () -> Void)?
+    }
+
+    let next: any Transport
+    let course = Lock(Course())
+
+    init(around next: any Transport) { self.next = next }
+
+    func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
+        let task = LateTask(next.start(job, handler: handler), self)
+        course.withLock { $0.duringStart.take() }?()
+        return task
+    }
+
+    private final class LateTask: TransferTask {
+        private let inner: any TransferTask
+        private let transport: LateTransport
+
+        init(_ inner: any TransferTask, _ transport: LateTransport) {
+            self.inner = inner
+            self.transport = transport
+        }
+
+        var identifier: UInt64 { inner.identifier }
+        var currentRequest: HTTPRequest? { inner.currentRequest }
+        var state: TransferState { inner.state }
+        func cancel() { inner.cancel() }
+        func resume() { inner.resume() }
+
+        func suspend() {
+            transport.course.withLock { $0.beforeSuspend.take() }?()
+            inner.suspend()
+        }
     }
 }

@@ -181,11 +181,14 @@ import Testing
         adapted.url = URL(string: address)
         adapted.headers["X-More"] = "2"
         adapted.method = .delete
-        adapted.attributes["mine"] = "3"
+        adapted.context[Mine.self] = "3"
         let next = request.accepting(adapted)
         #expect(next.url?.absoluteString == address && next.method == .get)
-        #expect(next.attributes["mine"] == "3")
+        #expect(next.context[Mine.self] == "3" && next.context.hop == 1)
         #expect(next.headers["Authorization"] == authorization && next.headers["Host"] == host)
         #expect(next.headers["X-Kept"] == "1" && next.headers["X-More"] == nil)
     }
 }
+
+/// What somebody notes in a request.
+private enum Mine: RequestContextKey { typealias Value = String }

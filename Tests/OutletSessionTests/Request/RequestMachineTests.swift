@@ -262,4 +262,80 @@ import Testing
         go(Run(), [])
         #expect(faults == [])
     }
+
+    // MARK: Middleware
+
+    /// A request whose middleware is at work.
+    private func intercepted() -> RequestMachine {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        #expect(machine.beginIntercepting(attempt: 1) == true)
+        return machine
+    }
+
+    @Test func `middleware asks for one attempt after the other, and is told of each`() {
+        var machine = intercepted()
+        #expect(machine.proceed() == 2)
+        #expect(machine.proceed() == nil)
+        #expect(machine.didSetUp(attempt: 1) == .nothing)
+        #expect(machine.didSetUp(attempt: 2) == .startTransfer)
+        #expect(machine.beginEvaluating(attempt: 2) == true)
+        #expect(machine.endAttempts() == true)
+        #expect(machine.endAttempts() == false)
+        #expect(machine.proceed() == 3)
+        #expect(machine.didSetUp(attempt: 3) == .startTransfer)
+        #expect(machine.retryCount == 0)
+    }
+
+    @Test func `a cancel while middleware is at work finishes at once`() {
+        var machine = intercepted()
+        #expect(machine.cancel() == .finish)
+        #expect(machine.proceed() == nil)
+    }
+
+    @Test func `middleware is not told of an attempt that was cancelled`() {
+        var machine = intercepted()
+        _ = machine.proceed()
+        _ = machine.didSetUp(attempt: 2)
+        #expect(machine.cancel() == .cancelTransfer)
+        #expect(machine.beginEvaluating(attempt: 2) == true)
+        #expect(machine.endAttempts() == false)
+        #expect(machine.beginFinishing() == true)
+    }
+
+    @Test func `a late answer of the set-up finds no middleware to begin`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        _ = machine.didSetUp(attempt: 1)
+        #expect(machine.beginIntercepting(attempt: 1) == false)
+    }
+
+    // MARK: Holds and hops
+
+    @Test func `a transfer goes on when nothing holds it any more`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        _ = machine.didSetUp(attempt: 1)
+        machine.hold(.judgement)
+        machine.hold(.backPressure)
+        #expect(machine.release(.judgement, attempt: 1) == false)
+        #expect(machine.release(.backPressure, attempt: 2) == false)
+        #expect(machine.release(.backPressure, attempt: 1) == true)
+        machine.hold(.judgement)
+        _ = machine.suspend()
+        #expect(machine.release(.judgement, attempt: 1) == false)
+    }
+
+    @Test func `another attempt follows redirects of its own, and is held by nothing`() {
+        var machine = RequestMachine()
+        _ = machine.resume()
+        _ = machine.didSetUp(attempt: 1)
+        machine.beginHop()
+        machine.hold(.judgement)
+        #expect(machine.mayProceed(attempt: 1) && machine.redirects == 1)
+        _ = machine.beginEvaluating(attempt: 1)
+        #expect(!machine.mayProceed(attempt: 1))
+        _ = machine.willRetry(attempt: 1)
+        #expect(machine.redirects == 0 && machine.holds.isEmpty)
+    }
 }

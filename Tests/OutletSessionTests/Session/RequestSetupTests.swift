@@ -8,7 +8,7 @@ import OutletTransport
 import Testing
 
 /// When requests are made ready: with their first `resume()`, or as soon as they exist.
-@Suite struct RequestSetupTests {
+@Suite(.timeLimit(.minutes(patience))) struct RequestSetupTests {
     let address = "http://example.test/get"
     let recorder = EventRecorder()
     let transport = StubTransport { _ in .text("x") }

@@ -1,11 +1,12 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 import OutletTransport
 
-@Suite struct SequenceTests {
+@Suite(.timeLimit(.minutes(patience))) struct SequenceTests {
     let address = "http://example.test/get"
 
     private func collect<Value>(_ stream: StreamOf<Value>) async -> [Value] {

@@ -2,8 +2,10 @@
  *
  *   adapt -> prepare -> will_send -> (network) -> retry? -> did_receive -> process
  *
- * A further attempt begins again at adapt. will_send sees what all plugins' adapt and prepare
- * made of the request.
+ * A further attempt begins again at adapt. prepare comes behind all that the program itself makes of
+ * the request. will_send is on the wire: it sees what is sent, cookies and credentials included, each
+ * round of authentication too, and not what the host's cache answers. did_receive and process see what
+ * the call came to in the end, once: a stored response as well.
  *
  * Each hop that a redirect leads to passes adapt, prepare and will_send as well, before it is sent;
  * its attribute "request.redirects" says how many redirects came before. There a plugin may refuse,
@@ -26,15 +28,18 @@ typedef struct outlet_hooks {
     outlet_status (*OUTLET_OPTIONAL prepare)(outlet_instance *instance, outlet_call call,
                                              outlet_request request);
 
-    /* Sees a request that is about to be sent; cannot change it. Thread: [hook]. */
+    /* Sees a request that is about to be sent; cannot change it. One that may block runs beside the
+     * transfer; it has ended when did_receive begins. Thread: [hook]. */
     void (*OUTLET_OPTIONAL will_send)(outlet_instance *instance, outlet_call call,
                                       outlet_request request);
 
-    /* Sees the outcome; cannot change it. Thread: [hook]. */
+    /* Sees the outcome; cannot change it. Without a body for downloads and WebSockets, and for streams
+     * unless a plugin has process. Thread: [hook]. */
     void (*OUTLET_OPTIONAL did_receive)(outlet_instance *instance, outlet_call call,
                                         outlet_request request, outlet_response response);
 
-    /* May replace the outcome. Thread: [hook]. */
+    /* May replace the outcome; of a download or a WebSocket not with a body, which fails it.
+     * Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL process)(outlet_instance *instance, outlet_call call,
                                              outlet_request request, outlet_response response);
 

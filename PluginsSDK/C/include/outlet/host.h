@@ -143,7 +143,8 @@ typedef struct outlet_host {
                                 outlet_view error);
 
     /* Settles a retry; `verdict` is one of OUTLET_RETRY_*, delay_ns counts for
-     * OUTLET_RETRY_AFTER only, `error` for OUTLET_RETRY_FAIL_WITH only.
+     * OUTLET_RETRY_AFTER only, `error` for OUTLET_RETRY_FAIL_WITH only. A verdict that the host does
+     * not know is a failure.
      *
      * Returns as adapt_done does. Thread: [any]. */
     outlet_status (*retry_done)(outlet_completion completion, int32_t verdict, uint64_t delay_ns,

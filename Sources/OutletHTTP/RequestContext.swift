@@ -1,0 +1,56 @@
+public import FoundationEssentials
+
+/// What is known of a request besides what is sent.
+///
+/// Whose it is, which attempt and which hop, and what those it passes have to tell each other. Never sent.
+///
+/// The session fills in ``id``, ``attempt`` and ``hop`` for requests that pass interceptors, middleware,
+/// plugins or layers of the user's; everybody on the way may add values of their own:
+///
+/// ```swift
+/// enum Tenant: RequestContextKey { typealias Value = String }
+///
+/// request.context[Tenant.self] = "blue"
+/// ```
+///
+/// A context goes along with copies of its request, and to the hops that redirects lead to. It takes no
+/// part in comparing requests.
+public struct RequestContext: Sendable {
+    /// The id of the session's request, the same at every attempt; `nil` until a session has taken it.
+    public package(set) var id: UUID?
+    /// Which attempt this is, from 1.
+    public package(set) var attempt = 1
+    /// How many redirects have led here in this attempt.
+    public package(set) var hop = 0
+    /// Whether the call takes a body that is in memory: not a download, a stream or a WebSocket.
+    package var takesBody = true
+    /// What the request was made of, where a provider made it.
+    package var targetValue: (any Sendable)?
+    private var values: [ObjectIdentifier: any Sendable] = [:]
+
+    /// A context that says nothing.
+    public init() {}
+
+    /// The value somebody has put there; `nil` if nobody has.
+    public subscript<Key: RequestContextKey>(_ key: Key.Type) -> Key.Value? {
+        get { values.isEmpty ? nil : values[ObjectIdentifier(key)] as? Key.Value }
+        set { values[ObjectIdentifier(key)] = newValue }
+    }
+}
+
+/// Names a value in a ``RequestContext`` by a type.
+public protocol RequestContextKey {
+    /// What is kept under this name.
+    associatedtype Value: Sendable
+}
+
+/// A value that takes no part in comparing what holds it.
+@usableFromInline struct Uncompared<Value: Sendable>: Sendable, Hashable {
+    @usableFromInline var value: Value
+
+    @usableFromInline init(_ value: Value) { self.value = value }
+
+    @usableFromInline static func == (a: Self, b: Self) -> Bool { true }
+
+    @usableFromInline func hash(into hasher: inout Hasher) {}
+}

@@ -1,0 +1,41 @@
+import OutletProvider
+import OutletSession
+import OutletTransport
+
+/// Errors as plugins see them: a stable word and a text.
+enum FailureText {
+    static func of(_ error: any Error) -> (code: String, message: String) {
+        (code: code(error), message: "\(error)")
+    }
+
+    private static func code(_ error: any Error) -> String {
+        switch error {
+        case let error as TransferError: error.code.rawValue
+        case is PluginError: "plugin"
+        case let error as ProviderError: providerCode(error)
+        case let error as SessionError: sessionCode(error)
+        default: "unknown"
+        }
+    }
+
+    private static func providerCode(_ error: ProviderError) -> String {
+        switch error {
+        case .underlying(let error, _): code(error)
+        case .statusCode: "unacceptableStatusCode"
+        case .requestMapping: "badURL"
+        case .parameterEncoding, .encodableMapping: "cannotEncode"
+        case .jsonMapping, .stringMapping, .objectMapping: "cannotDecode"
+        }
+    }
+
+    private static func sessionCode(_ error: SessionError) -> String {
+        switch error {
+        case .explicitlyCancelled: "cancelled"
+        case .responseValidationFailed(.unacceptableStatusCode): "unacceptableStatusCode"
+        case .responseValidationFailed: "unacceptableResponse"
+        case .responseSerializationFailed: "cannotDecode"
+        case .sessionDeinitialized, .sessionInvalidated: "sessionClosed"
+        default: error.underlyingError.map { code($0) } ?? "unknown"
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import OutletHTTP
+import OutletTransport
+
+/// Runs the hooks of one call that watch or process one after the other, whatever threads they need.
+///
+/// Part of the request's context, so that those of the wire and those of the outcome share it.
+///
+/// Thread: any.
+final class HookOrder: Sendable {
+    /// Does something, and calls back when it is done; on any thread, also before it returns.
+    typealias Step = @Sendable (_ done: @escaping @Sendable () -> Void) -> Void
+
+    private struct State {
+        var isRunning = false
+        var waiting: [Step] = []
+    }
+
+    private let state = Lock(State())
+
+    /// Names the order in a request's context.
+    enum Key: RequestContextKey { typealias Value = HookOrder }
+
+    /// Runs a step behind those that were given before: now, if there are none.
+    func run(_ step: @escaping Step) {
+        let isFirst = state.withLock { state in
+            guard state.isRunning else {
+                state.isRunning = true
+                return true
+            }
+            state.waiting.append(step)
+            return false
+        }
+        if isFirst { step { self.next() } }
+    }
+
+    private func next() {
+        let step = state.withLock { state -> Step? in
+            guard !state.waiting.isEmpty else {
+                state.isRunning = false
+                return nil
+            }
+            return state.waiting.removeFirst()
+        }
+        step? { self.next() }
+    }
+}

@@ -1,0 +1,22 @@
+public import OutletTransport
+
+/// What takes part in all calls of a session, in several places at once: `Session(plugins:)`.
+///
+/// Every kind of request passes it: data, uploads, downloads, streams, the handshakes of WebSockets.
+public protocol SessionPlugins: Sendable {
+    /// Adapt and retry all requests, behind the session's own interceptor.
+    var interceptors: [any RequestInterceptor] { get }
+    /// See every hop on the wire, behind the session's own layers.
+    var layers: [@Sendable (_ next: any Transport) -> any Transport] { get }
+    /// Surrounds all calls, inside of the session's own middleware.
+    var middleware: [any Middleware] { get }
+}
+
+extension SessionPlugins {
+    /// None.
+    public var interceptors: [any RequestInterceptor] { [] }
+    /// None.
+    public var layers: [@Sendable (_ next: any Transport) -> any Transport] { [] }
+    /// None.
+    public var middleware: [any Middleware] { [] }
+}

@@ -1,0 +1,184 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletTransport
+
+/// Where the middleware around a call stands.
+final class Interception: @unchecked Sendable {
+    // because it is read and written under the lock of its request only.
+
+    /// What the attempts are made of; `nil` until the middleware has called for the first.
+    fileprivate(set) var request: HTTPRequest?
+    /// Waits for what the attempts come to.
+    fileprivate var next: (@Sendable (CallResult) -> Void)?
+    /// The middleware's result, until the request takes it.
+    fileprivate var answer: CallResult?
+    /// Whether what the attempts came to is being handed to the middleware.
+    fileprivate var isHandingOver = false
+    /// The tasks that run it.
+    fileprivate var tasks: [Task<Void, Never>] = []
+
+    /// An attempt was the last; what it came to is handed over next.
+    func beginHandingOver() { isHandingOver = true }
+}
+
+/// The session's middleware around a call.
+extension Request {
+    /// Hands the request to the middleware, which asks for the attempts.
+    func beginIntercepting(_ made: HTTPRequest, attempt: Int) {
+        let interception = Interception()
+        var initial = made
+        initial.describe(as: id)
+        initial.context.takesBody =
+            self is DataRequest || self is DataStreamRequest && core.collectsStreams
+        let isWanted = mutable.withLock { mutable in
+            guard mutable.machine.beginIntercepting(attempt: attempt) else { return false }
+            mutable.interception = interception
+            return true
+        }
+        guard isWanted else { return }
+        intercept(initial, with: core.middleware[...], interception) { [initial] result in
+            self.didIntercept(initial, result, interception)
+        }
+    }
+
+    private func intercept(
+        _ request: HTTPRequest, with chain: ArraySlice<any Middleware>,
+        _ interception: Interception, _ completion: @escaping @Sendable (CallResult) -> Void
+    ) {
+        guard let first = chain.first else {
+            return proceed(with: request, interception, completion)
+        }
+        let next: @Sendable (HTTPRequest, @escaping @Sendable (CallResult) -> Void) -> Void = {
+            self.intercept($0, with: chain.dropFirst(), interception, $1)
+        }
+        if let first = first as? any CallbackMiddleware {
+            return first.intercept(request, next: next, completion: completion)
+        }
+        let task = Task {
+            do {
+                completion(
+                    .success(
+                        try await first.intercept(request) { request in
+                            try await withCheckedContinuation { continuation in
+                                next(request) { continuation.resume(returning: $0) }
+                            }.get()
+                        }))
+            } catch {
+                completion(.failure(error))
+            }
+        }
+        let isOver = mutable.withLock { mutable in
+            interception.tasks.append(task)
+            return mutable.interception !== interception
+        }
+        if isOver { task.cancel() }
+    }
+
+    /// Begins the attempts that the innermost middleware asks for.
+    private func proceed(
+        with request: HTTPRequest, _ interception: Interception,
+        _ completion: @escaping @Sendable (CallResult) -> Void
+    ) {
+        let attempt = mutable.withLock { mutable -> Int? in
+            guard mutable.interception === interception, interception.answer == nil,
+                let attempt = mutable.machine.proceed()
+            else { return nil }
+            if interception.request != nil { reset(&mutable) }
+            interception.request = request
+            interception.next = completion
+            return attempt
+        }
+        guard let attempt else {
+            let untimely = SessionError.requestAdaptationFailed(error: UntimelyMiddleware())
+            return completion(.failure(error ?? untimely))
+        }
+        setUp(request, attempt: attempt)
+    }
+
+    /// Hands what the attempts came to over to the middleware that waits for it.
+    ///
+    /// - Returns: Whether the call has come to its end with it, and the request is to be finished.
+    func handOver(_ interception: Interception) -> Bool {
+        let (next, facts) = mutable.withLock { mutable in
+            (interception.next.take(), mutable.facts)
+        }
+        if let head = facts.response {
+            next?(.success(CallResponse(head: head, of: facts)))
+        } else {
+            next?(.failure(facts.error ?? .explicitlyCancelled))
+        }
+        return mutable.withLock { mutable in
+            interception.isHandingOver = false
+            return take(interception, &mutable)
+        }
+    }
+
+    /// The outermost middleware has answered.
+    private func didIntercept(
+        _ initial: HTTPRequest, _ result: CallResult, _ interception: Interception
+    ) {
+        let isMine = mutable.withLock { mutable in
+            guard mutable.interception === interception, interception.answer == nil else {
+                return false
+            }
+            interception.answer = result
+            if interception.request == nil { mutable.history.add(initial) }
+            // While attempts are under way, or their outcome is handed over, somebody else comes to ask.
+            guard mutable.machine.phase == .intercepting, !interception.isHandingOver else {
+                return false
+            }
+            return take(interception, &mutable)
+        }
+        if isMine { onFinishingQueue { self.finishIntercepted(at: $0) } }
+    }
+
+    /// Takes what the middleware made of the call; `false` if it has not answered yet.
+    private func take(_ interception: Interception, _ mutable: inout Mutable) -> Bool {
+        guard mutable.interception === interception, let answer = interception.answer else {
+            return false
+        }
+        mutable.interception = nil
+        switch answer {
+        case .success(let response):
+            mutable.response = response.head
+            mutable.error = response.failure?.asSessionError {
+                .responseValidationFailed(reason: .customValidationFailed(error: $0))
+            }
+            mutable.outcome = AttemptFacts(
+                request: mutable.history.requests.last, response: response.head,
+                data: self is DataRequest ? response.body : nil, metrics: mutable.lastMetrics,
+                error: mutable.error)
+            if core.collectsStreams || interception.request == nil {
+                takeIntercepted(response.body)
+            }
+        case .failure(let error):
+            mutable.error = error.asSessionError { [isAnswered = mutable.response != nil] error in
+                isAnswered
+                    ? .responseValidationFailed(reason: .customValidationFailed(error: error))
+                    : .requestAdaptationFailed(error: error)
+            }
+        }
+        return true
+    }
+
+    /// The request ends whatever its middleware does: tells it so.
+    func endInterception() {
+        let ended = mutable.withLock { mutable -> Interception? in
+            defer { mutable.interception = nil }
+            return mutable.interception
+        }
+        guard let ended else { return }
+        let (next, tasks, error) = mutable.withLock { mutable in
+            (ended.next.take(), ended.tasks, mutable.error)
+        }
+        for task in tasks { task.cancel() }
+        next?(.failure(error ?? .explicitlyCancelled))
+    }
+}
+
+/// Middleware called its `next` while another call of it was under way, or after it had answered.
+struct UntimelyMiddleware: Error, CustomStringConvertible {
+    var description: String {
+        "middleware called its next while another call of it was under way, or after its answer"
+    }
+}

@@ -1,0 +1,102 @@
+import COutletPlugin
+import Testing
+
+@testable import OutletPluginHost
+
+/// What a plugin says of itself, in C's words.
+@Suite struct DescriptorTests {
+    /// Hands over a text as C sees it.
+    private func view<Result>(of text: String, _ body: (outlet_view) throws -> Result) rethrows
+        -> Result
+    {
+        try Array(text.utf8).withUnsafeBufferPointer {
+            try body(outlet_view(ptr: $0.baseAddress, len: UInt64($0.count)))
+        }
+    }
+
+    @Test func `a text is taken up to its limit`() throws {
+        let longest = String(repeating: "a", count: 128)
+        #expect(try view(of: longest) { try text($0, "id", limit: 128) } == longest)
+        let error = #expect(throws: PluginDescriptor.Breach.self) {
+            try view(of: longest + "a") { _ = try text($0, "id", limit: 128) }
+        }
+        #expect(error?.reason == "'id' has 129 bytes, at most 128 are allowed")
+    }
+
+    @Test(
+        arguments: [
+            ("a-B_9", nil), ("a.b", "a.b"), ("a b", "a b"), ("", ""), ("é", "é"),
+            ("a\u{1B}", "a\u{1B}"),
+        ] as [(String, String?)])
+    func `an export's name is letters, digits, hyphens and underscores`(
+        name: String, refused: String?
+    ) throws {
+        func all() throws -> [PluginExport] {
+            try view(of: name) { name in
+                try view(of: "v()") { signature in
+                    var export = outlet_export()
+                    export.struct_size = UInt32(MemoryLayout<outlet_export>.size)
+                    export.name = name
+                    export.signature = signature
+                    export.function = {}
+                    return try withUnsafePointer(to: export) { export in
+                        try withUnsafePointer(to: Optional(export)) { list in
+                            var descriptor = outlet_descriptor()
+                            descriptor.export_count = 1
+                            descriptor.exports = list
+                            return try PluginExport.all(descriptor, plugin: "a.test")
+                        }
+                    }
+                }
+            }
+        }
+        guard let refused else {
+            #expect(try all().map(\.name) == [name])
+            return
+        }
+        let error = #expect(throws: PluginDescriptor.Breach.self) { _ = try all() }
+        #expect(
+            error?.reason
+                == "'a.test': the export \(String(reflecting: refused)) is not made of letters, "
+                + "digits, '-' and '_'")
+    }
+
+    @Test(arguments: [64, 65])
+    func `a plugin asks for 64 permissions at most`(count: Int) throws {
+        func permissions() throws -> [String] {
+            try view(of: "a.test") { text in
+                try Array(repeating: text, count: count).withUnsafeBufferPointer { list in
+                    var descriptor = outlet_descriptor()
+                    descriptor.struct_size = UInt32(MemoryLayout<outlet_descriptor>.size)
+                    descriptor.id = text
+                    descriptor.version = text
+                    descriptor.create = { _, _, _, _, _, _ in OUTLET_E_FAILED }
+                    descriptor.destroy = { _ in }
+                    descriptor.permissions = list.baseAddress
+                    descriptor.permission_count = UInt64(count)
+                    return try withUnsafePointer(to: descriptor) {
+                        try PluginDescriptor($0).permissions
+                    }
+                }
+            }
+        }
+        guard count > 64 else {
+            #expect(try permissions().count == count)
+            return
+        }
+        let error = #expect(throws: PluginDescriptor.Breach.self) { _ = try permissions() }
+        #expect(error?.reason == "65 permissions, of which none can be read")
+    }
+
+    @Test func `an export writes 64 MiB at most`() {
+        let sink = SinkHandle()
+        let bytes = [UInt8](repeating: 0x61, count: SinkHandle.limit)
+        bytes.withUnsafeBufferPointer { bytes in
+            let all = outlet_view(ptr: bytes.baseAddress, len: UInt64(bytes.count))
+            let one = outlet_view(ptr: bytes.baseAddress, len: 1)
+            #expect(sink.write(all) == OUTLET_OK)
+            #expect(sink.write(one) == OUTLET_E_ARGUMENT)
+        }
+        #expect(sink.content.count == SinkHandle.limit)
+    }
+}
