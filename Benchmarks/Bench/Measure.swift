@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 
 /// Time, CPU and memory of a stretch of work, and the line of JSON that tells them.
@@ -8,7 +9,7 @@ struct Measure {
     /// Begins to measure.
     init() {
         wall = Self.now
-        cpu = Self.usage().cpu
+        cpu = Self.cpuTime
     }
 
     /// The monotonic clock, ns.
@@ -18,13 +19,21 @@ struct Measure {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    private static func usage() -> (cpu: Int64, peak: Int) {
+    private static var cpuTime: Int64 {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        let cpu =
-            Int64(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1_000_000
+        return Int64(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1_000_000
             + Int64(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
-        return (cpu, usage.ru_maxrss)
+    }
+
+    /// The most memory that was resident, KiB.
+    ///
+    /// `ru_maxrss` would count that of the process which started this one.
+    private static var peak: Int {
+        guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
+            let line = text.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") })
+        else { return 0 }
+        return line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
     }
 
     /// Ends and prints the line.
@@ -33,11 +42,10 @@ struct Measure {
     ///   - name: What was measured.
     ///   - n: How many requests ran at a time.
     ///   - count: How many ran in all.
-    ///   - latencies: How long each took, ns; may be empty.
-    ///   - extra: Further members, such as `"pending_s":0.4`.
-    func end(_ name: String, n: Int, count: Int, latencies: [Int64] = [], extra: String = "") {
+    ///   - latencies: How long each took, ns, the first that ended first; may be empty.
+    func end(_ name: String, n: Int, count: Int, latencies: [Int64] = []) {
         let seconds = Double(Self.now - wall) / 1e9
-        let (cpu, peak) = Self.usage()
+        let cpu = Self.cpuTime
         let sorted = latencies.sorted()
         let p50 = sorted.isEmpty ? 0 : sorted[sorted.count / 2]
         let p99 = sorted.isEmpty ? 0 : sorted[sorted.count * 99 / 100]
@@ -47,10 +55,11 @@ struct Measure {
             "\"cpu_us_per_req\":\(Self.round(Double(cpu - self.cpu) / Double(count)))",
             "\"p50_us\":\(Self.round(Double(p50) / 1e3))",
             "\"p99_us\":\(Self.round(Double(p99) / 1e3))",
-            "\"peak_rss_mib\":\(Self.round(Double(peak) / 1024))",
+            "\"peak_rss_mib\":\(Self.round(Double(Self.peak) / 1024))",
             "\"wall_s\":\((seconds * 10000).rounded() / 10000)",
+            "\"first_s\":\(Double(latencies.first ?? 0) / 1e9)",
         ]
-        print("{" + (members + (extra.isEmpty ? [] : [extra])).joined(separator: ",") + "}")
+        print("{" + members.joined(separator: ",") + "}")
     }
 
     private static func round(_ number: Double) -> Double { (number * 100).rounded() / 100 }

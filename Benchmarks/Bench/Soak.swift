@@ -1,10 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import Glibc
-import OutletCurl
-import OutletHTTP
-import OutletSession
-import OutletTransport
+import Outlet
 import Synchronization
 
 /// Many transfers of all kinds, half of them cancelled at random times; tells whether each ended

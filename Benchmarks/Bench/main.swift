@@ -1,134 +1,52 @@
 import FoundationEssentials
 import Glibc
-import OutletCurl
-import OutletHTTP
-import OutletPluginHost
-import OutletProvider
-import OutletSession
-import OutletTransport
+import Outlet
 
 // One measurement in a process of its own; `Benchmarks/run` starts them and compares.
 //
-//   OutletBench transport URL CONCURRENCY COUNT
-//   OutletBench session-callback-inline|session-callback-queue|session-defaults URL CONCURRENCY COUNT
-//   OutletBench session-async|session-executor URL CONCURRENCY COUNT
-//   OutletBench provider-plugins URL CONCURRENCY COUNT PLUGIN
-//   OutletBench tls-fresh URL COUNT CA_DIRECTORY   (URL: one where the server closes the connection)
-//   OutletBench inflight URL COUNT
-//   OutletBench download-file URL PATH
-//   OutletBench download-memory URL
-//   OutletBench idle -
+//   OutletBench ROW URL CONCURRENCY COUNT [ARGUMENT]   a row of Rows.swift; prints one line of JSON
+//   OutletBench idle -                                 what the program needs before its first request
 //   OutletBench soak URL COUNT [URL ...]
 
 let arguments = CommandLine.arguments
 guard arguments.count > 2 else { exit(64) }
-let what = arguments[1]
-let url = arguments[2]
+let name = arguments[1]
 
 func number(_ index: Int) -> Int { arguments.count > index ? Int(arguments[index]) ?? 1 : 1 }
 
-var configuration = SessionConfiguration.default
-configuration.proxy = .none
-configuration.headers = HTTPHeaders()
-configuration.timeoutIntervalForResource = 600
-configuration.httpMaximumConnectionsPerHost = 100_000
-configuration.maximumConnections = 100_000
-
-var job = TransferJob(request: HTTPRequest(url: URL(string: url), headers: requestFields))
-var failed = 0
-
-/// Warms up with a tenth, then measures.
-@MainActor
-func measureTransport(_ transport: CurlTransport, _ name: String, n: Int, count: Int) {
-    let warmUp = TransportWork(transport, job, count: count / 10 + n)
-    warmUp.run(n)
-    let work = TransportWork(transport, job, count: count)
-    let measure = Measure()
-    work.run(n)
-    measure.end(name, n: n, count: count, latencies: work.latencies)
-    failed = warmUp.failed + work.failed
-}
-
-switch what {
-case "transport":
-    measureTransport(
-        CurlTransport(configuration: configuration.transport), what, n: number(3), count: number(4))
-case "session-callback-inline", "session-callback-queue", "session-async", "session-executor",
-    "session-defaults":
-    // As a session is made without a word about it: with its own header fields.
-    if what == "session-defaults" { configuration.headers = .default }
-    let n = number(3)
-    let count = number(4)
-    let session = Session(
-        transport: CurlTransport(configuration: configuration.transport),
-        configuration: configuration,
-        delivery: what == "session-callback-inline" ? .inline : .queued)
-    let warmUp = SessionWork(session, url, count: count / 10 + n)
-    let work = SessionWork(session, url, count: count)
-    let executor = what == "session-executor" ? session.taskExecutor : nil
-    let isAsync = what == "session-async" || what == "session-executor"
-    if isAsync { await warmUp.runAsync(n, on: executor) } else { warmUp.run(n) }
-    let measure = Measure()
-    if isAsync { await work.runAsync(n, on: executor) } else { work.run(n) }
-    measure.end(what, n: n, count: count, latencies: work.latencies)
-    failed = warmUp.failed + work.failed
-case "provider-plugins":
-    let n = number(3)
-    let count = number(4)
-    guard arguments.count > 5, let address = URL(string: url),
-        let host = try? PluginHost.load(directories: [], files: [arguments[5]]),
-        host.failures.isEmpty
-    else { exit(64) }
-    let session = Session(
-        transport: CurlTransport(configuration: configuration.transport),
-        configuration: configuration,
-        interceptor: host.interceptor)
-    let provider = Provider<MeasuredTarget>(session: session, plugins: host.providerPlugins)
-    let warmUp = ProviderWork(provider, address, count: count / 10 + n)
-    let work = ProviderWork(provider, address, count: count)
-    warmUp.run(n)
-    let measure = Measure()
-    work.run(n)
-    measure.end(what, n: n, count: count, latencies: work.latencies)
-    failed = warmUp.failed + work.failed
-    _ = host.shutDownAndWait()
-case "tls-fresh":
-    configuration.certificateAuthorities = .directory(path: arguments[4])
-    measureTransport(
-        CurlTransport(configuration: configuration.transport), what, n: 1, count: number(3))
-case "inflight":
-    let count = number(3)
-    let work = TransportWork(
-        CurlTransport(configuration: configuration.transport), job, count: count)
-    let measure = Measure()
-    work.run(count)
-    // The server answers nobody before all are there: the first answer tells when they were.
-    let pending = Double(work.latencies.first ?? 0) / 1e9
-    measure.end(what, n: count, count: count, extra: "\"pending_s\":\(pending)")
-    failed = work.failed
-case "download-file", "download-memory":
-    if what == "download-file" {
-        unlink(arguments[3])
-        job.delivery = .file(path: arguments[3], offset: 0)
-    }
-    let work = TransportWork(CurlTransport(configuration: configuration.transport), job, count: 1)
-    let measure = Measure()
-    work.run(1)
-    measure.end(what, n: 1, count: 1)
-    failed = work.failed
+switch name {
 case "idle":
-    let transport = CurlTransport(configuration: configuration.transport)
+    let transport = CurlTransport(configuration: SessionConfiguration.bare.transport)
     _ = transport.taskExecutor
-    Measure().end(what, n: 0, count: 1)
+    Measure().end(name, n: 0, count: 1)
 case "soak":
+    var configuration = SessionConfiguration.bare
     configuration.httpMaximumConnectionsPerHost = 64
-    let urls = [url] + arguments.dropFirst(4)
+    let urls = [arguments[2]] + arguments.dropFirst(4)
     let soak = Soak(
         CurlTransport(configuration: configuration.transport),
         urls: urls.compactMap { URL(string: $0) },
         count: number(3))
-    failed = soak.run(200)
-    print("lost or repeated: \(failed), at the end \(Soak.resources())")
-default: exit(64)
+    let lost = soak.run(200)
+    print("lost or repeated: \(lost), at the end \(Soak.resources())")
+    exit(lost == 0 ? 0 : 1)
+default:
+    guard let row = rows[name] else { exit(64) }
+    let n = number(3)
+    let count = number(4)
+    // Of what does not warm up, what is made before the first request counts as well.
+    var measure = Measure()
+    let unit = try row.make(
+        Setting(url: arguments[2], argument: arguments.count > 5 ? arguments[5] : ""))
+    var failed = 0
+    if row.warmsUp {
+        let warmUp = Work(unit, count: count / 10 + n)
+        await warmUp.run(n)
+        failed = warmUp.failed
+        measure = Measure()
+    }
+    let work = Work(unit, count: count)
+    await work.run(n)
+    measure.end(name, n: n, count: count, latencies: work.latencies)
+    exit(failed + work.failed == 0 ? 0 : 1)
 }
-exit(failed == 0 ? 0 : 1)

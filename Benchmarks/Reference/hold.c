@@ -4,6 +4,8 @@
 // of closed connections rest for a minute, and looking for a free one among them takes longer than
 // all that is measured.
 #define _GNU_SOURCE
+#include "server.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +26,7 @@ static int answer(const int *sockets, int count) {
     return 0;
 }
 
-int hold(int port, int count) {
+int serve_holding(int port, int count) {
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
     struct sockaddr_in address = {
         .sin_family = AF_INET,

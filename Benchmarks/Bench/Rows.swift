@@ -1,0 +1,107 @@
+import FoundationEssentials
+import Glibc
+import Outlet
+
+/// What the command line says of a measurement.
+struct Setting: Sendable {
+    let url: String
+    let argument: String
+
+    /// The argument as a number.
+    var number: Int { Int(argument) ?? 0 }
+}
+
+/// One kind of measurement.
+struct Row: Sendable {
+    /// Whether a tenth of the units runs before what is measured.
+    var warmsUp = true
+    let make: @Sendable (Setting) throws -> Unit
+}
+
+/// All that is measured, by name.
+let rows: [String: Row] = [
+    // One layer more each, with as little else as can be.
+    "transport": Row { .transport($0) },
+    "session-callback-inline": Row { .request(of: .bare(delivery: .inline), $0) },
+    "session-callback-queue": Row { .request(of: .bare(), $0) },
+    "session-async": Row { .value(of: .bare(), on: nil, $0) },
+    "session-executor": Row {
+        let session = Session.bare()
+        return .value(of: session, on: session.taskExecutor, $0)
+    },
+    // As they come.
+    "session-defaults": Row { .request(of: Session(), $0) },
+    "provider": Row { try .target(of: Provider(), $0) },
+    "provider-plugin": Row { try .target(of: Provider(plugins: [IdlePlugin()]), $0) },
+    "provider-native": Row { setting in
+        let host = try PluginHost.load(directories: [], files: [setting.argument])
+        for failure in host.failures { throw failure }
+        let session = Session(plugins: host)
+        return try .target(of: Provider(session: session), setting)
+    },
+    "decodable": Row { .decodable(of: Session(), $0) },
+    "cookie": Row { .request(of: Session(), $0) },
+    "stored": Row { .request(of: .caching, $0) },
+    "gzip": Row { .request(of: Session(), $0) },
+    // Uploads.
+    "post": Row { .post(of: Session(), $0) },
+    "post-async": Row { .postValue(of: Session(), $0) },
+    "put-file": Row(warmsUp: false) { .putFile(of: Session(), $0) },
+    // TLS; the argument is the file of the authority.
+    "tls-inline": Row { .request(of: .trusting($0, delivery: .inline), $0) },
+    "tls-queue": Row { .request(of: .trusting($0), $0) },
+    "tls-async": Row { .value(of: .trusting($0), on: nil, $0) },
+    "tls-burst": Row(warmsUp: false) { .request(of: .trusting($0), $0) },
+    "tls-fresh": Row { setting in
+        var configuration = SessionConfiguration.bare
+        configuration.certificateAuthorities = .directory(path: setting.argument)
+        return .transport(setting, configuration)
+    },
+    // What comes in pieces; the argument is how many there are.
+    "events": Row { .events(of: .bare(delivery: .inline), $0) },
+    "events-awaited": Row { .awaitedEvents(of: Session(), $0) },
+    "socket-receive": Row { .socketReceive(of: .bare(delivery: .inline), $0) },
+    "socket-awaited": Row { .socketAwaited(of: Session(), $0) },
+    "socket-send": Row { .socketSend(of: .bare(delivery: .inline), $0) },
+    "socket-echo": Row { .socketEcho(of: .bare(delivery: .inline), $0) },
+    // Many, and large ones.
+    "inflight": Row(warmsUp: false) { .transport($0) },
+    "download-file": Row(warmsUp: false) { setting in
+        unlink(setting.argument)
+        return .transport(setting, delivery: .file(path: setting.argument, offset: 0))
+    },
+    "download-memory": Row(warmsUp: false) { .transport($0) },
+]
+
+extension SessionConfiguration {
+    /// No proxy, no field of the session's own, no limit of connections.
+    static var bare: Self {
+        var configuration = SessionConfiguration.default
+        configuration.proxy = .none
+        configuration.headers = HTTPHeaders()
+        configuration.timeoutIntervalForResource = 600
+        configuration.httpMaximumConnectionsPerHost = 100_000
+        configuration.maximumConnections = 100_000
+        return configuration
+    }
+}
+
+extension Session {
+    static func bare(delivery: Session.CallbackDelivery = .queued) -> Session {
+        Session(configuration: .bare, delivery: delivery)
+    }
+
+    static func trusting(
+        _ setting: Setting, delivery: Session.CallbackDelivery = .queued
+    ) -> Session {
+        var configuration = SessionConfiguration.default
+        configuration.certificateAuthorities = .file(path: setting.argument)
+        return Session(configuration: configuration, delivery: delivery)
+    }
+
+    static var caching: Session {
+        var configuration = SessionConfiguration.default
+        configuration.urlCache = ResponseCache()
+        return Session(configuration: configuration)
+    }
+}
