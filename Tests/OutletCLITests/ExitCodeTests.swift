@@ -83,7 +83,7 @@ import Testing
         let result = try await outlet("http://no-such-host.invalid/")
         #expect(result.exitCode == 1)
         #expect(isOneLine(result.errorOutput))
-        #expect(result.errorOutput.hasPrefix("outlet: http://no-such-host.invalid/: "))
+        #expect(result.errorOutput.hasPrefix("outlet: GET http://no-such-host.invalid/: "))
         #expect(result.output == "")
     }
 

@@ -6,7 +6,7 @@ extension Exchange.Failure {
     ///
     /// - Parameters:
     ///   - error: The session's error.
-    ///   - request: The request; its address names the error's line.
+    ///   - request: The request; method and address name the error's line.
     init(_ error: SessionError, request: HTTPRequest) {
         let place = Self.place(of: request)
         if error.isExplicitlyCancelledError {
@@ -62,9 +62,10 @@ extension Exchange.Failure {
             code: TransferError.Code.timedOut.rawValue, stage: "")
     }
 
-    /// What names a request in a line: its address without secrets.
+    /// What names a request in a line: its method, and its address without secrets.
     static func place(of request: HTTPRequest) -> String {
-        Redaction.standard.address(request.url?.absoluteString ?? "the request")
+        guard let url = request.url else { return "\(request.method.rawValue) request" }
+        return "\(request.method.rawValue) \(Redaction.standard.address(url.absoluteString))"
     }
 
     private static func text(_ error: SessionError) -> String {
