@@ -100,7 +100,7 @@ import Testing
         #expect(result.exitCode == 2)
         #expect(
             result.errorOutput
-                == "outlet: \(server.baseURL)/unstable/1: no answer within 0.3 s, "
+                == "outlet: GET \(server.baseURL)/unstable/1: no answer within 0.3 s, "
                 + "redirects and retries included (--timeout allows more)\n")
     }
 

@@ -182,7 +182,8 @@ struct SecretCase: Sendable, CustomTestStringConvertible {
         }
         let events: [Event] = [
             .didCreateURLRequest(request), .willRedirect(to: request, after: head),
-            .didValidate(head, result: .success(())), .didAdaptInitialRequest(request, to: request),
+            .didValidate(.init(request: request, response: head, result: .success(()))),
+            .didAdaptInitialRequest(request, to: request),
         ]
         for event in events {
             secret.expectHidden(in: "\(event) \(SecretCase.open)", by: event.name)

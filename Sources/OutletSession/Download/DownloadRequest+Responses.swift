@@ -19,7 +19,10 @@ extension DownloadRequest {
                 if let error = facts.error { throw error }
                 return fileURL
             }
-            request.monitors?.request(request, didParseResponse: response)
+            request.monitors?.observe(
+                .didParseResponse(
+                    .init(response.result) { $0.request(request, didParseResponse: response) }),
+                of: request)
             // Retriers were asked about this error when the transfer ended.
             return ResponseHandler.Serialized(failure: nil) { _ in completionHandler(response) }
         }
@@ -166,7 +169,10 @@ extension DownloadRequest {
                     request: facts.request, response: facts.response, fileURL: fileURL,
                     error: facts.error)
             }
-            request.monitors?.request(request, didParseResponse: response)
+            request.monitors?.observe(
+                .didParseResponse(
+                    .init(response.result) { $0.request(request, didParseResponse: response) }),
+                of: request)
             return ResponseHandler.Serialized(failure: response.error) { replacement in
                 completionHandler(replacement.map { response.with(.failure($0)) } ?? response)
             }

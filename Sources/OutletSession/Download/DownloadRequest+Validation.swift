@@ -62,9 +62,11 @@ extension DownloadRequest {
             guard error == nil else { return }
             let result = validation(request, response, fileURL)
             refuse(result)
-            monitors?.request(
-                self, didValidateRequest: request, response: response, fileURL: fileURL,
-                withResult: result)
+            monitors?.observe(
+                .didValidate(
+                    Event.Validation(
+                        request: request, response: response, fileURL: fileURL, result: result)),
+                of: self)
         }
     }
 }

@@ -172,9 +172,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
         for call in calls ?? [] { call() }
         if plan == .continued {
-            core.monitors?.urlSession(
-                core.transport, downloadTask: task, didResumeAtOffset: offset,
-                expectedTotalBytes: total)
+            core.monitors?.observe(
+                .taskDidResumeAtOffset(task, offset: offset, expected: total), of: self)
         }
         switch plan {
         case .undecided, .complete: return .deliver(.chunks)
@@ -253,8 +252,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
         let (part, aside, collected) = download.withLock { ($0.part, $0.aside, $0.collected) }
         guard let file = aside ?? part else { return }
-        core.monitors?.urlSession(
-            core.transport, downloadTask: task, didFinishDownloadingTo: file.url)
+        core.monitors?.observe(.taskDidFinishDownloading(task, to: file.url), of: self)
         let result = Result { () throws(SessionError) in
             try place(file, collected: collected, response: response)
         }
@@ -271,7 +269,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             mutable.withLock { $0.error = error }
             download.withLock { $0.isMisplaced = true }
         }
-        monitors?.request(self, didFinishDownloadingUsing: task, with: result)
+        monitors?.observe(.didFinishDownloading(task, result), of: self)
     }
 
     private func place(
@@ -279,7 +277,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     ) throws(SessionError) -> URL {
         let wanted = response.flatMap { destination?(file.url, $0) }
         let (url, options) = wanted ?? Self.keep(file.url)
-        monitors?.request(self, didCreateDestinationURL: url)
+        monitors?.observe(.didCreateDestinationURL(url), of: self)
         do {
             if let collected { try collected.write(to: file.url) }
             if wanted != nil { file.publish() }

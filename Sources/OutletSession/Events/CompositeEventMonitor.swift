@@ -29,8 +29,11 @@ public final class CompositeEventMonitor: EventMonitor {
             monitors + [(monitor, monitor.queue(orElse: defaultQueue))], defaultQueue)
     }
 
-    func perform(_ event: @escaping @Sendable (any EventMonitor) -> Void) {
-        for (monitor, queue) in monitors { queue.async { event(monitor) } }
+    /// Passes the event on.
+    public func observe(_ event: Event, of request: Request?) {
+        for (monitor, queue) in monitors {
+            queue.async { monitor.observe(event, of: request) }
+        }
     }
 }
 

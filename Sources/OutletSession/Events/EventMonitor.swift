@@ -5,13 +5,19 @@ public import OutletTransport
 
 /// Watches what requests do; changes nothing.
 ///
-/// Every method has an empty default. Those of the request come in the order of its life; those
-/// of ``TransferEventMonitor`` tell of transfers.
+/// All events go through ``observe(_:of:)``, which calls the event's own method unless a monitor
+/// has its own. Those methods have empty defaults. Those of the request come in the order of its
+/// life; those of ``TransferEventMonitor`` tell of transfers.
 ///
 /// Thread: ``queue``, one event after the other.
 public protocol EventMonitor: TransferEventMonitor {
     /// Where the events are delivered; ``Dispatch/DispatchQueue/sessionCallbacks`` by default.
     var queue: DispatchQueue { get }
+
+    /// Something has happened.
+    ///
+    /// - Parameter request: Whom it happened to; `nil` for the end of a session.
+    func observe(_ event: Event, of request: Request?)
 
     /// The first form of the request was made, before any adapter.
     func request(_ request: Request, didCreateInitialURLRequest urlRequest: HTTPRequest)

@@ -40,7 +40,7 @@ extension Request {
     /// Tells the session's monitors that the transfer waits for a network.
     package func tellWaitingForConnectivity() {
         guard let task else { return }
-        core.monitors?.urlSession(core.transport, taskIsWaitingForConnectivity: task)
+        core.monitors?.observe(.taskIsWaitingForConnectivity(task), of: self)
     }
 
     /// Keeps a transfer, and tells of it if it is new.
@@ -65,16 +65,16 @@ extension Request {
             if let observer = channel.observer { calls = [{ self.core.tell(observer, task) }] }
         }
         guard let monitors = monitors(mutable) else { return calls }
-        if !wasAnnounced { monitors.request(self, didCreateTask: task) }
+        if !wasAnnounced { monitors.observe(.didCreateTask(task), of: self) }
         let state = mutable.machine.state
         // A task that was made ahead and is cancelled before its start only ever ends.
         if !wasAnnounced || state != .cancelled {
-            monitors.request(self, didResumeTask: task)
+            monitors.observe(.didResumeTask(task), of: self)
         }
         // Whoever asked for this before found no transfer to do it to.
         switch state {
-        case .cancelled: monitors.request(self, didCancelTask: task)
-        case .suspended: monitors.request(self, didSuspendTask: task)
+        case .cancelled: monitors.observe(.didCancelTask(task), of: self)
+        case .suspended: monitors.observe(.didSuspendTask(task), of: self)
         case .initialized, .resumed, .finished: break
         }
         return calls
@@ -89,12 +89,12 @@ extension Request {
         announce(task)
         tellChallenges(of: head, to: task)
         guard case .response = redirectFate(of: head, from: task) else { return }
-        monitors.urlSession(core.transport, dataTask: task, didReceive: head)
+        monitors.observe(.taskDidReceiveResponse(task, head), of: self)
     }
 
     /// A head that might have led somewhere else is the response after all.
     func tellLateHead(_ head: HTTPResponse, of task: any TransferTask) {
-        core.monitors?.urlSession(core.transport, dataTask: task, didReceive: head)
+        core.monitors?.observe(.taskDidReceiveResponse(task, head), of: self)
     }
 
     /// A server or a proxy asks for credentials.
@@ -110,13 +110,13 @@ extension Request {
         let challenges = AuthenticationChallenge.challenges(
             in: head, proxy: proxy, previousFailureCount: task.credentialsSent)
         for challenge in challenges {
-            monitors.urlSession(core.transport, task: task, didReceive: challenge)
+            monitors.observe(.taskDidReceiveChallenge(task, challenge), of: self)
         }
     }
 
     /// The next bytes of a body have come.
     func tellChunk(_ chunk: Data, of task: any TransferTask) {
-        core.monitors?.urlSession(core.transport, dataTask: task, didReceive: chunk)
+        core.monitors?.observe(.taskDidReceiveData(task, chunk), of: self)
     }
 
     /// An attempt's last transfer is over; it is told now, or once its file is in place.
@@ -138,15 +138,15 @@ extension Request {
         guard let metrics = lastMetrics else { return }
         if let transfers = core.monitors {
             if let body = result.body {
-                transfers.urlSession(core.transport, dataTask: task, didReceive: body)
+                transfers.observe(.taskDidReceiveData(task, body), of: self)
             }
             if let proposed = result.proposedForCache {
-                transfers.urlSession(core.transport, dataTask: task, willCacheResponse: proposed)
+                transfers.observe(.taskWillCacheResponse(task, proposed), of: self)
             }
-            transfers.urlSession(core.transport, task: task, didFinishCollecting: metrics)
+            transfers.observe(.taskDidGatherMetrics(task, metrics), of: self)
         }
-        monitors?.request(self, didGatherMetrics: metrics)
-        core.monitors?.urlSession(core.transport, task: task, didCompleteWithError: result.error)
+        monitors?.observe(.didGatherMetrics(metrics), of: self)
+        core.monitors?.observe(.taskDidComplete(task, error: result.error), of: self)
     }
 
     /// A transfer is over; its measures are its own.
@@ -160,7 +160,7 @@ extension Request {
         var exchange = TransferExchange(request: sent, result: result)
         exchange.requestID = id
         exchange.attempt = attempt
-        monitors.request(self, didComplete: exchange, of: task)
+        monitors.observe(.didCompleteExchange(exchange, task), of: self)
     }
 
     /// More bytes have passed.
@@ -170,16 +170,17 @@ extension Request {
         guard let monitors = core.monitors else { return }
         announce(task)
         if counts.sent > former.sent {
-            monitors.urlSession(
-                core.transport, task: task, didSendBodyData: counts.sent - former.sent,
-                totalBytesSent: counts.sent, totalBytesExpectedToSend: counts.expectedToSend)
+            monitors.observe(
+                .taskDidSendBodyData(
+                    task, bytesSent: counts.sent - former.sent, totalBytesSent: counts.sent,
+                    expected: counts.expectedToSend), of: self)
         }
         if self is DownloadRequest, counts.received > former.received {
-            monitors.urlSession(
-                core.transport, downloadTask: task,
-                didWriteData: counts.received - former.received,
-                totalBytesWritten: counts.received,
-                totalBytesExpectedToWrite: counts.expectedToReceive)
+            monitors.observe(
+                .taskDidWriteData(
+                    task, bytesWritten: counts.received - former.received,
+                    totalBytesWritten: counts.received, expected: counts.expectedToReceive),
+                of: self)
         }
     }
 }

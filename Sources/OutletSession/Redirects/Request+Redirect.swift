@@ -163,10 +163,9 @@ extension Request {
         }
         mutable.withLock { $0.machine.beginHop() }
         tellExchange(hop.result, of: hop.task)
-        core.monitors?.urlSession(
-            core.transport, task: hop.task, willPerformHTTPRedirection: hop.response,
-            newRequest: next)
-        monitors?.request(self, willRedirectTo: next, after: hop.response)
+        core.monitors?.observe(
+            .taskWillRedirect(hop.task, to: next, after: hop.response), of: self)
+        monitors?.observe(.willRedirect(to: next, after: hop.response), of: self)
         proceed(to: next, after: hop)
     }
 

@@ -48,9 +48,11 @@ public class DataRequest: Request, @unchecked Sendable {
             guard error == nil else { return }
             let result = validator.validation(facts.request, response, facts.data)
             refuse(result)
-            monitors?.request(
-                self, didValidateRequest: facts.request, response: response, data: facts.data,
-                withResult: result)
+            monitors?.observe(
+                .didValidate(
+                    Event.Validation(
+                        request: facts.request, response: response, data: facts.data,
+                        result: result)), of: self)
         }
     }
 
@@ -142,7 +144,10 @@ public class DataRequest: Request, @unchecked Sendable {
             facts.error.map(Result.failure) ?? .success(facts.data)
         let response = DataResponse(facts, result, took: 0)
         if request.isMonitored, let request = request as? DataRequest {
-            request.monitors?.request(request, didParseResponse: response)
+            request.monitors?.observe(
+                .didParseResponse(
+                    .init(response.result) { $0.request(request, didParseResponse: response) }),
+                of: request)
         }
         // Retriers were asked about this error when the transfer ended.
         return ResponseHandler.Serialized(failure: nil) { _ in completion(response) }
@@ -166,7 +171,10 @@ public class DataRequest: Request, @unchecked Sendable {
         }
         let response = DataResponse(facts, result, took: watch?.seconds ?? 0)
         if request.isMonitored, let request = request as? DataRequest {
-            request.monitors?.request(request, didParseResponse: response)
+            request.monitors?.observe(
+                .didParseResponse(
+                    .init(response.result) { $0.request(request, didParseResponse: response) }),
+                of: request)
         }
         return ResponseHandler.Serialized(failure: response.error) { replacement in
             if let replacement {

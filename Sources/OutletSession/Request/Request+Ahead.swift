@@ -21,9 +21,9 @@ extension Request {
             mutable.history.addAhead(task, attempt: attempt)
             // Under the lock, so that no later event comes first.
             let monitors = monitors(mutable)
-            monitors?.request(self, didCreateTask: task)
+            monitors?.observe(.didCreateTask(task), of: self)
             if mutable.machine.state == .suspended {
-                monitors?.request(self, didSuspendTask: task)
+                monitors?.observe(.didSuspendTask(task), of: self)
             }
             return mutable.observers?.task
         }

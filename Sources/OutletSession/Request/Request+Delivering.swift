@@ -24,7 +24,7 @@ extension Request {
     /// The end is told before anything is serialized: a handler that comes later adds none.
     private func finish(_ step: inout FinishingStep, at place: FinishingPlace) {
         if core.hasMiddleware { endInterception() }
-        if isMonitored { monitors?.requestDidFinish(self) }
+        if isMonitored { monitors?.observe(.didFinish, of: self) }
         if step.handler == nil { mutable.withLock { $0.advance(&step) } }
         go(on: &step, at: place)
     }

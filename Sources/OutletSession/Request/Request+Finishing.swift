@@ -124,7 +124,7 @@ extension Request: TransferHandler {
         }
         wait?.callOff(error ?? .explicitlyCancelled)
         if core.hasMiddleware { endInterception() }
-        monitors?.requestDidFinish(self)
+        monitors?.observe(.didFinish, of: self)
         onFinishingQueue { self.serializeNext(at: $0) }
     }
 

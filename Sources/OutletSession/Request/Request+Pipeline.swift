@@ -83,7 +83,7 @@ extension Request {
         } catch {
             let error = error.asSessionError { .createURLRequestFailed(error: $0) }
             note(error)
-            monitors?.request(self, didFailToCreateURLRequestWithError: error)
+            monitors?.observe(.didFailToCreateURLRequest(error: error), of: self)
             tellMade()
             fail(with: error, attempt: attempt, mayRetry: true)
             return
@@ -99,12 +99,12 @@ extension Request {
         var initial = request
         if !adapters.isEmpty { initial.describe(as: id, attempt: retryCount + 1) }
         mutable.withLock { $0.history.add(initial) }
-        monitors?.request(self, didCreateInitialURLRequest: initial)
+        monitors?.observe(.didCreateInitialURLRequest(initial), of: self)
         guard !adapters.isEmpty else {
             // An interceptor that only retries was passed over, and has adapted all the same.
             if hasInterceptors, usesAdapters {
                 mutable.withLock { $0.history.add(initial) }
-                monitors?.request(self, didAdaptInitialRequest: initial, to: initial)
+                monitors?.observe(.didAdaptInitialRequest(initial, to: initial), of: self)
             }
             send(initial, attempt: attempt)
             return
@@ -127,12 +127,12 @@ extension Request {
             let adapted = try result.get()
             try adapted.validate()
             mutable.withLock { $0.history.add(adapted) }
-            monitors?.request(self, didAdaptInitialRequest: initial, to: adapted)
+            monitors?.observe(.didAdaptInitialRequest(initial, to: adapted), of: self)
             send(adapted, attempt: attempt)
         } catch {
             let error = SessionError.requestAdaptationFailed(error: error)
             note(error)
-            monitors?.request(self, didFailToAdaptURLRequest: initial, withError: error)
+            monitors?.observe(.didFailToAdaptURLRequest(initial, error: error), of: self)
             tellMade()
             fail(with: error, attempt: attempt, mayRetry: true)
         }
@@ -152,7 +152,7 @@ extension Request {
             fail(with: error, attempt: attempt, mayRetry: true)
             return
         }
-        if isMonitored { monitors?.request(self, didCreateURLRequest: request) }
+        if isMonitored { monitors?.observe(.didCreateURLRequest(request), of: self) }
         let (action, observers) = mutable.withLock { mutable in
             if !isNoted { mutable.history.add(request) }
             mutable.prepared = prepared
@@ -171,7 +171,7 @@ extension Request {
             })
         else { return }
         if let task = lastTask {
-            core.monitors?.urlSession(core.transport, taskNeedsNewBodyStream: task)
+            core.monitors?.observe(.taskNeedsNewBodyStream(task), of: self)
         }
         do {
             try stream.rewindForTransfer()

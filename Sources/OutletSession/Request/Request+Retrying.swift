@@ -9,7 +9,7 @@ extension Request {
         didTransfer(task)
         if isMonitored { tellUntoldEnd(of: task) }
         if evaluation.validates { runValidators() }
-        if isMonitored { monitors?.request(self, didCompleteTask: task, with: error) }
+        if isMonitored { monitors?.observe(.didCompleteTask(task, error: error), of: self) }
         retryOrFinish(attempt: evaluation.attempt, at: place)
     }
 
@@ -63,7 +63,7 @@ extension Request {
             self.core.rootQueue.async {
                 let action = self.mutable.withLock { mutable in
                     let action = mutable.machine.retryNow(attempt: attempt)
-                    if action != .nothing { self.monitors(mutable)?.requestIsRetrying(self) }
+                    if action != .nothing { self.monitors(mutable)?.observe(.isRetrying, of: self) }
                     return action
                 }
                 self.perform(action)

@@ -89,10 +89,10 @@ public class Request: @unchecked Sendable {
         guard let action = mutable.machine.resume() else { return nil }
         // Here and below under the lock, so that no later event comes first: all that is
         // done with an event here is to put it on its monitors' queues.
-        monitors(mutable)?.requestDidResume(self)
+        monitors(mutable)?.observe(.didResume, of: self)
         guard action == .resumeTransfer else { return Decision(action: action, task: nil) }
         let task = mutable.currentTask
-        if let task { monitors(mutable)?.request(self, didResumeTask: task) }
+        if let task { monitors(mutable)?.observe(.didResumeTask(task), of: self) }
         return Decision(action: action, task: task)
     }
 
@@ -102,10 +102,10 @@ public class Request: @unchecked Sendable {
         let decision = mutable.withLock { mutable -> Decision? in
             guard let action = mutable.machine.suspend() else { return nil }
             let monitors = monitors(mutable)
-            monitors?.requestDidSuspend(self)
+            monitors?.observe(.didSuspend, of: self)
             let task = mutable.currentTask
             if action == .suspendTransfer || mutable.history.isTaskAhead, let task {
-                monitors?.request(self, didSuspendTask: task)
+                monitors?.observe(.didSuspendTask(task), of: self)
             }
             return Decision(action: action, task: task)
         }
@@ -122,11 +122,11 @@ public class Request: @unchecked Sendable {
             guard let action = mutable.machine.cancel() else { return nil }
             let monitors = monitors(mutable)
             mutable.error = mutable.error ?? .explicitlyCancelled
-            monitors?.requestDidCancel(self)
+            monitors?.observe(.didCancel, of: self)
             let task = mutable.currentTask
             mutable.endingTask = task?.identifier
             if action == .cancelTransfer, let task {
-                monitors?.request(self, didCancelTask: task)
+                monitors?.observe(.didCancelTask(task), of: self)
             }
             return Decision(action: action, task: task)
         }

@@ -61,7 +61,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         } catch {
             let failed = error.asSessionError { .createUploadableFailed(error: $0) }
             note(failed)
-            monitors?.request(self, didFailToCreateUploadableWithError: failed)
+            monitors?.observe(.didFailToCreateUploadable(error: failed), of: self)
             throw failed
         }
         let former = made.withLock { made in
@@ -69,7 +69,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
             return made
         }
         if let former, former.file != uploadable.file { remove(former) }
-        monitors?.request(self, didCreateUploadable: uploadable)
+        monitors?.observe(.didCreateUploadable(uploadable), of: self)
         var prepared = try super.prepare(request)
         prepared.body = uploadable.body
         prepared.allowsBodyInGET = true
@@ -77,7 +77,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
     }
 
     override func didRewind(_ stream: any BodyStream) {
-        monitors?.request(self, didProvideInputStream: stream)
+        monitors?.observe(.didProvideInputStream(stream), of: self)
     }
 
     override func cleanUp() {

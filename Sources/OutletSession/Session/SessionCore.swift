@@ -163,9 +163,9 @@ final class SessionCore: Sendable {
             for waiter in closing.waiters { waiter.resume(returning: closing.report) }
         }
         if case .sessionInvalidated(let cause) = error {
-            monitors?.urlSession(transport, didBecomeInvalidWithError: cause)
+            monitors?.observe(.sessionDidBecomeInvalid(transport, error: cause), of: nil)
         } else {
-            monitors?.urlSession(transport, didBecomeInvalidWithError: nil)
+            monitors?.observe(.sessionDidBecomeInvalid(transport, error: nil), of: nil)
         }
     }
 

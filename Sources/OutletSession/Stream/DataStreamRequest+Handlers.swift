@@ -166,6 +166,7 @@ extension DataStreamRequest {
                 .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
             }
         }
-        monitors.request(self, didParseStream: parsed)
+        monitors.observe(
+            .didParseStream(.init(parsed) { $0.request(self, didParseStream: parsed) }), of: self)
     }
 }

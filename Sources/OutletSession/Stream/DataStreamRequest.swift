@@ -181,8 +181,9 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
             guard error == nil else { return }
             let result = validator.validation(request, response)
             refuse(result)
-            monitors?.request(
-                self, didValidateRequest: request, response: response, withResult: result)
+            monitors?.observe(
+                .didValidate(.init(request: request, response: response, result: result)),
+                of: self)
         }
     }
 

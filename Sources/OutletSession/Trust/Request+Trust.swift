@@ -9,6 +9,6 @@ extension Request {
         }
         announce(task)
         mutable.withLock { $0.error = $0.error ?? refusal }
-        monitors?.request(self, didFailTask: task, earlyWithError: refusal)
+        monitors?.observe(.didFailTask(task, error: refusal), of: self)
     }
 }

@@ -160,11 +160,11 @@ extension WebSocketRequest {
             mutable -> (RequestMachine.Action?, (any TransferTask)?) in
             guard let action = mutable.machine.cancel() else { return (nil, nil) }
             socket.withLock { $0.isClosing = true }
-            monitors?.requestDidCancel(self)
+            monitors?.observe(.didCancel, of: self)
             let task = mutable.currentTask
             mutable.endingTask = task?.identifier
             if action == .cancelTransfer, let task {
-                monitors?.request(self, didCancelTask: task)
+                monitors?.observe(.didCancelTask(task), of: self)
             }
             return (action, task)
         }

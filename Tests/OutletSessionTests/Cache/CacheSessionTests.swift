@@ -411,9 +411,9 @@ import Testing
         let (session, _) = session(monitors: [recorder]) { _ in .text("x") }
         _ = await get(session)
         #expect(
-            try await recorder.ofTransfers.wait(for: 4) == [
+            try await recorder.ofTransfers.wait(for: 5) == [
                 "taskDidReceiveResponse", "taskDidReceiveData", "taskWillCacheResponse",
-                "taskDidComplete",
+                "taskDidGatherMetrics", "taskDidComplete",
             ])
     }
 

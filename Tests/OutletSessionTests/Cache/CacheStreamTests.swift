@@ -56,9 +56,9 @@ import Testing
         #expect(await bytes(request) == Data("0123".utf8))
         #expect(asked.values == [Data("0123".utf8)] && cache.currentMemoryUsage == 0)
         #expect(
-            try await recorder.ofTransfers.wait(for: 4) == [
+            try await recorder.ofTransfers.wait(for: 5) == [
                 "taskDidReceiveResponse", "taskDidReceiveData", "taskWillCacheResponse",
-                "taskDidComplete",
+                "taskDidGatherMetrics", "taskDidComplete",
             ])
     }
 

@@ -198,9 +198,10 @@ private final class InstantTransport: Transport {
         session.invalidate()
         session.invalidate()
         #expect(
-            try await recorder.ofTransfers.wait(for: 7) == [
-                "taskDidSendBodyData", "taskDidReceiveChallenge", "taskDidReceiveChallenge",
-                "taskDidReceiveChallenge", "taskDidReceiveResponse", "taskDidComplete",
+            try await recorder.ofTransfers.wait(for: 9) == [
+                "taskDidSendBodyData", "taskWillRedirect", "taskDidReceiveChallenge",
+                "taskDidReceiveChallenge", "taskDidReceiveChallenge", "taskDidReceiveResponse",
+                "taskDidGatherMetrics", "taskDidComplete",
                 "sessionDidBecomeInvalid",
             ])
     }

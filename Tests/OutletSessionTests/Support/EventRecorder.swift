@@ -1,16 +1,18 @@
 import Dispatch
-import OutletObservation
 import OutletSession
 import OutletTestSupport
 
 /// Keeps the names of events, those of requests and those of transfers apart.
-struct EventRecorder: EventObserver {
+struct EventRecorder: EventMonitor {
     let queue = DispatchQueue(label: "events")
     let ofRequests = Events<String>()
     let ofTransfers = Events<String>()
 
     func observe(_ event: Event, of request: Request?) {
-        (request == nil ? ofTransfers : ofRequests).append(event.name)
+        // It repeats what other events have told.
+        if case .didCompleteExchange = event { return }
+        let isOfTransfer = request == nil || event.name.hasPrefix("task")
+        (isOfTransfer ? ofTransfers : ofRequests).append(event.name)
     }
 
     /// The requests' events, once `count` of them are over.
