@@ -76,12 +76,13 @@ public struct PublicKey: Sendable, Hashable {
 
     /// Takes a key's hash for the key (RFC 7469 §2.4).
     ///
-    /// - Parameter pin: The SHA-256 in base64, with or without `sha256/` before it.
+    /// - Parameter pin: The SHA-256 in base64, with or without `sha256/` or `sha256//` before it.
     public init(pin: String) throws(InvalidPin) {
         var text = pin[...]
-        for prefix in ["sha256//", "sha256/"] where text.startsWithBytes(of: prefix) {
+        // The hash may begin with a slash of its own: its length, 44, tells whose slash it is.
+        for prefix in ["sha256/", "/"]
+        where text.utf8.count > 44 && text.startsWithBytes(of: prefix) {
             text = text.droppingBytes(prefix.utf8.count)
-            break
         }
         guard let hash = Data(base64Encoded: String(text)), hash.count == 32 else {
             throw InvalidPin(pin: pin)

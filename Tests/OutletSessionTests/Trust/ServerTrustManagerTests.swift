@@ -167,6 +167,14 @@ import Testing
         #expect(lenient.policy(forHost: "b.test", port: 443) == nil)
     }
 
+    @Test(arguments: ["", "sha256/", "sha256//"], [UInt8(0), 0xFF])
+    func `a pin's own slash is told from its prefix's`(prefix: String, byte: UInt8) throws {
+        let hash = Data(repeating: byte, count: 32)
+        let key = try PublicKey(pin: prefix + hash.base64EncodedString())
+        #expect(key.sha256 == hash)
+        #expect(try PublicKey(pin: "\(key)") == key)
+    }
+
     @Test(arguments: ["", "sha256/", "abc", "sha256/AAAA", "md5/AAAA"])
     func `a pin that is none is named`(pin: String) {
         #expect(throws: PublicKey.InvalidPin(pin: pin)) { try PublicKey(pin: pin) }
