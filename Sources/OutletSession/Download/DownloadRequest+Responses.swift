@@ -23,8 +23,7 @@ extension DownloadRequest {
                 .didParseResponse(
                     .init(response.result) { $0.request(request, didParseResponse: response) }),
                 of: request)
-            // Retriers were asked about this error when the transfer ended.
-            return ResponseHandler.Serialized(failure: nil) { _ in completionHandler(response) }
+            return ResponseHandler.Serialized(unserialized: response, completionHandler)
         }
     }
 
@@ -173,9 +172,7 @@ extension DownloadRequest {
                 .didParseResponse(
                     .init(response.result) { $0.request(request, didParseResponse: response) }),
                 of: request)
-            return ResponseHandler.Serialized(failure: response.error) { replacement in
-                completionHandler(replacement.map { response.with(.failure($0)) } ?? response)
-            }
+            return ResponseHandler.Serialized(response, completionHandler)
         }
     }
 
@@ -199,16 +196,39 @@ extension DownloadRequest {
         _ facts: AttemptFacts, _ serialize: (URL?) throws -> Value
     ) -> DownloadResponse<Value, SessionError> {
         let (fileURL, resumeData) = download.withLock { ($0.fileURL, $0.resumeData) }
-        let start = ContinuousClock.now
-        let result = Result { try serialize(fileURL) }
-            .mapError { error in
-                error.asSessionError {
-                    .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
-                }
-            }
+        let watch = Stopwatch()
+        let result = ResponseHandler.result { try serialize(fileURL) }
         return DownloadResponse(
             request: facts.request, response: facts.response, fileURL: fileURL,
             resumeData: resumeData, metrics: facts.metrics,
-            serializationDuration: (ContinuousClock.now - start) / .seconds(1), result: result)
+            serializationDuration: watch.seconds, result: result)
+    }
+}
+
+extension DownloadRequest {
+    /// Hands over the file's content as JSON.
+    ///
+    /// - Parameters:
+    ///   - queue: Where the handler runs; the session's callback queue if `nil`.
+    ///   - dataPreprocessor: Runs on the content before it is read.
+    ///   - emptyResponseCodes: The status codes whose responses may have no body.
+    ///   - emptyRequestMethods: The methods whose responses may have no body.
+    ///   - options: How much is taken for JSON.
+    ///   - completionHandler: Called once.
+    @discardableResult
+    public func responseJSON(
+        queue: DispatchQueue? = nil,
+        dataPreprocessor: any DataPreprocessor = JSONResponseSerializer.defaultDataPreprocessor,
+        emptyResponseCodes: Set<Int> = JSONResponseSerializer.defaultEmptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = JSONResponseSerializer.defaultEmptyRequestMethods,
+        options: JSONResponseSerializer.ReadingOptions = .allowFragments,
+        completionHandler: @escaping @Sendable (DownloadResponse<JSONValue, SessionError>) -> Void
+    ) -> Self {
+        response(
+            queue: queue,
+            responseSerializer: JSONResponseSerializer(
+                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods, options: options),
+            completionHandler: completionHandler)
     }
 }

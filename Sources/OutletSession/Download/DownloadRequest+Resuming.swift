@@ -53,7 +53,7 @@ extension DownloadRequest {
     /// The attempt did not bring the content: what has come of it is kept if it is of use.
     func keepForLater() {
         let (last, response, error) = mutable.withLock { mutable in
-            (mutable.history.requests.last, mutable.response, mutable.error)
+            (mutable.history.requests.last, mutable.attempt.response, mutable.attempt.error)
         }
         let isCancelled = error?.isExplicitlyCancelledError == true
         let data = download.withLock { state -> Data? in
@@ -73,6 +73,6 @@ extension DownloadRequest {
         }
         failure.downloadResumeData = data
         let known = SessionError.sessionTaskFailed(error: failure)
-        mutable.withLock { $0.error = known }
+        mutable.withLock { $0.attempt.overrule(known) }
     }
 }

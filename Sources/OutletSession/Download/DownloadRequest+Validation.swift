@@ -55,7 +55,9 @@ extension DownloadRequest {
 
     func judge() {
         let validators = download.withLock { $0.validators }
-        let (request, response) = mutable.withLock { ($0.history.requests.last, $0.response) }
+        let (request, response) = mutable.withLock {
+            ($0.history.requests.last, $0.attempt.response)
+        }
         guard let response else { return }
         let fileURL = fileURL
         validators.forEach { validation in

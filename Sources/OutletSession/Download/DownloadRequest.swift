@@ -166,7 +166,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             return state.total ?? -1
         }
         let calls = mutable.withLock { mutable in
-            mutable.response = head
+            mutable.attempt.receive(head)
             return plan == .continued
                 ? mutable.observers?.resume(at: offset, of: total, self) : nil
         }
@@ -185,7 +185,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     }
 
     override func nextHop(after result: TransferResult) -> HTTPRequest? {
-        guard var next = mutable.withLock({ $0.prepared }) else { return nil }
+        guard var next = mutable.withLock({ $0.attempt.prepared }) else { return nil }
         let (rest, validator) = download.withLock { state -> (DownloadState.Rest, String?) in
             let rest: DownloadState.Rest =
                 state.plan == .restart ? .whole : partialRest(state, result)
@@ -237,7 +237,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             return state.plan
         }
         // There was nothing left to send: to the user that is the answer to the whole request.
-        if plan == .complete, mutable.error == nil { mutable.response?.statusCode = 200 }
+        if plan == .complete { mutable.attempt.acceptEmptyRange() }
         return nil
     }
 
@@ -266,7 +266,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             // An error's text lies in its place; what had come before waits for another try.
             if aside != nil { keepForLater() }
         case .failure(let error):
-            mutable.withLock { $0.error = error }
+            mutable.withLock { $0.attempt.overrule(error) }
             download.withLock { $0.isMisplaced = true }
         }
         monitors?.observe(.didFinishDownloading(task, result), of: self)

@@ -28,7 +28,7 @@ struct EncodableRequest<Value: Encodable & Sendable>: URLRequestConvertible {
 enum RequestParts {
     static func base(
         _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?,
-        _ modifier: Session.RequestModifier?
+        _ modifier: (@Sendable (inout HTTPRequest) throws -> Void)?
     ) -> any URLRequestConvertible {
         guard let modifier else { return plain(url, method, headers) }
         return ModifiedRequest(

@@ -39,7 +39,7 @@ extension SessionError {
         /// The certificate is not for the host.
         case hostValidationFailed(output: Output)
         /// A certificate was taken back, or may have been.
-        case revocationCheckFailed(output: Output, options: RevocationTrustEvaluator.Options)
+        case revocationCheckFailed(output: Output, options: RevocationOptions)
         /// None of the server's certificates is one of those that were given.
         case certificatePinningFailed(
             host: String, trust: ServerTrust, pinnedCertificates: [Certificate],

@@ -80,3 +80,31 @@ extension DataRequest {
             completionHandler: completionHandler)
     }
 }
+
+extension DataRequest {
+    /// Hands over the body as JSON; ``responseDecodable(of:queue:dataPreprocessor:decoder:emptyResponseCodes:emptyRequestMethods:completionHandler:)`` is preferred.
+    ///
+    /// - Parameters:
+    ///   - queue: Where the handler runs; the session's callback queue if `nil`.
+    ///   - dataPreprocessor: Runs on the body before it is read.
+    ///   - emptyResponseCodes: The status codes whose responses may have no body.
+    ///   - emptyRequestMethods: The methods whose responses may have no body.
+    ///   - options: How much is taken for JSON.
+    ///   - completionHandler: Called once.
+    @discardableResult
+    public func responseJSON(
+        queue: DispatchQueue? = nil,
+        dataPreprocessor: any DataPreprocessor = JSONResponseSerializer.defaultDataPreprocessor,
+        emptyResponseCodes: Set<Int> = JSONResponseSerializer.defaultEmptyResponseCodes,
+        emptyRequestMethods: Set<HTTPMethod> = JSONResponseSerializer.defaultEmptyRequestMethods,
+        options: JSONResponseSerializer.ReadingOptions = .allowFragments,
+        completionHandler: @escaping @Sendable (DataResponse<JSONValue, SessionError>) -> Void
+    ) -> Self {
+        response(
+            queue: queue,
+            responseSerializer: JSONResponseSerializer(
+                dataPreprocessor: dataPreprocessor, emptyResponseCodes: emptyResponseCodes,
+                emptyRequestMethods: emptyRequestMethods, options: options),
+            completionHandler: completionHandler)
+    }
+}

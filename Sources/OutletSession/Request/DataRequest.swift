@@ -19,7 +19,7 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     /// The body; `nil` until a byte has arrived.
-    public var data: Data? { mutable.withLock { $0.data } }
+    public var data: Data? { mutable.withLock { $0.attempt.data } }
 
     // MARK: Validation
 
@@ -149,8 +149,7 @@ public class DataRequest: Request, @unchecked Sendable {
                     .init(response.result) { $0.request(request, didParseResponse: response) }),
                 of: request)
         }
-        // Retriers were asked about this error when the transfer ended.
-        return ResponseHandler.Serialized(failure: nil) { _ in completion(response) }
+        return ResponseHandler.Serialized(unserialized: response, completion)
     }
 
     private static func serialized<Serializer: DataResponseSerializerProtocol>(
@@ -160,14 +159,10 @@ public class DataRequest: Request, @unchecked Sendable {
     ) -> ResponseHandler.Serialized {
         // To look at the clock twice takes longer than to hand a body over as it is.
         let watch = isQuick(serializer) ? nil : Stopwatch()
-        let result = Result {
+        let result = ResponseHandler.result {
             try serializer.serialize(
                 request: facts.request, response: facts.response, data: facts.data,
                 error: facts.error)
-        }.mapError { error in
-            error.asSessionError {
-                .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
-            }
         }
         let response = DataResponse(facts, result, took: watch?.seconds ?? 0)
         if request.isMonitored, let request = request as? DataRequest {
@@ -176,12 +171,6 @@ public class DataRequest: Request, @unchecked Sendable {
                     .init(response.result) { $0.request(request, didParseResponse: response) }),
                 of: request)
         }
-        return ResponseHandler.Serialized(failure: response.error) { replacement in
-            if let replacement {
-                completion(response.with(.failure(replacement)))
-            } else {
-                completion(response)
-            }
-        }
+        return ResponseHandler.Serialized(response, completion)
     }
 }

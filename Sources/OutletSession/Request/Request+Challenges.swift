@@ -12,7 +12,7 @@ extension Request {
         for call in mutable.withLock({ mutable in
             let calls = keep(task, &mutable)
             // The same is sent once more; what the layers make of it, the next head tells.
-            if let request = mutable.prepared {
+            if let request = mutable.attempt.prepared {
                 mutable.history.addPerformed(
                     request, mayChange: core.layersMayChangeRequests)
             }
@@ -22,7 +22,7 @@ extension Request {
 
     /// Takes the body back to its start.
     public func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError) {
-        guard let request = mutable.withLock({ $0.prepared }) else { return }
+        guard let request = mutable.withLock({ $0.attempt.prepared }) else { return }
         do throws(SessionError) {
             try rewind(request)
         } catch {

@@ -53,12 +53,13 @@ extension Request: TransferHandler {
             if let observers = mutable.observers {
                 calls += observers.finish(result.metrics, of: self)
             }
-            mutable.response = result.response
+            mutable.attempt.receive(result.response)
             if let trailers = result.trailers { mutable.watched().trailers = trailers }
-            if mutable.error == nil, let error = result.error {
-                mutable.error = .sessionTaskFailed(error: error)
-            }
-            mutable.note(result.metrics, take(result, &mutable))
+            if let error = result.error { mutable.attempt.fail(.sessionTaskFailed(error: error)) }
+            let data = take(result, &mutable)
+            mutable.attempt.conclude(
+                result.metrics, data, of: mutable.history.requests.last,
+                redirects: mutable.machine.redirects)
             let effort = validation(&mutable)
             return Evaluation(
                 attempt: attempt, validates: effort != .none,
@@ -85,14 +86,14 @@ extension Request: TransferHandler {
 
     /// Keeps why an attempt fails, before anybody is told of it; the first reason counts.
     func note(_ error: SessionError) {
-        mutable.withLock { $0.error = $0.error ?? error }
+        mutable.withLock { $0.attempt.fail(error) }
     }
 
     /// A step before the transfer failed: no task, straight to the retriers or to the end.
     func fail(with error: SessionError, attempt: Int, mayRetry: Bool) {
         let isMine = mutable.withLock { mutable in
             guard mutable.machine.beginEvaluating(attempt: attempt) else { return false }
-            if mutable.error == nil { mutable.error = error }
+            mutable.attempt.fail(error)
             return true
         }
         guard isMine else { return }
@@ -110,7 +111,7 @@ extension Request: TransferHandler {
         let (isMine, wait) = mutable.withLock { mutable -> (Bool, (any PendingWait)?) in
             let isConsulting = mutable.machine.endConsulting()
             guard isConsulting || mutable.machine.beginFinishing() else { return (false, nil) }
-            if mutable.error == nil { mutable.error = error }
+            mutable.attempt.fail(error)
             return (!isConsulting, isConsulting ? mutable.wait : nil)
         }
         wait?.callOff(error)

@@ -24,17 +24,17 @@ extension Request {
     /// Same as ``lastTask``.
     public var task: (any TransferTask)? { lastTask }
     /// The measures of all attempts, in order.
-    public var allMetrics: [TransferMetrics] { mutable.withLock { $0.allMetrics } }
+    public var allMetrics: [TransferMetrics] { mutable.withLock { $0.attempt.allMetrics } }
     /// The measures of the first attempt.
-    public var firstMetrics: TransferMetrics? { mutable.withLock { $0.allMetrics.first } }
+    public var firstMetrics: TransferMetrics? { mutable.withLock { $0.attempt.allMetrics.first } }
     /// The measures of the last attempt.
-    public var lastMetrics: TransferMetrics? { mutable.withLock { $0.lastMetrics } }
+    public var lastMetrics: TransferMetrics? { mutable.withLock { $0.attempt.lastMetrics } }
     /// Same as ``lastMetrics``.
     public var metrics: TransferMetrics? { lastMetrics }
     /// The last response's head.
-    public var response: HTTPResponse? { mutable.withLock { $0.response } }
+    public var response: HTTPResponse? { mutable.withLock { $0.attempt.response } }
     /// Why the request failed, so far as known.
-    public var error: SessionError? { mutable.withLock { $0.error } }
+    public var error: SessionError? { mutable.withLock { $0.attempt.error } }
     /// How often the request was tried again.
     public var retryCount: Int { mutable.withLock { $0.machine.retryCount } }
 }

@@ -9,7 +9,10 @@ extension Request {
     package var wireRequest: HTTPRequest? {
         let (made, prepared) = mutable.withLock { mutable in
             // After a redirect what is prepared is the next hop.
-            (mutable.history.requests.last, mutable.machine.redirects == 0 ? mutable.prepared : nil)
+            (
+                mutable.history.requests.last,
+                mutable.machine.redirects == 0 ? mutable.attempt.prepared : nil
+            )
         }
         guard let request = prepared ?? made.map({ core.wireRequest(from: $0) }) else { return nil }
         return core.wireRequestWithCookies(request)
@@ -32,7 +35,7 @@ extension Request {
         let observer = RequestObservers.Observer<Request>(
             queue: queue ?? core.rootQueue, body: handler)
         let isMade = mutable.withLock { mutable in
-            let isMade = mutable.prepared != nil || mutable.machine.phase >= .evaluating
+            let isMade = mutable.attempt.prepared != nil || mutable.machine.phase >= .evaluating
             if !isMade { mutable.watched().made = observer }
             return isMade
         }

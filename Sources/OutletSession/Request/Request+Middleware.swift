@@ -140,23 +140,25 @@ extension Request {
         mutable.interception = nil
         switch answer {
         case .success(let response):
-            mutable.response = response.head
-            mutable.error = response.failure?.asSessionError {
-                .responseValidationFailed(reason: .customValidationFailed(error: $0))
-            }
-            mutable.outcome = AttemptFacts(
-                request: mutable.history.requests.last, response: response.head,
-                data: self is DataRequest ? response.body : nil, metrics: mutable.lastMetrics,
-                error: mutable.error)
+            mutable.attempt.replaceOutcome(
+                AttemptFacts(
+                    request: mutable.history.requests.last, response: response.head,
+                    data: self is DataRequest ? response.body : nil,
+                    metrics: mutable.attempt.lastMetrics,
+                    error: response.failure?.asSessionError {
+                        .responseValidationFailed(reason: .customValidationFailed(error: $0))
+                    }))
             if core.collectsStreams || interception.request == nil {
                 takeIntercepted(response.body)
             }
         case .failure(let error):
-            mutable.error = error.asSessionError { [isAnswered = mutable.response != nil] error in
-                isAnswered
-                    ? .responseValidationFailed(reason: .customValidationFailed(error: error))
-                    : .requestAdaptationFailed(error: error)
-            }
+            let isAnswered = mutable.attempt.response != nil
+            mutable.attempt.overrule(
+                error.asSessionError { error in
+                    isAnswered
+                        ? .responseValidationFailed(reason: .customValidationFailed(error: error))
+                        : .requestAdaptationFailed(error: error)
+                })
         }
         return true
     }
@@ -169,7 +171,7 @@ extension Request {
         }
         guard let ended else { return }
         let (next, tasks, error) = mutable.withLock { mutable in
-            (ended.next.take(), ended.tasks, mutable.error)
+            (ended.next.take(), ended.tasks, mutable.attempt.error)
         }
         for task in tasks { task.cancel() }
         next?(.failure(error ?? .explicitlyCancelled))

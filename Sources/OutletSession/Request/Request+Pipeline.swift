@@ -155,7 +155,7 @@ extension Request {
         if isMonitored { monitors?.observe(.didCreateURLRequest(request), of: self) }
         let (action, observers) = mutable.withLock { mutable in
             if !isNoted { mutable.history.add(request) }
-            mutable.prepared = prepared
+            mutable.attempt.prepare(prepared)
             return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
         }
         if let observers { tell(observers, of: request) }
@@ -202,9 +202,9 @@ extension Request {
 
     func fileReading() -> FileReading {
         let isFile = mutable.withLock { mutable in
-            mutable.machine.redirects == 0 && !mutable.readsFile
+            mutable.machine.redirects == 0 && !mutable.attempt.readsFile
                 && mutable.machine.phase == .transferring && mutable.machine.state != .cancelled
-                && mutable.prepared?.url?.isFileURL == true
+                && mutable.attempt.prepared?.url?.isFileURL == true
         }
         guard isFile else { return .noFile }
         return core.configuration.allowsFileURLs ? .read : .refused
@@ -213,8 +213,8 @@ extension Request {
     func transfer(isHop: Bool, readsFile: Bool = false) {
         let mayChange = core.layersMayChangeRequests
         let job = mutable.withLock { mutable -> TransferJob? in
-            guard let request = mutable.prepared else { return nil }
-            mutable.readsFile = readsFile
+            guard let request = mutable.attempt.prepared else { return nil }
+            mutable.attempt.beginTransfer(readsFile: readsFile)
             mutable.history.beginTransfer(of: request, isHop: isHop, mayChange: mayChange)
             let delivery = delivery()
             var isCounted = mutable.observers?.startCounting() == true

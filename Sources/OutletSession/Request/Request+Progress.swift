@@ -7,8 +7,8 @@ extension Request {
     public var uploadProgress: TransferProgress {
         progress(\.uploaded) { mutable in
             TransferProgress(
-                completedUnitCount: mutable.lastMetrics?.requestBodyBytes ?? 0,
-                totalUnitCount: mutable.lastMetrics?.requestBodyBytes ?? 0)
+                completedUnitCount: mutable.attempt.lastMetrics?.requestBodyBytes ?? 0,
+                totalUnitCount: mutable.attempt.lastMetrics?.requestBodyBytes ?? 0)
         }
     }
 
@@ -16,15 +16,15 @@ extension Request {
     public var downloadProgress: TransferProgress {
         progress(\.downloaded) { mutable in
             // What came from the cache was not received, but is there.
-            if let data = mutable.data,
-                mutable.lastMetrics?.resourceFetchType != .networkLoad
+            if let data = mutable.attempt.data,
+                mutable.attempt.lastMetrics?.resourceFetchType != .networkLoad
             {
                 let count = Int64(data.count)
                 return TransferProgress(completedUnitCount: count, totalUnitCount: count)
             }
             return TransferProgress(
-                completedUnitCount: mutable.lastMetrics?.responseBodyBytes ?? 0,
-                totalUnitCount: mutable.response?.expectedContentLength ?? 0)
+                completedUnitCount: mutable.attempt.lastMetrics?.responseBodyBytes ?? 0,
+                totalUnitCount: mutable.attempt.response?.expectedContentLength ?? 0)
         }
     }
 

@@ -17,7 +17,7 @@ extension Request {
         var step = FinishingStep()
         var end = EndOfAttempts.none
         let error = mutable.withLock { mutable -> SessionError? in
-            guard let error = mutable.error, mutable.machine.state != .cancelled else {
+            guard let error = mutable.attempt.error, mutable.machine.state != .cancelled else {
                 end = mutable.endAttempts(&step)
                 return nil
             }
@@ -40,7 +40,7 @@ extension Request {
                 case .fail(let failed):
                     self.mutable.withLock { mutable in
                         if mutable.machine.isCurrent(attempt, in: .evaluating) {
-                            mutable.error = failed
+                            mutable.attempt.overrule(failed)
                         }
                     }
                     self.onFinishingQueue { self.finish(at: $0) }

@@ -94,7 +94,7 @@ extension Request {
     /// Asks the user whether the body of a final head is wanted; the transfer waits meanwhile.
     func judge(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
         let (judge, streams, attempt) = mutable.withLock { mutable in
-            mutable.response = head
+            mutable.attempt.receive(head)
             let judge = mutable.observers?.response
             if judge != nil { mutable.machine.hold(.judgement) }
             return (judge, mutable.observers?.responseStreams ?? [], mutable.machine.attempt)

@@ -121,7 +121,7 @@ public class Request: @unchecked Sendable {
         let decision = mutable.withLock { mutable -> Decision? in
             guard let action = mutable.machine.cancel() else { return nil }
             let monitors = monitors(mutable)
-            mutable.error = mutable.error ?? .explicitlyCancelled
+            mutable.attempt.fail(.explicitlyCancelled)
             monitors?.observe(.didCancel, of: self)
             let task = mutable.currentTask
             mutable.endingTask = task?.identifier
@@ -207,15 +207,10 @@ public class Request: @unchecked Sendable {
 
     /// Forgets what the last attempt brought.
     func reset(_ mutable: inout Mutable) {
-        mutable.error = nil
-        mutable.response = nil
-        mutable.forgetOutcome()
-        mutable.redirectDuration = 0
+        mutable.attempt.reset()
         mutable.memory = nil
         mutable.redirectBody = nil
-        mutable.readsFile = false
         mutable.handlers.rewind()
-        mutable.prepared = nil
         mutable.observers?.reset()
     }
 

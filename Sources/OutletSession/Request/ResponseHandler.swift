@@ -26,54 +26,60 @@ struct ResponseHandler: Sendable {
         /// Hands the value over; with an error, hands that over in its place.
         let deliver: @Sendable (SessionError?) -> Void
     }
-}
 
-/// What is known of an attempt that is over, as serializers are told.
-///
-/// A reference, because responses carry it through many hands.
-final class AttemptFacts: Sendable {
-    /// The last request that was made.
-    let request: HTTPRequest?
-    let response: HTTPResponse?
-    let data: Data?
-    /// The measures of the last transfer, if there was one.
-    var metrics: TransferMetrics? { isMeasured ? measures : nil }
-    private let measures: TransferMetrics
-    private let isMeasured: Bool
-    /// Why the request has failed already.
-    let error: SessionError?
-
-    init(
-        request: HTTPRequest?, response: HTTPResponse?, data: Data?, measures: TransferMetrics,
-        isMeasured: Bool = true, error: SessionError?
-    ) {
-        self.request = request
-        self.response = response
-        self.data = data
-        // Not an optional, which would be cleared by way of its type's table.
-        self.measures = measures
-        self.isMeasured = isMeasured
-        self.error = error
-    }
-
-    convenience init(
-        request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
-        error: SessionError?
-    ) {
-        self.init(
-            request: request, response: response, data: data,
-            measures: metrics ?? TransferMetrics(), isMeasured: metrics != nil, error: error)
+    /// Runs a serializer; what it throws is named.
+    @inline(__always)
+    static func result<Value>(_ serialize: () throws -> Value) -> Result<Value, SessionError> {
+        Result(catching: serialize).mapError { error in
+            error.asSessionError {
+                .responseSerializationFailed(reason: .customSerializationFailed(error: $0))
+            }
+        }
     }
 }
+
+extension ResponseHandler.Serialized {
+    /// A response that was not serialized: retriers were asked about its error when the transfer ended.
+    init<Response: SerializableResponse>(
+        unserialized response: Response, _ completion: @escaping @Sendable (Response) -> Void
+    ) {
+        self.init(failure: nil) { _ in completion(response) }
+    }
+
+    /// A serializer's response.
+    init<Response: SerializableResponse>(
+        _ response: Response, _ completion: @escaping @Sendable (Response) -> Void
+    ) {
+        self.init(failure: response.error) { replacement in
+            if let replacement {
+                completion(response.with(.failure(replacement)))
+            } else {
+                completion(response)
+            }
+        }
+    }
+}
+
+/// What a handler is given, of whatever kind of request.
+protocol SerializableResponse: Sendable {
+    associatedtype Success: Sendable
+    var error: SessionError? { get }
+    func with(_ result: Result<Success, SessionError>) -> Self
+}
+
+extension DataResponse: SerializableResponse where Failure == SessionError {}
+extension DownloadResponse: SerializableResponse where Failure == SessionError {}
 
 extension Request.Mutable {
     /// What serializers are told of the last attempt.
     var facts: AttemptFacts {
         // Judges and retriers may have had their say since.
-        if let outcome, error == nil, outcome.error == nil { return outcome }
+        if let outcome = attempt.outcome, attempt.error == nil, outcome.error == nil {
+            return outcome
+        }
         return AttemptFacts(
-            request: history.requests.last, response: response, data: data, metrics: lastMetrics,
-            error: error)
+            request: history.requests.last, response: attempt.response, data: attempt.data,
+            metrics: attempt.lastMetrics, error: attempt.error)
     }
 }
 

@@ -24,7 +24,7 @@ struct MediaType: Equatable {
     /// Whether a response's content type is among those acceptable.
     static func validate(
         _ acceptable: [String], _ response: HTTPResponse, isEmpty: Bool
-    ) -> Request.ValidationResult {
+    ) -> Result<Void, any Error> {
         guard !isEmpty else { return .success(()) }
         let ranges = acceptable.compactMap(MediaType.init)
         guard let name = response.mimeType, let type = MediaType(name) else {

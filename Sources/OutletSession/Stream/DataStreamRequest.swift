@@ -173,7 +173,9 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     override func runValidators() {
         let validators = stream.withLock { $0.validators }
-        let (request, response) = mutable.withLock { ($0.history.requests.last, $0.response) }
+        let (request, response) = mutable.withLock {
+            ($0.history.requests.last, $0.attempt.response)
+        }
         guard let response else { return }
         // Of a response whose head nobody could look at before, or a handler that came later.
         if let refusal = refusal(of: response) { note(refusal) }
@@ -216,8 +218,8 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         stream.withLock { $0.openPipes -= 1 }
         return mutable.withLock { mutable in
             Completion(
-                request: mutable.history.requests.last, response: mutable.response,
-                metrics: mutable.lastMetrics, error: mutable.error)
+                request: mutable.history.requests.last, response: mutable.attempt.response,
+                metrics: mutable.attempt.lastMetrics, error: mutable.attempt.error)
         }
     }
 

@@ -22,25 +22,6 @@ public struct ServerSentEvent: Sendable, Equatable {
     }
 }
 
-/// Why an event stream cannot be read on.
-public enum ServerSentEventError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// An event is longer than so many bytes.
-    case tooLarge(limit: Int)
-    /// The response is not an event stream: its status is not 200, or its type is another.
-    case notAnEventStream(statusCode: Int, contentType: String?)
-
-    /// What is wrong.
-    public var description: String {
-        switch self {
-        case .tooLarge(let limit): "event stream: an event is longer than \(limit) bytes"
-        case .notAnEventStream(let statusCode, let contentType):
-            "event stream: the server answered \(statusCode) with "
-                + (contentType.map { "Content-Type \($0)" } ?? "no Content-Type")
-                + ", not 200 with text/event-stream"
-        }
-    }
-}
-
 /// Reads an event stream piece by piece, as a value (WHATWG HTML §9.2.6).
 struct ServerSentEventParser: StreamParser {
     /// Refuses a response that is none (WHATWG HTML §9.2.2).

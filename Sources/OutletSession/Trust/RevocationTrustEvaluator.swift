@@ -5,29 +5,8 @@ public import OutletTransport
 /// Nothing is fetched: what counts is the OCSP response that the server staples and the
 /// revocation lists given here.
 public struct RevocationTrustEvaluator: ServerTrustEvaluating, Equatable {
-    /// How revocation is checked.
-    public struct Options: OptionSet, Sendable {
-        /// Revocation lists count.
-        public static let crl = Options(rawValue: 1 << 1)
-        /// Taken for granted: nothing is ever fetched.
-        public static let networkAccessDisabled = Options(rawValue: 1 << 4)
-        /// Stapled OCSP responses count.
-        public static let ocsp = Options(rawValue: 1 << 0)
-        /// A revocation list that knows the certificate counts, and OCSP only without one.
-        public static let preferCRL = Options(rawValue: 1 << 2)
-        /// Somebody has to say that the certificate is good; silence is a refusal.
-        public static let requirePositiveResponse = Options(rawValue: 1 << 3)
-        /// Both lists and stapled responses count.
-        public static let any: Options = [.crl, .ocsp]
-
-        /// The bits.
-        public let rawValue: UInt
-
-        /// Makes options of bits.
-        public init(rawValue: UInt) {
-            self.rawValue = rawValue
-        }
-    }
+    /// What counts.
+    public typealias Options = RevocationOptions
 
     private let performDefaultValidation: Bool
     private let validateHost: Bool

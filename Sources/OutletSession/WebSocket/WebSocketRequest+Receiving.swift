@@ -76,8 +76,8 @@ extension WebSocketRequest: WebSocketHandler {
     var completion: Completion {
         mutable.withLock { mutable in
             Completion(
-                request: mutable.history.requests.last, response: mutable.response,
-                metrics: mutable.lastMetrics, error: mutable.error)
+                request: mutable.history.requests.last, response: mutable.attempt.response,
+                metrics: mutable.attempt.lastMetrics, error: mutable.attempt.error)
         }
     }
 }

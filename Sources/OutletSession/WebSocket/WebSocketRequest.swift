@@ -152,7 +152,9 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
             socket.connection = nil
             return socket.isClosing
         }
-        if isClosing, mutable.error?.isCancellation == true { mutable.error = nil }
+        if isClosing, mutable.attempt.error?.isCancellation == true {
+            mutable.attempt.overrule(nil)
+        }
         return super.take(result, &mutable)
     }
 
@@ -197,7 +199,9 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
 
     override func runValidators() {
-        let (response, sent) = mutable.withLock { ($0.response, $0.history.performedRequests.last) }
+        let (response, sent) = mutable.withLock {
+            ($0.attempt.response, $0.history.performedRequests.last)
+        }
         if let response { validate(response) }
         guard error == nil, response?.statusCode != 101, !isCancelled else { return }
         var refusal = TransferError(

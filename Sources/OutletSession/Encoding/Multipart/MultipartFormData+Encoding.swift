@@ -40,17 +40,6 @@ extension MultipartFormData {
         }
     }
 
-    /// The body, in memory while its parts are smaller than that many bytes, else as a stream.
-    ///
-    /// - Throws: As ``encode()``.
-    public func uploadable(
-        usingThreshold threshold: UInt64 = MultipartFormData.encodingMemoryThreshold
-    ) throws -> UploadRequest.Uploadable {
-        let stream = try bodyStream()
-        guard stream.length != nil, contentLength < threshold else { return .stream(stream) }
-        return .data(try encode())
-    }
-
     private static let bufferSize = 65_536
 
     private static func drain(

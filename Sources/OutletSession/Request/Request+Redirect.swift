@@ -12,9 +12,9 @@ extension Request {
         _ task: any TransferTask, _ response: HTTPResponse, _ result: TransferResult
     ) -> Bool {
         let (calls, sent, handler, hops, attempt) = mutable.withLock { mutable in
-            mutable.redirectDuration += result.metrics.total
+            mutable.attempt.addRedirect(took: result.metrics.total)
             return (
-                keep(task, &mutable), mutable.prepared,
+                keep(task, &mutable), mutable.attempt.prepared,
                 mutable.redirectHandler ?? core.redirectHandler, mutable.machine.redirects,
                 mutable.machine.attempt
             )
@@ -173,7 +173,7 @@ extension Request {
     func proceed(to next: HTTPRequest, after hop: Hop) {
         let mayGoOn = mutable.withLock { mutable in
             guard mutable.machine.mayProceed(attempt: hop.attempt) else { return false }
-            mutable.prepared = next
+            mutable.attempt.prepare(next)
             return true
         }
         guard mayGoOn else {
@@ -187,7 +187,7 @@ extension Request {
     func end(_ hop: Hop, with error: SessionError) {
         mutable.withLock { mutable in
             guard mutable.machine.isCurrent(hop.attempt, in: .transferring) else { return }
-            mutable.error = mutable.error ?? error
+            mutable.attempt.fail(error)
         }
         conclude(hop.task, hop.result, turn: nil)
     }

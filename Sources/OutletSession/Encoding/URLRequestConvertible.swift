@@ -1,14 +1,6 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// Something that is, or can become, a URL.
-public protocol URLConvertible: Sendable {
-    /// The URL.
-    ///
-    /// - Throws: ``SessionError/invalidURL(url:)``, or an error of the type's own.
-    func asURL() throws -> URL
-}
-
 extension String: URLConvertible {
     /// The URL this text spells; nothing in it is escaped on the way.
     public func asURL() throws -> URL {

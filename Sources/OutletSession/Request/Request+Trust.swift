@@ -8,7 +8,7 @@ extension Request {
             .serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: $0))
         }
         announce(task)
-        mutable.withLock { $0.error = $0.error ?? refusal }
+        mutable.withLock { $0.attempt.fail(refusal) }
         monitors?.observe(.didFailTask(task, error: refusal), of: self)
     }
 }

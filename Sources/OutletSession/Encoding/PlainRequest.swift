@@ -14,7 +14,7 @@ struct PlainRequest: URLRequestConvertible {
 /// A request that a closure of the user's changes.
 struct ModifiedRequest: URLRequestConvertible {
     let base: any URLRequestConvertible
-    let modifier: Session.RequestModifier
+    let modifier: @Sendable (inout HTTPRequest) throws -> Void
 
     func asURLRequest() throws -> HTTPRequest {
         var request = try base.asURLRequest()
