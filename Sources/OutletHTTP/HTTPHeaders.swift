@@ -29,10 +29,22 @@ public struct HTTPHeaders: Sendable {
         for header in headers { update(header) }
     }
 
-    /// The entries of a dictionary; of names that differ in case only, an unspecified one wins.
+    /// The entries of a dictionary, by name; of names that differ in case only, the last wins.
     public init(_ dictionary: [String: String]) {
         self.init()
-        for (name, value) in dictionary { update(HTTPHeader(name: name, value: value)) }
+        var fields: [HTTPHeader] = []
+        fields.reserveCapacity(dictionary.count)
+        for (name, value) in dictionary { fields.append(HTTPHeader(name: name, value: value)) }
+        fields.sort { $0.name < $1.name }
+        let hasRepeats = fields.indices.contains { index in
+            fields[..<index].contains { $0.isNamed(fields[index].name) }
+        }
+        if hasRepeats {
+            for field in fields { update(field) }
+        } else {
+            isWellFormed = fields.allSatisfy(\.isWellFormed)
+            own = fields
+        }
     }
 
     /// The fields of a received header section, unchanged.

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Text that a peer, a file, a plugin or the environment supplies, taken apart by its bytes.
 ///
 /// The operations of the standard library compare `Character`s, which are no unit of any protocol:
@@ -210,7 +212,10 @@ extension String {
     package func hasSameBytes(as other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         let areSame = utf8.withContiguousStorageIfAvailable { own in
-            other.utf8.withContiguousStorageIfAvailable { own.elementsEqual($0) }
+            other.utf8.withContiguousStorageIfAvailable { theirs in
+                guard let a = own.baseAddress, let b = theirs.baseAddress else { return true }
+                return memcmp(a, b, own.count) == 0
+            }
         }
         return (areSame ?? nil) ?? utf8.elementsEqual(other.utf8)
     }

@@ -21,8 +21,8 @@ final class RequestAnswer: Sendable {
     func claim() -> Bool { answered.claim() }
 
     /// Fails the call, unless it was answered.
-    func fail(_ error: any Error) {
-        if claim() { call.fail(.underlying(error, nil)) }
+    func fail(_ error: @autoclosure () -> any Error) {
+        if claim() { call.fail(.underlying(error(), nil)) }
     }
 }
 

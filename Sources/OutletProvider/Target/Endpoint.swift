@@ -108,8 +108,7 @@ extension Endpoint {
             let url = address ?? URL(string: url, encodingInvalidCharacters: false)
         else { throw ProviderError.requestMapping(url) }
         var request = HTTPRequest(url: url, method: method)
-        let fields = (httpHeaderFields ?? [:]).sorted { $0.key < $1.key }
-        for (name, value) in fields { request.headers.update(name: name, value: value) }
+        if let httpHeaderFields { request.headers = HTTPHeaders(httpHeaderFields) }
         switch task {
         case .requestPlain, .uploadFile, .uploadMultipartFormData, .downloadDestination: break
         case .uploadCompositeMultipartFormData(_, let urlParameters):
