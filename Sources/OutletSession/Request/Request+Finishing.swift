@@ -16,7 +16,7 @@ extension Request: TransferHandler {
         if let error = result.error {
             if error.code == .unsupportedURL {
                 announce(task)
-                switch fileReading() {
+                switch fileAnswer() {
                 case .read: return transfer(isHop: true, readsFile: true)
                 case .refused: result.error = .fileURLRefused
                 case .noFile: break

@@ -192,7 +192,7 @@ extension Request {
     }
 
     /// Whether a request that the transport refuses is answered from a file of this machine.
-    enum FileReading {
+    enum FileAnswer {
         case read
         /// The session's configuration does not allow it.
         case refused
@@ -200,7 +200,7 @@ extension Request {
         case noFile
     }
 
-    func fileReading() -> FileReading {
+    func fileAnswer() -> FileAnswer {
         let isFile = mutable.withLock { mutable in
             mutable.machine.redirects == 0 && !mutable.attempt.readsFile
                 && mutable.machine.phase == .transferring && mutable.machine.state != .cancelled
@@ -232,7 +232,7 @@ extension Request {
         guard let job else { return }
         let task =
             readsFile
-            ? FileTask.start(job, core.configuration.transport, core.deadlines, handler: self)
+            ? FileReading.start(job, core.configuration.transport, core.deadlines, handler: self)
             : begin(job)
         // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
         let (calls, state, wantsProgress, isEnding) = mutable.withLock { mutable in

@@ -122,8 +122,9 @@ public final class StubTransport: Transport {
 
     /// Answers on the stub's own queue.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        let task = StubTask(queue: queue, clock: clock, handler: handler, job: job) {
-            [weak self] identifier in
+        let script = StubScript(job, clock: clock)
+        let task = PlayedTransfer(script, for: job, on: queue, handler: handler)
+        script.onEnd = { [weak self, identifier = task.identifier] in
             self?.state.withLock { _ = $0.running.removeValue(forKey: identifier) }
         }
         let isShutDown = state.withLock { state in
@@ -132,15 +133,15 @@ public final class StubTransport: Transport {
             return state.isShutDown
         }
         guard !isShutDown else {
-            task.fail(Self.closed)
+            task.perform { $0.finish(Self.closed) }
             return task
         }
-        queue.async { [self] in
-            guard let body = task.send() else { return }
+        task.perform { [self] task in
+            guard let body = script.send(by: task) else { return }
             do throws(TransferError) {
-                task.play(try answer(job, body))
+                script.answer(try answer(job, body), to: task)
             } catch {
-                task.fail(error)
+                task.finish(error)
             }
         }
         return task

@@ -1,54 +1,60 @@
 package import Dispatch
-import FoundationEssentials
+package import FoundationEssentials
 package import OutletHTTP
 
-/// A transfer whose result is known: it is played to the handler as if it came from a network.
+/// What a ``PlayedTransfer`` tells its handler, step by step.
+///
+/// Thread: the transfer's queue.
+package protocol TransferScript: AnyObject, Sendable {
+    /// Tells what comes next, as long as ``PlayedTransfer/mayGoOn`` holds; at the start, and whenever
+    /// the transfer is resumed.
+    func play(_ transfer: PlayedTransfer)
+
+    /// The transfer is over: what it came to.
+    ///
+    /// Called once, before the handler is told.
+    ///
+    /// - Parameter error: Why it ends before all was told.
+    func end(_ error: TransferError?, delivery: BodyDelivery) -> TransferResult
+}
+
+/// A transfer without a network: a script says what its handler is told.
+///
+/// It has what all transfers have in common: one queue, an end that is told once, a handler that may
+/// pause, cancel, or have the body delivered otherwise.
 package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     // because all that changes is touched on `queue` only.
-
-    private static let pieceSize = 64 << 10
 
     package let identifier = TransferIdentifier.next()
     private let queue: DispatchQueue
     private let request: HTTPRequest
-    private let known: TransferResult
-    private let body: Data
+    private let script: any TransferScript
     private let visible = VisibleState()
 
     /// Set to `nil` at the end, so that the end is reported once only.
     private var handler: (any TransferHandler)?
-    private var delivery: BodyDelivery
+    /// Where the body goes.
+    ///
+    /// Thread: the queue.
+    package private(set) var delivery: BodyDelivery
     private var reportsProgress: Bool
-    private var isHeadTold = false
-    private var offset = 0
     private var isSuspended: Bool
-    /// All is told but the end.
-    private var isEnding = false
+    /// Set by a script that knows the server.
+    package private(set) var isServerVerified = true
 
-    /// Begins to play a result.
+    /// Makes a transfer that waits for ``begin()``.
     ///
     /// - Parameters:
-    ///   - result: What comes in the end. Its head is told first, if it has one; its body goes into a
-    ///     file, if the job or the handler says so.
-    ///   - job: What the result is for.
+    ///   - script: What is told.
+    ///   - job: What it is told for.
     ///   - isSuspended: Whether nothing is told before ``resume()``.
     ///   - queue: Where the handler is told; serial.
     ///   - handler: Told as by a transport.
-    package static func start(
-        _ result: TransferResult, for job: TransferJob, isSuspended: Bool = false,
+    package init(
+        _ script: any TransferScript, for job: TransferJob, isSuspended: Bool = false,
         on queue: DispatchQueue, handler: any TransferHandler
-    ) -> PlayedTransfer {
-        let task = PlayedTransfer(result, job, isSuspended, queue, handler)
-        queue.async { task.play() }
-        return task
-    }
-
-    private init(
-        _ result: TransferResult, _ job: TransferJob, _ isSuspended: Bool, _ queue: DispatchQueue,
-        _ handler: any TransferHandler
     ) {
-        known = result
-        body = result.body ?? Data()
+        self.script = script
         self.isSuspended = isSuspended
         self.queue = queue
         self.handler = handler
@@ -58,55 +64,102 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         if isSuspended { visible.wish(.suspended) }
     }
 
+    /// Begins to play a result that is known, as if it came from a network.
+    ///
+    /// Its head is told first, if it has one; its body goes into a file, if the job or the handler says
+    /// so. Parameters as for ``init(_:for:isSuspended:on:handler:)``.
+    package static func start(
+        _ result: TransferResult, for job: TransferJob, isSuspended: Bool = false,
+        on queue: DispatchQueue, handler: any TransferHandler
+    ) -> PlayedTransfer {
+        let task = PlayedTransfer(
+            KnownResult(result), for: job, isSuspended: isSuspended, on: queue, handler: handler)
+        task.begin()
+        return task
+    }
+
     package var state: TransferState { visible.state }
 
     package var currentRequest: HTTPRequest? { request }
 
+    /// Lets the script begin.
+    package func begin() { perform { $0.script.play($0) } }
+
     package func cancel() {
         visible.wish(.canceling)
-        queue.async { self.finish(self.cancelled) }
+        perform { $0.finish(.cancelled) }
     }
 
     package func suspend() {
         visible.wish(.suspended)
-        queue.async { self.isSuspended = true }
+        perform { $0.isSuspended = true }
     }
 
     /// On the queue, and so behind the answer that asks for the pause, which may still be on its way.
     package func resume() {
         visible.wish(.running)
-        queue.async {
-            self.isSuspended = false
-            self.play()
+        perform { transfer in
+            transfer.isSuspended = false
+            transfer.script.play(transfer)
         }
     }
 
-    package func reportProgress() { queue.async { self.reportsProgress = true } }
+    package func reportProgress() { perform { $0.reportsProgress = true } }
 
-    // MARK: On the queue
-
-    private func play() {
-        while handler != nil, !isSuspended, !isEnding {
-            guard isHeadTold else {
-                isHeadTold = true
-                if let head = known.response {
-                    follow(told { $0.transfer(self, didReceive: head, turn: $1) })
-                }
-                continue
-            }
-            guard case .chunks = delivery, offset < body.count else { return end() }
-            let piece = body.dropFirst(offset).prefix(Self.pieceSize)
-            offset += piece.count
-            follow(
-                told { handler, turn in
-                    piece.withUnsafeBytes { handler.transfer(self, didReceive: $0, turn: turn) }
-                })
-            tellProgress()
-        }
+    /// Does something on the queue.
+    package func perform(_ body: @escaping @Sendable (PlayedTransfer) -> Void) {
+        queue.async { body(self) }
     }
 
-    private var cancelled: TransferResult {
-        TransferResult(response: isHeadTold ? known.response : nil, error: .cancelled)
+    /// Does something on the queue after so many seconds.
+    package func perform(
+        after seconds: Double, _ body: @escaping @Sendable (PlayedTransfer) -> Void
+    ) {
+        queue.asyncAfter(deadline: .now() + seconds) { body(self) }
+    }
+
+    // MARK: For the script, on the queue
+
+    /// Whether the transfer has not ended.
+    package var isRunning: Bool { handler != nil }
+
+    /// Whether the handler may be told more.
+    package var mayGoOn: Bool { isRunning && !isSuspended }
+
+    /// Tells a head, interim or final, and does what the handler says.
+    package func tell(_ head: HTTPResponse) {
+        follow(told { $0.transfer(self, didReceive: head, turn: $1) })
+    }
+
+    /// Tells bytes of the body, and does what the handler says.
+    package func tell(_ piece: Data) {
+        follow(
+            told { handler, turn in
+                piece.withUnsafeBytes { handler.transfer(self, didReceive: $0, turn: turn) }
+            })
+    }
+
+    /// Tells how much has passed, if anybody wants to know.
+    package func tell(_ counts: TransferCounts) {
+        guard reportsProgress else { return }
+        told { $0.transfer(self, didProgress: counts, turn: $1) }
+    }
+
+    /// Tells whether the server was verified; with an error, that it was refused.
+    package func judgeServer(_ isVerified: Bool, refusal: (any Error)? = nil) {
+        isServerVerified = isVerified
+        if let refusal { handler?.transfer(self, didRefuseServer: refusal) }
+    }
+
+    /// Tells the end, the first time only.
+    package func finish(_ error: TransferError?) {
+        guard isRunning else { return }
+        let result = script.end(error, delivery: delivery)
+        visible.complete()
+        told { handler, turn in
+            self.handler = nil
+            handler.transferDidFinish(self, result: result, turn: turn)
+        }
     }
 
     private func follow(_ decision: TransferDecision?) {
@@ -114,42 +167,8 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         case .proceed, nil: break
         case .deliver(let delivery): self.delivery = delivery
         case .pause: isSuspended = true
-        case .cancel: finish(cancelled)
+        case .cancel: finish(.cancelled)
         }
-    }
-
-    private func end() {
-        isEnding = true
-        var result = known
-        switch delivery {
-        case .chunks: result.body = nil
-        case .collect: break
-        case .file:
-            // The queue does not wait for a disk.
-            DiskQueue.shared.async { [delivery, body, queue, result] in
-                var result = result
-                result.place(body, as: delivery)
-                queue.async { [result] in self.finishWhole(result) }
-            }
-            return
-        }
-        finishWhole(result)
-    }
-
-    private func finishWhole(_ result: TransferResult) {
-        if offset < body.count {
-            offset = body.count
-            tellProgress()
-        }
-        finish(result)
-    }
-
-    /// Tells how much was handed over, as of what comes over a network.
-    private func tellProgress() {
-        guard reportsProgress else { return }
-        let counts = TransferCounts(
-            received: Int64(offset), expectedToReceive: Int64(body.count))
-        told { $0.transfer(self, didProgress: counts, turn: $1) }
     }
 
     /// Tells the handler, in a turn of its own.
@@ -160,13 +179,79 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         defer { turn.end() }
         return body(handler, turn)
     }
+}
 
-    /// Tells the end, the first time only.
-    private func finish(_ result: TransferResult) {
-        visible.complete()
-        told { handler, turn in
-            self.handler = nil
-            handler.transferDidFinish(self, result: result, turn: turn)
+/// A result that is known from the start.
+private final class KnownResult: TransferScript, @unchecked Sendable {
+    // because all that changes is touched on the transfer's queue only.
+
+    private static let pieceSize = 64 << 10
+
+    private let known: TransferResult
+    private let body: Data
+    private var isHeadTold = false
+    private var offset = 0
+    /// All is told but the end.
+    private var isEnding = false
+    /// What the writing of a file came to.
+    private var placed: TransferResult?
+
+    init(_ result: TransferResult) {
+        known = result
+        body = result.body ?? Data()
+    }
+
+    func play(_ transfer: PlayedTransfer) {
+        while transfer.mayGoOn, !isEnding {
+            guard isHeadTold else {
+                isHeadTold = true
+                if let head = known.response { transfer.tell(head) }
+                continue
+            }
+            guard case .chunks = transfer.delivery, offset < body.count else {
+                return tellRest(to: transfer)
+            }
+            let piece = body.dropFirst(offset).prefix(Self.pieceSize)
+            offset += piece.count
+            transfer.tell(piece)
+            tellProgress(to: transfer)
         }
+    }
+
+    func end(_ error: TransferError?, delivery: BodyDelivery) -> TransferResult {
+        if let error {
+            return TransferResult(response: isHeadTold ? known.response : nil, error: error)
+        }
+        var result = placed ?? known
+        if case .chunks = delivery { result.body = nil }
+        return result
+    }
+
+    private func tellRest(to transfer: PlayedTransfer) {
+        isEnding = true
+        guard case .file = transfer.delivery else { return finish(transfer) }
+        // The queue does not wait for a disk.
+        DiskQueue.shared.async { [known, body, delivery = transfer.delivery] in
+            var result = known
+            result.place(body, as: delivery)
+            transfer.perform { [result] in
+                self.placed = result
+                self.finish($0)
+            }
+        }
+    }
+
+    private func finish(_ transfer: PlayedTransfer) {
+        if offset < body.count {
+            offset = body.count
+            tellProgress(to: transfer)
+        }
+        transfer.finish(nil)
+    }
+
+    /// Tells how much was handed over, as of what comes over a network.
+    private func tellProgress(to transfer: PlayedTransfer) {
+        transfer.tell(
+            TransferCounts(received: Int64(offset), expectedToReceive: Int64(body.count)))
     }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import OutletTransport
 
 /// Files that are read piece after piece.
-@Suite struct FileTaskTests {
+@Suite struct FileReadingTests {
     /// Tells its transfer something with the first piece, and goes on.
     private final class Teller: TransferHandler {
         let pieces = Recorder<Int>()
@@ -41,7 +41,7 @@ import Testing
         #expect(truncate(path, 1 << 20) == 0)
         let job = TransferJob(
             request: HTTPRequest(url: URL(filePath: path)), delivery: .chunks)
-        let task = FileTask.start(
+        let task = FileReading.start(
             job, TransportConfiguration(), Deadlines(), handler: teller)
         _ = try await teller.ends.values(1)
         #expect(task.state == .completed)

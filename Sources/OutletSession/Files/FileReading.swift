@@ -8,25 +8,17 @@ import OutletTransport
 ///
 /// There is no head: what comes of a file has no status and no fields. Only a request's own address
 /// leads here, never a redirect's.
-final class FileTask: TransferTask, @unchecked Sendable {
-    // because all that changes is touched on `queue` only.
+final class FileReading: TransferScript, @unchecked Sendable {
+    // because all that changes is touched on the transfer's queue only.
 
-    let identifier = TransferIdentifier.next()
-    /// Never waits for a file: some have nothing to say for ever, and what was asked for meanwhile, and the
-    /// time limits, hold all the same.
-    private let queue = DispatchQueue(label: "outlet.session.file")
     private let job: TransferJob
     private let configuration: TransportConfiguration
     private let deadlines: Deadlines
-    private let visible = VisibleState()
     private let copy: FileCopy
 
-    /// Set to `nil` at the end, so that the end is reported once only.
-    private var handler: (any TransferHandler)?
-    private var isSuspended = true
     /// The next piece has been asked for.
     private var isReading = false
-    private var reportsProgress: Bool
+    private var isOver = false
     private var body = Data()
     private var counts = TransferCounts()
     private var resourceLimit: Deadlines.Token?
@@ -41,79 +33,60 @@ final class FileTask: TransferTask, @unchecked Sendable {
         _ job: TransferJob, _ configuration: TransportConfiguration, _ deadlines: Deadlines,
         handler: any TransferHandler
     ) -> any TransferTask {
-        let task = FileTask(job, configuration, deadlines, handler)
-        task.queue.async {
-            task.resourceLimit = task.limit(
-                configuration.timeoutIntervalForResource, "timeoutIntervalForResource")
+        let reading = FileReading(job, configuration, deadlines)
+        // Never waits for a file: some have nothing to say for ever, and what was asked for meanwhile, and
+        // the time limits, hold all the same.
+        let queue = DispatchQueue(label: "outlet.session.file")
+        let transfer = PlayedTransfer(reading, for: job, on: queue, handler: handler)
+        transfer.perform { transfer in
+            reading.resourceLimit = reading.limit(
+                transfer, configuration.timeoutIntervalForResource, "timeoutIntervalForResource")
         }
-        task.resume()
-        return task
+        transfer.begin()
+        return transfer
     }
 
     private init(
-        _ job: TransferJob, _ configuration: TransportConfiguration, _ deadlines: Deadlines,
-        _ handler: any TransferHandler
+        _ job: TransferJob, _ configuration: TransportConfiguration, _ deadlines: Deadlines
     ) {
         self.job = job
         self.configuration = configuration
         self.deadlines = deadlines
-        self.handler = handler
         copy = FileCopy(job)
-        reportsProgress = job.reportsProgress
     }
-
-    var state: TransferState { visible.state }
-    var currentRequest: HTTPRequest? { job.request }
-
-    func cancel() {
-        visible.wish(.canceling)
-        queue.async { self.finish(.cancelled) }
-    }
-
-    func suspend() {
-        visible.wish(.suspended)
-        queue.async { self.isSuspended = true }
-    }
-
-    func resume() {
-        visible.wish(.running)
-        queue.async {
-            self.isSuspended = false
-            self.read()
-        }
-    }
-
-    func reportProgress() { queue.async { self.reportsProgress = true } }
 
     // MARK: Reading
 
     /// Asks for the next piece.
-    private func read() {
-        guard handler != nil, !isSuspended, !isReading, visible.state == .running else { return }
+    func play(_ transfer: PlayedTransfer) {
+        guard transfer.mayGoOn, !isReading, transfer.state == .running else { return }
         isReading = true
-        readingLimit = limit(job.request.timeoutInterval, "timeoutIntervalForRequest")
+        readingLimit = limit(transfer, job.request.timeoutInterval, "timeoutIntervalForRequest")
         DiskQueue.shared.async { [self] in
             let piece = Result { () throws(TransferError) in try copy.next() }
-            queue.async { self.take(piece) }
+            transfer.perform { self.take(piece, for: $0) }
         }
     }
 
-    private func take(_ piece: Result<FileCopy.Piece, TransferError>) {
+    private func take(_ piece: Result<FileCopy.Piece, TransferError>, for transfer: PlayedTransfer)
+    {
         isReading = false
         if let readingLimit { deadlines.remove(readingLimit) }
-        guard handler != nil else { return copy.close() }
+        guard !isOver else { return copy.close() }
         do throws(TransferError) {
             let piece = try piece.get()
             counts.expectedToReceive = piece.total
-            guard piece.count > 0 else { return finish(nil) }
-            try deliver(piece)
+            guard piece.count > 0 else { return transfer.finish(nil) }
+            try deliver(piece, to: transfer)
         } catch {
-            return finish(error)
+            return transfer.finish(error)
         }
-        read()
+        play(transfer)
     }
 
-    private func deliver(_ piece: FileCopy.Piece) throws(TransferError) {
+    private func deliver(
+        _ piece: FileCopy.Piece, to transfer: PlayedTransfer
+    ) throws(TransferError) {
         counts.received += Int64(piece.count)
         switch job.delivery {
         case .collect:
@@ -126,57 +99,30 @@ final class FileTask: TransferTask, @unchecked Sendable {
                         + ", or download it to a file")
             }
             body += piece.bytes
-        case .chunks:
-            follow(
-                told { handler, turn in
-                    piece.bytes.withUnsafeBytes {
-                        handler.transfer(self, didReceive: $0, turn: turn)
-                    }
-                })
+        case .chunks: transfer.tell(piece.bytes)
         case .file: break
         }
-        if reportsProgress {
-            let counts = counts
-            told { $0.transfer(self, didProgress: counts, turn: $1) }
-        }
-    }
-
-    private func follow(_ decision: TransferDecision?) {
-        switch decision {
-        case .pause: isSuspended = true
-        case .cancel: finish(.cancelled)
-        case .proceed, .deliver, nil: break
-        }
-    }
-
-    /// Tells the handler, in a turn of its own.
-    @discardableResult
-    private func told<Answer>(
-        _ body: (any TransferHandler, TransportTurn) -> Answer
-    ) -> Answer? {
-        guard let handler else { return nil }
-        let turn = TransportTurn()
-        defer { turn.end() }
-        return body(handler, turn)
+        transfer.tell(counts)
     }
 
     // MARK: The end
 
     /// Ends after so many seconds; 0 or less means no limit.
-    private func limit(_ seconds: Double, _ setting: String) -> Deadlines.Token? {
-        guard seconds > 0, handler != nil else { return nil }
-        return deadlines.add(after: seconds) { [weak self] in
-            guard let self else { return }
+    private func limit(
+        _ transfer: PlayedTransfer, _ seconds: Double, _ setting: String
+    ) -> Deadlines.Token? {
+        guard seconds > 0, !isOver else { return nil }
+        return deadlines.add(after: seconds) { [weak transfer] in
             let error = TransferError(
                 code: .timedOut, stage: .receiving,
                 reason: "timed out while reading the file: it took longer than \(seconds) s",
                 advice: TransferError.raise(setting, "--timeout"))
-            queue.async { self.finish(error) }
+            transfer?.perform { $0.finish(error) }
         }
     }
 
-    private func finish(_ error: TransferError?) {
-        guard handler != nil else { return }
+    func end(_ error: TransferError?, delivery: BodyDelivery) -> TransferResult {
+        isOver = true
         for limit in [resourceLimit, readingLimit] {
             if let limit { deadlines.remove(limit) }
         }
@@ -184,15 +130,11 @@ final class FileTask: TransferTask, @unchecked Sendable {
         var result = TransferResult(error: error)
         result.body = body.isEmpty ? nil : body
         result.metrics.responseBodyBytes = counts.received
-        visible.complete()
-        told { handler, turn in
-            self.handler = nil
-            handler.transferDidFinish(self, result: result, turn: turn)
-        }
+        return result
     }
 }
 
-/// The files of a ``FileTask``: one is read, perhaps into another.
+/// The files of a ``FileReading``: one is read, perhaps into another.
 ///
 /// Thread: any that may wait for a disk, one at a time.
 private final class FileCopy: @unchecked Sendable {
@@ -259,14 +201,6 @@ extension TransferError {
             reason: "address: file: URLs are not read: allowsFileURLs is off",
             advice:
                 "set allowsFileURLs, in the program --allow-file, only for addresses of your own")
-    }
-}
-
-extension TransferHandler {
-    fileprivate func transfer(
-        _ task: any TransferTask, didReceive piece: Data, turn: TransportTurn
-    ) -> TransferDecision {
-        piece.withUnsafeBytes { self.transfer(task, didReceive: $0, turn: turn) }
     }
 }
 

@@ -5,93 +5,51 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// One stubbed transfer, played step by step on the transport's queue.
-final class StubTask: TransferTask, @unchecked Sendable {
-    // because all that changes is touched on `queue` only.
+/// A stub's answer, played step by step on the transport's queue.
+final class StubScript: TransferScript, @unchecked Sendable {
+    // because all that changes is touched on the transfer's queue only.
 
-    let identifier = TransferIdentifier.next()
-    private let queue: DispatchQueue
     private let clock: TestClock?
     private let job: TransferJob
     private let begin: ContinuousClock.Instant = .now
     private let clockBegin: TestClock.Instant?
-    private let visible = VisibleState()
     /// The last time on the clock that was waited for; the clock itself may be further.
     private var clockTime: TestClock.Instant?
 
-    /// Dropped at the end: nothing is told twice.
-    private var handler: (any TransferHandler)?
-    private var onFinish: (@Sendable (_ identifier: UInt64) -> Void)?
-    private var delivery: BodyDelivery
-    private var reportsProgress: Bool
+    /// Called at the end; set before anything is played.
+    var onEnd: (@Sendable () -> Void)?
     private var counts = TransferCounts()
     private var result = TransferResult()
     /// What is left to be done.
-    private var script: [StubStep] = []
+    private var steps: [StubStep] = []
     private var nextStep = 0
-    private var isSuspended = false
     /// Whether a pause of the answer's is under way.
     private var isWaiting = true
-    private var isRunning = false
-    private(set) var isServerVerified = true
+    private var isPlaying = false
 
-    init(
-        queue: DispatchQueue, clock: TestClock?, handler: any TransferHandler, job: TransferJob,
-        onFinish: @escaping @Sendable (_ identifier: UInt64) -> Void
-    ) {
-        self.queue = queue
+    init(_ job: TransferJob, clock: TestClock?) {
         self.clock = clock
-        self.handler = handler
         self.job = job
-        self.onFinish = onFinish
         clockBegin = clock?.now
-        delivery = job.delivery
-        reportsProgress = job.reportsProgress
     }
-
-    var state: TransferState { visible.state }
-
-    var currentRequest: HTTPRequest? { job.request }
-
-    func cancel() {
-        visible.wish(.canceling)
-        queue.async { self.finish(.cancelled) }
-    }
-
-    func fail(_ error: TransferError) { queue.async { self.finish(error) } }
-
-    func suspend() {
-        visible.wish(.suspended)
-        queue.async { self.isSuspended = true }
-    }
-
-    func resume() {
-        visible.wish(.running)
-        queue.async {
-            self.isSuspended = false
-            self.run()
-        }
-    }
-
-    func reportProgress() { queue.async { self.reportsProgress = true } }
 
     // MARK: On the queue
 
     /// Reads the request's body, as a network would.
     ///
     /// - Returns: The body; `nil` when it cannot be read, which ends the transfer.
-    func send() -> Data? {
-        guard handler != nil else { return nil }
+    func send(by transfer: PlayedTransfer) -> Data? {
+        guard transfer.isRunning else { return nil }
         do {
             let data = try sentBody()
             counts.expectedToSend = Int64(data.count)
             for start in stride(from: 0, to: data.count, by: Self.sendSize) {
                 counts.sent = Int64(min(start + Self.sendSize, data.count))
-                report()
+                transfer.tell(counts)
             }
             return data
         } catch {
-            finish(
+            transfer.finish(
                 error as? TransferError
                     ?? TransferError(
                         code: .cannotOpenFile, stage: .sending, reason: "request body: \(error)"))
@@ -136,64 +94,64 @@ final class StubTask: TransferTask, @unchecked Sendable {
     }
 
     /// Begins an answer.
-    func play(_ answer: StubAnswer) {
-        guard isTrusted(answer) else { return }
-        script = answer.steps(for: job.request)
+    func answer(_ answer: StubAnswer, to transfer: PlayedTransfer) {
+        guard isTrusted(answer, by: transfer) else { return }
+        steps = answer.steps(for: job.request)
         guard let delay = answer.delay else { return }
-        wait(for: .seconds(delay))
+        wait(for: .seconds(delay), transfer)
     }
 
     /// Lets the job's policy judge the server, and ends the transfer if it is refused.
-    private func isTrusted(_ answer: StubAnswer) -> Bool {
+    private func isTrusted(_ answer: StubAnswer, by transfer: PlayedTransfer) -> Bool {
         guard let trust = answer.serverTrust,
             job.request.url?.scheme?.equalsIgnoringCase("https") == true,
             let policy = job.serverTrustManager?.policy(forHost: trust.host, port: trust.port)
         else { return true }
         do throws {
-            isServerVerified = try policy.evaluate(trust)
+            transfer.judgeServer(try policy.evaluate(trust))
             return true
         } catch {
-            handler?.transfer(self, didRefuseServer: error)
+            transfer.judgeServer(false, refusal: error)
         }
-        finish(
+        transfer.finish(
             TransferError(
                 code: .serverCertificateUntrusted, stage: .securing, host: trust.host,
                 reason: "the session's evaluator refuses the server"))
         return false
     }
 
-    private func wait(for time: Duration) {
+    private func wait(for time: Duration, _ transfer: PlayedTransfer) {
         isWaiting = true
-        guard time > .zero else { return goOn() }
+        guard time > .zero else { return goOn(transfer) }
         if let clock {
             clock.schedule(after: time) { time in
-                self.queue.async {
+                transfer.perform {
                     self.clockTime = time
-                    self.goOn()
+                    self.goOn($0)
                 }
             }
         } else {
-            queue.asyncAfter(deadline: .now() + time / .seconds(1)) { self.goOn() }
+            transfer.perform(after: time / .seconds(1)) { self.goOn($0) }
         }
     }
 
-    private func goOn() {
+    private func goOn(_ transfer: PlayedTransfer) {
         isWaiting = false
-        run()
+        play(transfer)
     }
 
-    private func run() {
-        // A handler may resume the task from within.
-        guard !isRunning else { return }
-        isRunning = true
-        defer { isRunning = false }
-        while handler != nil, !isSuspended, !isWaiting, nextStep < script.count {
+    func play(_ transfer: PlayedTransfer) {
+        // A step may end its own waiting.
+        guard !isPlaying else { return }
+        isPlaying = true
+        defer { isPlaying = false }
+        while transfer.mayGoOn, !isWaiting, nextStep < steps.count {
             nextStep += 1
-            take(script[nextStep - 1])
+            take(steps[nextStep - 1], transfer)
         }
     }
 
-    private func take(_ step: StubStep) {
+    private func take(_ step: StubStep, _ transfer: PlayedTransfer) {
         switch step {
         case .head(let head):
             result.metrics.responseHeaderBytes += Int64(StubStep.headSize(head))
@@ -203,56 +161,27 @@ final class StubTask: TransferTask, @unchecked Sendable {
                 result.response = head
                 counts.expectedToReceive = head.expectedContentLength
             }
-            follow(told { $0.transfer(self, didReceive: head, turn: $1) })
+            transfer.tell(head)
         case .partOfHead(let size):
             result.metrics.responseHeaderBytes += Int64(size)
             noteFirstByte()
         case .chunk(let chunk):
             counts.received += Int64(chunk.count)
-            if case .chunks = delivery {
-                follow(
-                    told { handler, turn in
-                        chunk.withUnsafeBytes {
-                            handler.transfer(self, didReceive: $0, turn: turn)
-                        }
-                    })
+            if case .chunks = transfer.delivery {
+                transfer.tell(chunk)
             } else {
                 result.body = (result.body ?? Data()) + chunk
             }
-            report()
-        case .wait(.after(let time)): wait(for: time)
+            transfer.tell(counts)
+        case .wait(.after(let time)): wait(for: time, transfer)
         case .wait(.gate(let gate)):
             isWaiting = true
-            gate.pass { self.queue.async { self.goOn() } }
+            gate.pass { transfer.perform { self.goOn($0) } }
         case .stall: isWaiting = true
         case .end(let error, let trailers):
             result.trailers = trailers
-            finish(error)
+            transfer.finish(error)
         }
-    }
-
-    private func report() {
-        guard reportsProgress else { return }
-        let counts = counts
-        told { $0.transfer(self, didProgress: counts, turn: $1) }
-    }
-
-    private func follow(_ decision: TransferDecision?) {
-        switch decision {
-        case .proceed, nil: break
-        case .deliver(let delivery): self.delivery = delivery
-        case .pause: isSuspended = true
-        case .cancel: finish(.cancelled)
-        }
-    }
-
-    /// Tells the handler, in a turn of its own.
-    @discardableResult
-    private func told<Answer>(_ body: (any TransferHandler, TransportTurn) -> Answer) -> Answer? {
-        guard let handler else { return nil }
-        let turn = TransportTurn()
-        defer { turn.end() }
-        return body(handler, turn)
     }
 
     // MARK: The end
@@ -271,23 +200,15 @@ final class StubTask: TransferTask, @unchecked Sendable {
         if result.metrics.firstByte == 0 { result.metrics.firstByte = elapsed }
     }
 
-    /// Tells the end, the first time only.
-    private func finish(_ error: TransferError?) {
-        guard handler != nil else { return }
-        var result = result
+    func end(_ error: TransferError?, delivery: BodyDelivery) -> TransferResult {
+        onEnd?()
+        onEnd = nil
         result.error = error
         result.metrics.requestBodyBytes = counts.sent
         result.metrics.responseBodyBytes = counts.received
         result.metrics.total = elapsed
         result.place(result.body ?? Data(), as: delivery)
-        let onFinish = onFinish
-        self.onFinish = nil
-        onFinish?(identifier)
-        visible.complete()
-        told { handler, turn in
-            self.handler = nil
-            handler.transferDidFinish(self, result: result, turn: turn)
-        }
+        return result
     }
 }
 
