@@ -26,7 +26,13 @@ public struct Origin: Sendable, Hashable {
     /// - Throws: ``OriginError`` if the address has another scheme, or no host that can be brought
     ///   into canonical form.
     public init(_ url: URL) throws(OriginError) {
-        self = try Authority(url.absoluteString).origin
+        let text = url.absoluteString
+        if let known = OriginMemory.shared.origin(of: text) {
+            self = known
+            return
+        }
+        self = try Authority(text).origin
+        OriginMemory.shared.keep(self, of: text)
     }
 
     fileprivate init(scheme: String, host: String, port: Int) {

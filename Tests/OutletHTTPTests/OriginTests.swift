@@ -22,6 +22,24 @@ import Testing
         #expect(try origin(a).hashValue == origin(b).hashValue)
     }
 
+    /// More than are remembered, each twice, and with something else behind the server.
+    @Test func `an address has the origin that it has alone, whatever was asked before`() throws {
+        let hosts = ["a.test", "a.test:81", "aa.test", "a.tes", "b.test", "127.1", "[::1]"]
+        for rest in ["", "/", "/x", "?q=@", "#f"] {
+            for scheme in ["http", "https"] {
+                for host in hosts + hosts.reversed() {
+                    let origin = try origin("\(scheme)://\(host)\(rest)")
+                    #expect(origin.scheme == scheme)
+                    #expect(
+                        "\(origin)" == "\(scheme)://\(host == "127.1" ? "127.0.0.1" : host)",
+                        "\(rest)")
+                }
+            }
+        }
+        #expect(try origin("http://a.test@b.test/") == origin("http://b.test/"))
+        #expect(throws: OriginError.self) { try origin("ftp://a.test/") }
+    }
+
     @Test(arguments: [
         ("http://a.test/", "https://a.test/"), ("http://a.test/", "http://a.test:443/"),
         ("http://a.test/", "http://b.test/"), ("http://[fe80::1]/", "http://[fe80::1%25lo]/"),

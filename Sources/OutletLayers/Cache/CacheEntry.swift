@@ -5,7 +5,10 @@ import OutletTransport
 /// A stored response, with what is needed to judge it later.
 struct CacheEntry: Sendable, Equatable {
     var response: HTTPResponse {
-        didSet { saysSomething = Self.saysSomething(response) }
+        didSet {
+            saysSomething = Self.saysSomething(response)
+            directives = saysSomething ? CacheControl(response.headers) : CacheControl()
+        }
     }
     var data: Data
     /// When the request that brought it was begun.
@@ -20,6 +23,8 @@ struct CacheEntry: Sendable, Equatable {
     /// Whether the response says anything that lets it answer again: of most answers of servers'
     /// programs nothing of the kind is true, and nothing need be weighed.
     private(set) var saysSomething: Bool
+    /// Its `Cache-Control`, read once.
+    private(set) var directives: CacheControl
 
     init(
         response: HTTPResponse, data: Data, requestTime: Date, responseTime: Date,
@@ -34,6 +39,7 @@ struct CacheEntry: Sendable, Equatable {
         self.userInfo = userInfo
         self.storagePolicy = storagePolicy
         saysSomething = Self.saysSomething(response)
+        directives = saysSomething ? CacheControl(response.headers) : CacheControl()
     }
 
     static func saysSomething(_ response: HTTPResponse) -> Bool {
@@ -72,8 +78,6 @@ struct CacheEntry: Sendable, Equatable {
                     && selector.value?.utf8.first == CacheRequest.policyMark
         }
     }
-
-    var directives: CacheControl { CacheControl(response.headers) }
 }
 
 /// What a cache has to know of a request.
@@ -148,7 +152,7 @@ struct CacheRequest: Sendable {
     private static func person(
         _ request: HTTPRequest, _ credential: Credential?, _ session: String?
     ) -> String? {
-        var parts = request.headers.filter { Redaction.standard.hidesHeader(named: $0.name) }
+        var parts = request.headers.filter { SecretFields.contains($0.name) }
             .map { "\($0.name.lowercasedASCII):\($0.value)" }.sorted()
         if let userInfo = request.url?.userInfo { parts.append(userInfo) }
         if let credential { parts += [credential.user, credential.password] }
