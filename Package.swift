@@ -183,14 +183,14 @@ let package = Package(
         // Plugins: the header, the host, the Swift SDK.
         .target(
             name: "COutletPlugin", path: "PluginsSDK/C", exclude: ["exports.map"], cSettings: c),
+        .target(name: "CPluginWatch", cSettings: c),
         .systemLibrary(name: "CFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
         .target(
             name: "OutletPluginHost",
             dependencies: [
                 "OutletProvider", "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP",
                 "OutletFiles",
-                "COutletPlugin",
-                "CFFI",
+                "COutletPlugin", "CPluginWatch", "CFFI",
             ],
             swiftSettings: swift),
         .target(

@@ -1,4 +1,5 @@
 import Glibc
+import Outlet
 
 /// The program `outlet` as a function.
 public enum CommandLineTool {
@@ -14,6 +15,7 @@ public enum CommandLineTool {
         arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, count: Int
     ) -> Int32 {
         ProcessSetup.prepare()
+        defer { PluginWatch.expectExit() }
         let environment = Environment.current
         var console = Console(color: .auto, environment: environment)
         do {

@@ -70,6 +70,7 @@ struct PluginLoading: Sendable {
         options.configuration = configuration
         options.observer = observer
         options.loadPolicy = .usable
+        PluginWatch.begin(exitCode: ExitCode.plugin.rawValue)
         do {
             return try PluginHost.load(directories: directories, files: files, options: options)
         } catch {

@@ -153,7 +153,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             default: return .failed(token.failure(context.reason(status)))
             }
         }
-        instance.run(token.hook, call) { result in
+        instance.run(token.hook, lending: token.lenders, call) { result in
             switch result {
             case .success(let answer): token.hookReturned(answer, deadline: limit)
             case .failure(let error): token.cancel(error)

@@ -5,7 +5,7 @@ import OutletSession
 import OutletTransport
 
 /// A request as one hook of one plugin sees it.
-final class RequestHandle: Sendable {
+final class RequestHandle: WatchedSubject {
     /// An answer in place of the network.
     struct Answer: Sendable {
         var status: Int
@@ -26,6 +26,9 @@ final class RequestHandle: Sendable {
     init(_ request: HTTPRequest, isMutable: Bool) {
         state = Lock(State(request: request, answer: nil, isMutable: isMutable))
     }
+
+    /// The request in a few words, secrets left out.
+    var name: String { state.withLock { "\($0.request)" } }
 
     /// The request as it is now, for the last time: no change is accepted any more, and only what the
     /// plugin has borrowed is kept.

@@ -30,7 +30,7 @@ final class Completion: Sendable {
     /// What the hook was given beside this.
     let handles: [UInt64]
     /// What those stand for: the plugin may have borrowed of it as long as this lives.
-    private let lenders: [any AnyObject & Sendable]
+    let lenders: [any AnyObject & Sendable]
     /// `nil` once it was called: what it holds is for the answer alone.
     private let deliver: Lock<(@Sendable (Answer) -> Void)?>
 

@@ -65,7 +65,9 @@ extension PluginInstance {
         let handles = lenders.map { table.insert($0, owner: owner) }
         let context = CallContext(deadline: 0)
         let call = table.insert(context, owner: owner)
-        run(hook, { body($0, context, outlet_call(id: call), handles) }) { result in
+        run(
+            hook, lending: lenders, { body($0, context, outlet_call(id: call), handles) }
+        ) { result in
             for handle in handles { table.remove(handle) }
             table.remove(call)
             then(result)

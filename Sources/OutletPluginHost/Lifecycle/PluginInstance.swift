@@ -60,7 +60,8 @@ final class PluginInstance: @unchecked Sendable {
     ///
     /// - Throws: ``PluginError`` when the plugin is closed, or is calling itself.
     func perform<Result>(
-        _ hook: PluginHook, overlapping: Bool = false, _ body: (OpaquePointer) -> Result
+        _ hook: PluginHook, about subject: String? = nil, overlapping: Bool = false,
+        _ body: (OpaquePointer) -> Result
     ) throws(PluginError) -> Result {
         let isSerial = !isConcurrent && !overlapping
         if isSerial, isOnQueue {
@@ -71,8 +72,8 @@ final class PluginInstance: @unchecked Sendable {
         guard lifecycle.withLock({ $0.enter() }) else { throw closed(hook) }
         defer { act(lifecycle.withLock { $0.leave() }) }
         return isSerial
-            ? queue.sync { owner.calling(hook) { body(pointer) } }
-            : owner.calling(hook) { body(pointer) }
+            ? queue.sync { owner.calling(hook, about: subject) { body(pointer) } }
+            : owner.calling(hook, about: subject) { body(pointer) }
     }
 
     /// Whether one of this instance's own hooks is calling.
@@ -83,15 +84,21 @@ final class PluginInstance: @unchecked Sendable {
     /// Runs a hook without holding up the caller: here if it never blocks, else on a worker, after those
     /// that are running unless the plugin allows overlap.
     ///
-    /// - Parameter then: Called once, when the hook is off the stack; here or on a worker.
+    /// - Parameters:
+    ///   - lenders: What the hook is given.
+    ///   - then: Called once, when the hook is off the stack; here or on a worker.
     func run<Result: Sendable>(
-        _ hook: PluginHook, _ body: @escaping @Sendable (OpaquePointer) -> Result,
+        _ hook: PluginHook, lending lenders: [any AnyObject & Sendable],
+        _ body: @escaping @Sendable (OpaquePointer) -> Result,
         then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
     ) {
+        let subject =
+            PluginWatch.isOn
+            ? lenders.lazy.compactMap { $0 as? any WatchedSubject }.first?.name : nil
         let here: @Sendable () -> Void = {
             let result: Swift.Result<Result, PluginError>
             do throws(PluginError) {
-                result = .success(try self.perform(hook, body))
+                result = .success(try self.perform(hook, about: subject, body))
             } catch {
                 result = .failure(error)
             }
@@ -102,7 +109,7 @@ final class PluginInstance: @unchecked Sendable {
         } else if isConcurrent {
             DispatchQueue.global().async(execute: here)
         } else {
-            performLater(hook, body, then: then)
+            performLater(hook, about: subject, body, then: then)
         }
     }
 
@@ -110,7 +117,8 @@ final class PluginInstance: @unchecked Sendable {
     ///
     /// - Parameter then: Called once, on a worker, when the hook is off the stack.
     private func performLater<Result: Sendable>(
-        _ hook: PluginHook, _ body: @escaping @Sendable (OpaquePointer) -> Result,
+        _ hook: PluginHook, about subject: String?,
+        _ body: @escaping @Sendable (OpaquePointer) -> Result,
         then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
     ) {
         guard lifecycle.withLock({ $0.enter() }) else {
@@ -118,7 +126,7 @@ final class PluginInstance: @unchecked Sendable {
             return
         }
         queue.async {
-            let result = self.owner.calling(hook) { body(self.pointer) }
+            let result = self.owner.calling(hook, about: subject) { body(self.pointer) }
             self.act(self.lifecycle.withLock { $0.leave() })
             DispatchQueue.global().async { then(.success(result)) }
         }

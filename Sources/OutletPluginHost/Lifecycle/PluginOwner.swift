@@ -43,10 +43,14 @@ final class PluginOwner: Sendable {
     }
 
     /// Runs the plugin's code.
-    func calling<Result>(_ hook: PluginHook, _ body: () -> Result) -> Result {
+    ///
+    /// - Parameter subject: What the call is about, where ends are reported (``PluginWatch``).
+    func calling<Result>(
+        _ hook: PluginHook, about subject: String? = nil, _ body: () -> Result
+    ) -> Result {
         let number = state.withLock { $0.calls.begin(hook) }
         defer { state.withLock { $0.calls.end(number) } }
-        return body()
+        return PluginWatch.watching(id, hook.rawValue, about: subject, body)
     }
 
     /// The calls into the plugin that have not come back.

@@ -14,7 +14,10 @@ struct DynamicLibrary {
 
     /// Maps a library and binds all its symbols; its constructors run now.
     init(path: String) throws(Refusal) {
-        guard let handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) else {
+        let opened = PluginWatch.watching(path, "load", about: nil) {
+            dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
+        }
+        guard let handle = opened else {
             let text = dlerror().map { String(cString: $0) } ?? "no reason given"
             throw Refusal(reason: DynamicLibrary.explain(text, path))
         }

@@ -1,14 +1,23 @@
-/* Never comes back from the hook that its configuration names. */
+/* Never comes back from the hook that its configuration names: hangs, or ends the process. */
 #include "../faulty.h"
 #include <unistd.h>
 
 struct hanging {
     outlet_instance base;
     char hook[16];
+    char how[16];
 };
 
 static void hang_in(outlet_instance *self, const char *hook) {
     if (strcmp(((struct hanging *)self)->hook, hook) != 0) return;
+    const char *how = ((struct hanging *)self)->how;
+    if (strcmp(how, "exit") == 0) exit(0);
+    if (strcmp(how, "quick_exit") == 0) quick_exit(0);
+    if (strcmp(how, "abort") == 0) abort();
+    if (strcmp(how, "fault") == 0) {
+        volatile int *volatile nowhere = NULL;
+        *nowhere = 1;
+    }
     /* The tests wait for this. */
     if (write(STDOUT_FILENO, "hanging\n", 8) != 8) return;
     for (;;) pause();
@@ -25,6 +34,10 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     if (host->config_value(call, outlet_text("hook"), &value) == OUTLET_OK &&
         value.len < sizeof self->hook) {
         memcpy(self->hook, value.ptr, value.len);
+    }
+    if (host->config_value(call, outlet_text("how"), &value) == OUTLET_OK &&
+        value.len < sizeof self->how) {
+        memcpy(self->how, value.ptr, value.len);
     }
     hang_in(&self->base, "create");
     *out = &self->base;

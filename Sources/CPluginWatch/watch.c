@@ -1,0 +1,123 @@
+#define _GNU_SOURCE
+#include "CPluginWatch.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { depth_limit = 4, line_size = 512 };
+
+/* What a thread is in, the innermost last; deeper calls are counted only. */
+struct inside {
+    int depth;
+    struct {
+        char plugin[96], hook[32], subject[256];
+    } calls[depth_limit];
+};
+
+static _Thread_local struct inside inside;
+static atomic_bool is_on;
+static atomic_bool is_exit_expected;
+static atomic_int code;
+
+static const struct {
+    int number;
+    const char *name;
+} signals[] = {
+    {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGILL, "SIGILL"},
+    {SIGFPE, "SIGFPE"},   {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},
+};
+
+/* All that follows may run in a signal handler: no allocation, no stdio, no lock. */
+
+static void append(char *line, const char *text) {
+    size_t end = strlen(line);
+    while (*text && end < line_size - 2) line[end++] = *text++;
+    line[end] = 0;
+}
+
+/* Writes one line: who, what happened, where. */
+static void report(const char *what, const char *name) {
+    char line[line_size] = "outlet: ";
+    int depth = inside.depth < depth_limit ? inside.depth : depth_limit;
+    if (depth > 0) {
+        append(line, "plugin ");
+        append(line, inside.calls[depth - 1].plugin);
+        append(line, ": ");
+    }
+    append(line, what);
+    append(line, name);
+    if (depth > 0) {
+        append(line, " in ");
+        append(line, inside.calls[depth - 1].hook);
+        if (inside.calls[depth - 1].subject[0]) {
+            append(line, " of ");
+            append(line, inside.calls[depth - 1].subject);
+        }
+    } else {
+        append(line, " outside of every hook: in a thread of a plugin's, or in the program");
+    }
+    line[strlen(line) + 1] = 0;
+    line[strlen(line)] = '\n';
+    ssize_t written = write(STDERR_FILENO, line, strlen(line));
+    (void)written;
+}
+
+static void on_signal(int number) {
+    const char *name = "a signal";
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        if (signals[i].number == number) name = signals[i].name;
+    }
+    report("has crashed with ", name);
+    /* The handler is gone (SA_RESETHAND): a fault comes again, abort() raises once more. */
+    if (number == SIGTRAP) raise(number);
+}
+
+static void on_exit_call(void) {
+    if (atomic_load(&is_exit_expected)) return;
+    report("has called exit()", "");
+    _exit(atomic_load(&code));
+}
+
+bool cpluginwatch_is_on(void) { return atomic_load_explicit(&is_on, memory_order_relaxed); }
+
+void cpluginwatch_report(int exit_code) {
+    atomic_store(&code, exit_code);
+    atomic_store(&is_exit_expected, false);
+    if (atomic_exchange(&is_on, true)) return;
+    atexit(on_exit_call);
+    at_quick_exit(on_exit_call);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction action, former;
+        memset(&action, 0, sizeof action);
+        action.sa_handler = on_signal;
+        action.sa_flags = SA_RESETHAND | SA_NODEFER | SA_ONSTACK;
+        if (sigaction(signals[i].number, NULL, &former) != 0) continue;
+        if (!(former.sa_flags & SA_SIGINFO) && former.sa_handler == SIG_DFL) {
+            sigaction(signals[i].number, &action, NULL);
+        }
+    }
+}
+
+void cpluginwatch_expect_exit(void) { atomic_store(&is_exit_expected, true); }
+
+static void copy(char *target, size_t size, const char *text) {
+    size_t length = strnlen(text, size - 1);
+    for (size_t i = 0; i < length; i++) {
+        target[i] = text[i] < ' ' || text[i] > '~' ? '?' : text[i];
+    }
+    target[length] = 0;
+}
+
+void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject) {
+    if (inside.depth < depth_limit) {
+        copy(inside.calls[inside.depth].plugin, sizeof inside.calls->plugin, plugin);
+        copy(inside.calls[inside.depth].hook, sizeof inside.calls->hook, hook);
+        copy(inside.calls[inside.depth].subject, sizeof inside.calls->subject, subject);
+    }
+    inside.depth++;
+}
+
+void cpluginwatch_leave(void) { inside.depth--; }

@@ -1,0 +1,37 @@
+import CPluginWatch
+
+/// What a crash or an `exit()` inside of a plugin leaves behind: one line that names the plugin, the hook
+/// and the request.
+///
+/// For programs, because it takes signals and `atexit`, which are the process' own.
+public enum PluginWatch {
+    /// Reports from now on, on stderr.
+    ///
+    /// A crash ends the process by its signal, as it would have; `exit()` and `quick_exit()` by a plugin
+    /// end it with that code, whatever the plugin gave. `_exit()` leaves no trace.
+    public static func begin(exitCode: Int32) { cpluginwatch_report(exitCode) }
+
+    /// Says that the program itself is about to call `exit()`.
+    public static func expectExit() { cpluginwatch_expect_exit() }
+
+    /// Whether anything is reported: the subject of a call is asked for only then.
+    static var isOn: Bool { cpluginwatch_is_on() }
+
+    /// Runs a plugin's code.
+    ///
+    /// - Parameter subject: What the call is about, secrets left out.
+    static func watching<Result>(
+        _ plugin: String, _ moment: String, about subject: String?, _ body: () -> Result
+    ) -> Result {
+        guard isOn else { return body() }
+        cpluginwatch_enter(plugin, moment, subject ?? "")
+        defer { cpluginwatch_leave() }
+        return body()
+    }
+}
+
+/// What a call into a plugin may be about.
+protocol WatchedSubject: Sendable {
+    /// It in a few words, secrets left out.
+    var name: String { get }
+}

@@ -1,0 +1,72 @@
+import Outlet
+import OutletTestServer
+import OutletTestSupport
+import Testing
+
+/// The real program with plugins that end the process.
+@Suite(.timeLimit(.minutes(3))) struct EndingPluginTests {
+    private let directory: TemporaryDirectory
+    private let plugin: String
+    private let server: LoopbackServer
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        plugin = try directory.copy("libFaultyHangs.so")
+        server = try LoopbackServer.start()
+    }
+
+    /// Runs the program with a plugin that ends it in a hook.
+    private func run(_ hook: String, _ how: String) async throws -> Program.Result {
+        let path = hook == "retry" ? "/status/503" : "/status/204"
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                "PUT", server.baseURL + path + "?token=s3cret", "--plugins", plugin,
+                "--plugin-config", #"faulty.hangs={"hook":"\#(hook)","how":"\#(how)"}"#,
+            ])
+        return try await program.result(within: .seconds(30))
+    }
+
+    /// Where the line says that it was.
+    private func place(_ hook: String) -> String {
+        guard hook != "create" && hook != "quiesce" else { return hook }
+        let path = hook == "retry" ? "/status/503" : "/status/204"
+        return "\(hook) of PUT \(server.baseURL)\(path)?token="
+    }
+
+    private static let hooks = [
+        "create", "adapt", "prepare", "will_send", "retry", "did_receive", "process", "quiesce",
+    ]
+
+    @Test(arguments: hooks)
+    func `exit in a plugin is no success, and is named`(hook: String) async throws {
+        let result = try await run(hook, "exit")
+        #expect(result.exitCode == 7)
+        #expect(
+            result.errorOutput.contains(
+                "outlet: plugin faulty.hangs: has called exit() in \(place(hook))"))
+        #expect(!result.errorOutput.contains("s3cret"))
+    }
+
+    @Test func `quick_exit in a plugin is none either`() async throws {
+        let result = try await run("will_send", "quick_exit")
+        #expect(result.exitCode == 7)
+        #expect(result.errorOutput.contains("has called exit() in will_send of PUT "))
+    }
+
+    @Test(
+        arguments: [("fault", "SIGSEGV", 11), ("abort", "SIGABRT", 6)] as [(String, String, Int32)])
+    func `a crash in a plugin is one line, and ends the process by its signal`(
+        how: String, name: String, number: Int32
+    ) async throws {
+        for hook in Self.hooks {
+            let result = try await run(hook, how)
+            #expect(result.signal == number)
+            #expect(
+                result.errorOutput.contains(
+                    "outlet: plugin faulty.hangs: has crashed with \(name) in \(place(hook))"),
+                "\(result.errorOutput)")
+            #expect(!result.errorOutput.contains("s3cret"))
+        }
+    }
+}
