@@ -128,6 +128,12 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
+    /// Puts a field in the place of the one at a position.
+    package mutating func replace(at position: Int, with header: HTTPHeader) {
+        if isWellFormed { isWellFormed = header.isWellFormed }
+        mutate { $0[position] = header }
+    }
+
     /// Adds, behind the others, those fields of `defaults` whose names are not there yet.
     public mutating func addMissing(from defaults: HTTPHeaders) {
         if isWellFormed { isWellFormed = defaults.isWellFormed }
@@ -279,7 +285,7 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral
     }
 }
 
-extension HTTPHeaders: Collection {
+extension HTTPHeaders: RandomAccessCollection {
     /// The position of the first field.
     public var startIndex: Int { 0 }
 
@@ -292,9 +298,6 @@ extension HTTPHeaders: Collection {
         let field = received.fields[position]
         return HTTPHeader(name: received.name(of: field), value: received.value(of: field))
     }
-
-    /// The next position.
-    public func index(after position: Int) -> Int { position + 1 }
 }
 
 extension HTTPHeaders: Equatable, Hashable {

@@ -237,7 +237,7 @@ extension HTTPHeaders {
 extension HTTPHeader {
     /// Whether the name is a token, the value has no control characters, and the field does not say
     /// how a message is framed.
-    var isWellFormed: Bool { isToken(name) && isFieldValue(value) && !isFraming }
+    package var isWellFormed: Bool { isToken(name) && isFieldValue(value) && !isFraming }
 }
 
 /// Whether a text has no control characters but HTAB (RFC 9110 §5.5): some end the line that it is

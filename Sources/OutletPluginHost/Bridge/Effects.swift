@@ -40,9 +40,11 @@ enum Effects {
         guard before != after else { return [] }
         var effects: [String] = []
         var seen: Set<String> = []
-        for header in after where seen.insert(header.name.lowercasedASCII).inserted {
-            let old = before.values(for: header.name)
-            let new = after.values(for: header.name)
+        let (former, latter) = (values(before), values(after))
+        for header in after {
+            let name = header.name.lowercasedASCII
+            guard seen.insert(name).inserted else { continue }
+            let (old, new) = (former[name] ?? [], latter[name] ?? [])
             guard old != new else { continue }
             let shown = new.map {
                 Redaction.standard.value(of: HTTPHeader(name: header.name, value: $0))
@@ -54,5 +56,10 @@ enum Effects {
             effects.append("- \(header.name)")
         }
         return effects
+    }
+
+    /// The values by name, in lower case.
+    private static func values(_ headers: HTTPHeaders) -> [String: [String]] {
+        headers.reduce(into: [:]) { $0[$1.name.lowercasedASCII, default: []].append($1.value) }
     }
 }

@@ -17,6 +17,7 @@ final class RequestHandle: WatchedSubject {
         var request: HTTPRequest
         var answer: Answer?
         var isMutable: Bool
+        var index = FieldIndex()
         var arena = ByteArena()
     }
 
@@ -53,7 +54,7 @@ final class RequestHandle: WatchedSubject {
 
     func header(_ name: String, _ nth: Int) -> Loan? {
         state.withLock { state in
-            let values = state.request.headers.values(for: name)
+            let values = state.index.values(of: name, in: state.request.headers)
             guard values.indices.contains(nth) else { return nil }
             return state.arena.lend(values[nth])
         }
@@ -102,23 +103,20 @@ final class RequestHandle: WatchedSubject {
     }
 
     func set(header name: String, value: String) -> outlet_status {
-        change { request in
-            request.headers.update(name: name, value: value)
-            return (try? request.checkFields()) != nil
-        }
+        let field = HTTPHeader(name: name, value: value)
+        return change(field) { $0.update(field, in: &$1) }
     }
 
     func add(header name: String, value: String) -> outlet_status {
-        change { request in
-            request.headers.append(name: name, value: value)
-            return (try? request.checkFields()) != nil
-        }
+        let field = HTTPHeader(name: name, value: value)
+        return change(field) { $0.append(field, to: &$1) }
     }
 
     func remove(header name: String) -> outlet_status {
-        change { request in
-            request.headers.remove(name: name)
-            return true
+        state.withLock { state in
+            guard state.isMutable else { return OUTLET_E_STATE }
+            state.index.remove(name, from: &state.request.headers)
+            return OUTLET_OK
         }
     }
 
@@ -147,6 +145,24 @@ final class RequestHandle: WatchedSubject {
         }
     }
 
+    /// Changes the fields by one that HTTP can carry; others need a look at the whole request.
+    private func change(
+        _ field: HTTPHeader, _ body: (inout FieldIndex, inout HTTPHeaders) -> Void
+    ) -> outlet_status {
+        guard field.isWellFormed else {
+            return change { request in
+                var index = FieldIndex()
+                body(&index, &request.headers)
+                return (try? request.checkFields()) != nil
+            }
+        }
+        return state.withLock { state in
+            guard state.isMutable else { return OUTLET_E_STATE }
+            body(&state.index, &state.request.headers)
+            return OUTLET_OK
+        }
+    }
+
     /// Keeps a change if it was accepted.
     private func change(_ body: (inout HTTPRequest) -> Bool) -> outlet_status {
         state.withLock { state in
@@ -154,6 +170,7 @@ final class RequestHandle: WatchedSubject {
             var request = state.request
             guard body(&request) else { return OUTLET_E_ARGUMENT }
             state.request = request
+            state.index.forget()
             return OUTLET_OK
         }
     }

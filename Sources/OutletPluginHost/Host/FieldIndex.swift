@@ -1,0 +1,79 @@
+import OutletHTTP
+
+/// Where the fields of a long list are, by name, so that a plugin which writes many does not look through
+/// all of them for each.
+///
+/// Goes with one list, all of whose changes pass here; ``forget()`` after any other.
+struct FieldIndex {
+    /// Shorter lists are looked through.
+    private static let threshold = 64
+
+    private struct Place {
+        let first: Int
+        var count: Int
+    }
+
+    private var places: [String: Place]?
+
+    /// The list was changed by somebody else.
+    mutating func forget() { places = nil }
+
+    /// Sets a field: the first of that name keeps its place, further ones go.
+    mutating func update(_ field: HTTPHeader, in headers: inout HTTPHeaders) {
+        let name = field.name.lowercasedASCII
+        guard knows(headers) else { return headers.update(field) }
+        switch places?[name] {
+        case nil: append(field, named: name, to: &headers)
+        case let place? where place.count == 1: headers.replace(at: place.first, with: field)
+        default:
+            headers.update(field)
+            forget()
+        }
+    }
+
+    /// Adds a field behind the others.
+    mutating func append(_ field: HTTPHeader, to headers: inout HTTPHeaders) {
+        guard knows(headers) else { return headers.append(field) }
+        append(field, named: field.name.lowercasedASCII, to: &headers)
+    }
+
+    /// Removes all fields of a name.
+    mutating func remove(_ name: String, from headers: inout HTTPHeaders) {
+        if knows(headers), places?[name.lowercasedASCII] == nil { return }
+        headers.remove(name: name)
+        forget()
+    }
+
+    /// The values of all fields of a name, in order.
+    mutating func values(of name: String, in headers: HTTPHeaders) -> [String] {
+        guard knows(headers) else { return headers.values(for: name) }
+        switch places?[name.lowercasedASCII] {
+        case nil: return []
+        case let place? where place.count == 1: return [headers[place.first].value]
+        default: return headers.values(for: name)
+        }
+    }
+
+    private mutating func append(
+        _ field: HTTPHeader, named name: String, to headers: inout HTTPHeaders
+    ) {
+        places?[name, default: Place(first: headers.count, count: 0)].count += 1
+        headers.append(field)
+    }
+
+    /// Whether the list is long, and so has its places.
+    private mutating func knows(_ headers: HTTPHeaders) -> Bool {
+        guard headers.count >= Self.threshold else {
+            places = nil
+            return false
+        }
+        if places == nil {
+            var found: [String: Place] = [:]
+            for (index, field) in headers.enumerated() {
+                found[field.name.lowercasedASCII, default: Place(first: index, count: 0)].count += 1
+            }
+            places = found
+        }
+        return true
+    }
+}

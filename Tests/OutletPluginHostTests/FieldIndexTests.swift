@@ -1,0 +1,60 @@
+import OutletHTTP
+import Testing
+
+@testable import OutletPluginHost
+
+@Suite struct FieldIndexTests {
+    /// Changes of all kinds, of few names and of many, in an order that repeats from run to run.
+    @Test(arguments: [8, 90, 400])
+    func `fields come out as without an index`(names: Int) {
+        var random = Steps(state: UInt64(names))
+        var index = FieldIndex()
+        var fields = HTTPHeaders()
+        var plain = HTTPHeaders()
+        for step in 0..<4000 {
+            let number = Int(random.next() % UInt64(names))
+            let name = step % 3 == 0 ? "X-NAME-\(number)" : "x-name-\(number)"
+            let field = HTTPHeader(name: name, value: "\(step)")
+            switch random.next() % 8 {
+            case 0...4:
+                index.update(field, in: &fields)
+                plain.update(field)
+            case 5:
+                index.append(field, to: &fields)
+                plain.append(field)
+            case 6:
+                index.remove(name, from: &fields)
+                plain.remove(name: name)
+            default:
+                #expect(index.values(of: name, in: fields) == plain.values(for: name))
+            }
+        }
+        #expect(Array(fields) == Array(plain))
+    }
+
+    @Test func `a list that others have changed is looked at anew`() {
+        var index = FieldIndex()
+        var fields = HTTPHeaders()
+        for number in 0..<100 {
+            index.update(HTTPHeader(name: "x-\(number)", value: "old"), in: &fields)
+        }
+        fields.remove(name: "x-0")
+        index.forget()
+        index.update(HTTPHeader(name: "x-1", value: "new"), in: &fields)
+        #expect(fields.values(for: "x-1") == ["new"])
+        #expect(fields.count == 99)
+    }
+}
+
+/// Numbers that look like chance (SplitMix64).
+private struct Steps {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}
