@@ -83,6 +83,57 @@ import Testing
                 == ["b=confirmed"])
     }
 
+    @Test func `what goes on a file that is there already does not come from the cache`()
+        async throws
+    {
+        let path = URL.temporaryDirectory.appending(path: "Outlet_\(UUID()).part").path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try Data("old!".utf8).write(to: URL(filePath: path))
+        let network = StubTransport(answers: [
+            StubAnswer(headers: ["Cache-Control": "max-age=60"], body: Data("whole".utf8)),
+            StubAnswer(statusCode: 206, body: Data("rest".utf8)),
+        ])
+        let layer = CacheLayer(around: network, cache: ResponseCache())
+        _ = await layer.send(request("http://a.test/"))
+        let recorder = Recorder()
+        _ = layer.start(
+            TransferJob(
+                request: request("http://a.test/"), delivery: .file(path: path, offset: 4)),
+            handler: recorder)
+        #expect(await recorder.result.error == nil)
+        #expect(recorder.sources == [.network])
+        #expect(try Data(contentsOf: URL(filePath: path)) == Data("old!rest".utf8))
+    }
+
+    @Test func `no more of a body is kept on its way than the cache may store`() async {
+        let body = StubAnswer(
+            headers: ["Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"],
+            body: Data(count: 200), chunkSize: 40)
+        let layer = CacheLayer(
+            around: StubTransport(answers: [body]), cache: ResponseCache(memoryCapacity: 8 * 100))
+        let watcher = PassedBytes()
+        _ = layer.start(
+            TransferJob(request: request("http://a.test/"), delivery: .chunks), handler: watcher)
+        #expect(await watcher.recorder.result.error == nil)
+        #expect(watcher.counts.withLock { $0 } == [40, 80, nil, nil, nil])
+    }
+
+    @Test func `nothing is learnt from an interim head`() async throws {
+        let cookies = CookieStorage()
+        let hosts = HSTSStorage.memory
+        let network = StubTransport(answers: [
+            .status(204).after(
+                interim: 103,
+                headers: ["Set-Cookie": "a=1", "Strict-Transport-Security": "max-age=60"])
+        ])
+        let layer = HSTSLayer(
+            around: CookieLayer(around: network, storage: cookies), storage: hosts)
+        let recorder = await layer.send(request("https://a.test/"))
+        #expect(recorder.heads.map(\.statusCode) == [103, 204])
+        #expect(cookies.cookies.isEmpty)
+        #expect(hosts.policies.isEmpty)
+    }
+
     @Test func `what a layer does not implement is passed on`() async throws {
         let network = StubTransport(answers: [.status(204)])
         let layer = EmptyLayer(next: network)
@@ -91,6 +142,24 @@ import Testing
         layer.shutDown()
         let late = await layer.send(request("http://a.test/"))
         #expect(await late.result.error?.code == .transportClosed)
+    }
+}
+
+/// Notes with each chunk how many bytes the cache has kept so far.
+private final class PassedBytes: TransferHandler {
+    let recorder = Recorder()
+    let counts = Lock<[Int?]>([])
+
+    func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision {
+        let count = (task as? CacheTask)?.course.withLock { $0.passed?.count }
+        counts.withLock { $0.append(count ?? nil) }
+        return .proceed
+    }
+
+    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
+        recorder.transferDidFinish(task, result: result, turn: turn)
     }
 }
 

@@ -162,9 +162,27 @@ import Testing
         let strict = try self.entry(
             ["Cache-Control": "max-age=60, must-revalidate", "ETag": "\"1\""], ago: 90)
         #expect(rules.decide(lenient, strict, now: now) == .validate(strict))
-        #expect(
-            rules.decide(request(.get, ["Cache-Control": "only-if-cached"]), nil, now: now)
-                == .refuse)
+    }
+
+    @Test(arguments: [
+        (nil, false), ("max-age=60", true), ("max-age=1", false), ("no-cache", false),
+        ("max-age=1, must-revalidate", false), ("max-age=1, stale-while-revalidate=60", false),
+    ])
+    func `only-if-cached is never answered by asking the server`(
+        stored: String?, answers: Bool
+    ) throws {
+        let entry = try stored.map {
+            try self.entry(["Cache-Control": $0, "ETag": "\"1\""], ago: 30)
+        }
+        let asked = request(.get, ["Cache-Control": "only-if-cached"])
+        let decision = rules.decide(asked, entry, now: now)
+        #expect(decision == (answers ? entry.map { .respond($0) } : .refuse))
+    }
+
+    @Test func `nor is a part that the stored response cannot tell`() throws {
+        let entry = try entry(["Cache-Control": "max-age=60", "Content-Encoding": "gzip"], ago: 30)
+        let fields: HTTPHeaders = ["Cache-Control": "only-if-cached", "Range": "bytes=0-1"]
+        #expect(rules.decide(request(.get, fields), entry, now: now) == .refuse)
     }
 
     @Test func `policies go before freshness`() throws {

@@ -270,6 +270,23 @@ import Testing
         #expect(try await asked.wait(for: 2) == [nil, "\"1\""])
     }
 
+    @Test func `what is being validated is not validated once more meanwhile`() async {
+        let gate = StubGate()
+        let (session, transport) = session { job in
+            let answer = Self.answer(
+                ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
+            return job.request.headers["If-None-Match"] == nil
+                ? answer : answer.waiting(atByte: 0, for: gate)
+        }
+        _ = await get(session)
+        for _ in 0..<3 {
+            #expect(await get(session).metrics?.resourceFetchType == .localCache)
+        }
+        #expect(transport.requests.map { $0.headers["If-None-Match"] } == [nil, "\"1\""])
+        gate.open()
+        withExtendedLifetime(session) {}
+    }
+
     // MARK: What changes
 
     @Test func `a change makes the session ask again`() async {
@@ -385,6 +402,31 @@ import Testing
             cachedResponseHandler: Silent())
         #expect(await get(session).value == Data("x".utf8))
         #expect(cache.currentMemoryUsage == 0)
+    }
+
+    @Test func `of two answers of a handler the first counts`() async throws {
+        struct Twofold: CachedResponseHandler {
+            let answered: Events<Void>
+            func dataTask(
+                _ task: any TransferTask, willCacheResponse response: CachedResponse,
+                completion: @escaping @Sendable (CachedResponse?) -> Void
+            ) {
+                for text in ["first", "second"] {
+                    var proposal = response
+                    proposal.data = Data(text.utf8)
+                    completion(proposal)
+                }
+                answered.append(())
+            }
+        }
+        let cache = ResponseCache()
+        let answered = Events<Void>()
+        let (session, _) = session(cache, handler: Twofold(answered: answered)) { _ in .text("x") }
+        #expect(await get(session).value == Data("x".utf8))
+        try await answered.wait(for: 1)
+        let kept = cache.cachedResponse(for: HTTPRequest(url: URL(string: address)))
+        #expect(kept?.data == Data("first".utf8))
+        withExtendedLifetime(session) {}
     }
 
     @Test func `a request that waits for such a handler can be cancelled`() async throws {

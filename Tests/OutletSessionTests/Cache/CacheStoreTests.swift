@@ -156,6 +156,32 @@ import Testing
         #expect(cache.cachedResponse(for: request("small")) != nil)
     }
 
+    @Test func `at most 16 MiB are on their way to the disk`() throws {
+        let directory = try TestDirectory()
+        let cache = onDisk(directory, capacity: 1 << 30)
+        cache.storeCachedResponse(response(16 << 20), for: request("too much"))
+        cache.flush()
+        #expect(files(directory).isEmpty)
+        // What has arrived there is no longer on its way.
+        for path in ["a", "b"] {
+            cache.storeCachedResponse(response(9 << 20), for: request(path))
+            cache.flush()
+        }
+        #expect(files(directory).count == 2)
+    }
+
+    @Test func `a response that is to be kept nowhere is kept nowhere`() throws {
+        let directory = try TestDirectory()
+        for cache in [ResponseCache(), onDisk(directory)] {
+            var response = response(100)
+            response.storagePolicy = .notAllowed
+            cache.storeCachedResponse(response, for: request("a"))
+            cache.flush()
+            #expect(cache.cachedResponse(for: request("a")) == nil)
+        }
+        #expect(files(directory).isEmpty)
+    }
+
     @Test func `what a process has left in the middle of writing goes after an hour`() throws {
         let directory = try TestDirectory()
         let cache = onDisk(directory, capacity: 64 << 10)
