@@ -19,3 +19,10 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
         time->tv_sec += atomic_load_explicit(&shift, memory_order_relaxed);
     return 0;
 }
+
+time_t time(time_t *seconds) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (seconds) *seconds = now.tv_sec;
+    return now.tv_sec;
+}

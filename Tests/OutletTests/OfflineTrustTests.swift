@@ -121,6 +121,45 @@ import Testing
         withExtendedLifetime(authority) {}
     }
 
+    /// Why an evaluator that goes by stapled responses refuses a server.
+    private func refusal(_ trust: ServerTrust) -> String? {
+        do {
+            try RevocationTrustEvaluator(options: .ocsp).evaluate(trust, forHost: "localhost")
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test func `a stapled response that says it is none is refused, whatever it holds`()
+        async throws
+    {
+        let authority = try await TestCA()
+        let good = try await authority.revocation().good
+        var bytes = try Data(contentsOf: URL(filePath: try await authority.staple(good)))
+        // The status is the sequence's first member, behind a length of two or three bytes.
+        let status = try #require(bytes.firstRange(of: [0x0A, 0x01, 0x00])).lowerBound + 2
+        #expect(status < 8)
+        bytes[status] = 3
+        let shown = ServerTrust(
+            host: "localhost", sentCertificates: try certificates(good.certificatePath),
+            anchors: try certificates(authority.certificatePath), ocspResponse: bytes)
+        #expect(refusal(shown)?.contains("the responder says trylater") == true)
+        withExtendedLifetime(authority) {}
+    }
+
+    @Test func `a stapled response that does not know the certificate is refused`() async throws {
+        let authority = try await TestCA()
+        // Issued without an entry in the authority's records.
+        let server = try await authority.server()
+        let staple = try await authority.staple(server)
+        let shown = try trust(authority, server.certificatePath, staple: staple)
+        #expect(shown.chainFault == nil)
+        #expect(
+            refusal(shown)?.contains("the responder does not know the certificate") == true)
+        withExtendedLifetime(authority) {}
+    }
+
     @Test func `pins verify the host or the server's own certificate`() async throws {
         let authority = try await TestCA.shared()
         let anchors = try certificates(authority.certificatePath)

@@ -3,8 +3,8 @@
 
 /// Puts this process's wall clock forward, or back; the monotonic clock goes on as ever.
 ///
-/// Linked into the tests, this library's clock_gettime() takes the place of the system's for all
-/// shared libraries of the process. For processes that run one test alone.
+/// Linked into the tests, this library's clock_gettime() and time() take the place of the system's for
+/// all shared libraries of the process. For processes that run one test alone.
 void shift_wall_clock(long seconds);
 
 #endif

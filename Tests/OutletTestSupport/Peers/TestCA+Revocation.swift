@@ -135,18 +135,22 @@ extension TestCA {
 
     /// An OCSP response about a certificate of ``revocation()``, DER.
     ///
-    /// - Parameter responder: Who signs it; the authority if `nil`.
+    /// - Parameters:
+    ///   - responder: Who signs it; the authority if `nil`.
+    ///   - validity: How long it is valid, as `openssl ocsp` wants to be told.
     /// - Returns: The response's path.
     public func staple(
-        _ identity: Identity, signedBy responder: TestCA? = nil
+        _ identity: Identity, signedBy responder: TestCA? = nil,
+        validity: [String] = ["-ndays", "2"]
     ) async throws -> String {
         let path = identity.certificatePath + (responder == nil ? "" : ".strange") + ".ocsp"
         let signer = responder ?? self
-        try await openssl([
-            "ocsp", "-index", "revocation.txt", "-CA", certificatePath, "-rsigner",
-            signer.certificatePath, "-rkey", signer.keyPath, "-issuer", certificatePath, "-cert",
-            identity.certificatePath, "-ndays", "2", "-respout", path,
-        ])
+        try await openssl(
+            [
+                "ocsp", "-index", "revocation.txt", "-CA", certificatePath, "-rsigner",
+                signer.certificatePath, "-rkey", signer.keyPath, "-issuer", certificatePath,
+                "-cert", identity.certificatePath, "-respout", path,
+            ] + validity)
         return path
     }
 }

@@ -48,6 +48,27 @@ extension AloneTests {
             }
         }
 
+        @Test func `a stapled response is believed for as long as it says`() async {
+            await #expect(processExitsWith: .success) {
+                let authority = try await TestCA()
+                let good = try await authority.revocation().good
+                let staple = try await authority.staple(good, validity: ["-nmin", "1"])
+                let shown = ServerTrust(
+                    host: "localhost", sentCertificates: try Certificate.load(good.certificatePath),
+                    anchors: try Certificate.load(authority.certificatePath),
+                    ocspResponse: try Data(contentsOf: URL(filePath: staple)))
+                let evaluator = RevocationTrustEvaluator(options: .ocsp)
+                // Clocks may differ by five minutes.
+                for (time, isBelieved) in [(0, true), (240, true), (240, false)] {
+                    WallClock.shift(seconds: time)
+                    #expect(shown.chainFault == nil)
+                    let isTrusted = (try? evaluator.evaluate(shown, forHost: "localhost")) != nil
+                    #expect(isTrusted == isBelieved)
+                }
+                withExtendedLifetime(authority) {}
+            }
+        }
+
         private static func jump(by seconds: Int) async throws {
             let gate = try Gate()
             let patient = try ScriptedServer.start(.request, .wait(gate), .respond(body: "late"))
