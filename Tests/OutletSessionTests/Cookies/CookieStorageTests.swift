@@ -230,6 +230,15 @@ import Testing
         #expect(cookie.expiresDate == now + 400 * 86_400)
     }
 
+    @Test(arguments: [
+        ("Sun, 06 Nov 1600 08:49:37 GMT", false), ("Mon, 01 Jan 1601 00:00:00 GMT", true),
+    ])
+    func `a year before 1601 is no date`(text: String, isOne: Bool) {
+        #expect((CookieDate.parse(text) != nil) == isOne)
+        // Without a date it is a cookie of the session, which is not over yet.
+        #expect((SetCookie("a=1; Expires=\(text)")?.expires != nil) == isOne)
+    }
+
     @Test(arguments: [1024, 1025])
     func `an attribute of more than 1024 bytes does not count`(size: Int) throws {
         let path = "/" + String(repeating: "x", count: size - 1)

@@ -93,6 +93,30 @@ import Testing
         #expect(hsts.policies.isEmpty)
     }
 
+    @Test func `of several fields the first counts`() async {
+        var fields = HTTPHeaders()
+        for value in ["max-age=60", "max-age=0"] {
+            fields.append(name: "Strict-Transport-Security", value: value)
+        }
+        let hsts = HSTSStorage.memory
+        hsts.learn(from: fields, of: URL(string: "https://a.test/"))
+        #expect(hsts.policies.map(\.host) == ["a.test"])
+    }
+
+    @Test func `10,000 hosts are remembered, and of more the one that ends first goes`() {
+        let hsts = HSTSStorage.memory
+        let now = Date()
+        for number in 0...10_000 {
+            // The one that ends first is neither the first nor the last that has come.
+            let time = number == 5000 ? 60.0 : Double(1000 + number)
+            hsts.setPolicy(.init(host: "h\(number).test", expiresDate: now + time))
+        }
+        let hosts = Set(hsts.policies.map(\.host))
+        #expect(hosts.count == 10_000)
+        #expect(!hosts.contains("h5000.test"))
+        #expect(hosts.contains("h10000.test"))
+    }
+
     @Test func `a file of curl's format outlives the process`() async throws {
         let directory = try TestDirectory()
         try directory.write(
