@@ -50,6 +50,25 @@ import Testing
         #expect(lines == ["X-Twice: a", "X-Empty:", "X-Twice: b"])
     }
 
+    @Test func `a field of the request's own goes before the answer to a challenge`() async throws {
+        let server = try ScriptedServer.start(.request, .respond())
+        var job = TransferJob(
+            request: HTTPRequest(
+                url: URL(string: server.baseURL), headers: ["Authorization": "Bearer t"]))
+        var credential = Credential(user: "ada", password: "pw")
+        credential.scheme = .digest
+        job.credential = credential
+        job.credentialUse = .atOnce
+        job.challenge = AuthenticationChallenge(
+            protectionSpace: ProtectionSpace(
+                host: "127.0.0.1", port: Int(server.port), protocol: "http", realm: "x",
+                authenticationMethod: "digest"),
+            parameters: ["nonce": "n"])
+        #expect(try await CurlTransport.test().carry(job).error == nil)
+        let lines = try await server.requests.values(1)[0].head.split(separator: "\r\n")
+        #expect(lines.filter { $0.hasPrefix("Authorization:") } == ["Authorization: Bearer t"])
+    }
+
     @Test func `fields keep their order and place, whatever libcurl knows of them`() async throws {
         var headers = HTTPHeaders()
         for (name, value) in [

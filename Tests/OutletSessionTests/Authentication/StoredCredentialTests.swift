@@ -110,6 +110,19 @@ import Testing
         #expect(transport.jobs.map(\.credentialUse) == [.onChallenge, .identifiesOnly, .atOnce])
     }
 
+    @Test func `what was let in before does not take the place of a request's own field`() async {
+        let transport = StubTransport(answers: [challenge, .text("in")])
+        let session = session(transport)
+        _ = await session.request("https://a.test/").serializingString().response
+        let field = await session.request(
+            "https://a.test/", headers: [.authorization(bearerToken: "t")]
+        ).serializingString().response
+        #expect(field.value == "in")
+        #expect(passwords(transport) == [nil, "for a.test", nil])
+        #expect(transport.requests.last?.headers["Authorization"] == "Bearer t")
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a removed credential goes along no more`() async {
         let transport = StubTransport { job in
             job.credential == nil
