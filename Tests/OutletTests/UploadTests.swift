@@ -99,6 +99,28 @@ private final class Letters: BodyStream {
                 .allSatisfy { $0.completedUnitCount <= $1.completedUnitCount })
     }
 
+    @Test func `an upload's progress is told while it is sent, with its total`() async throws {
+        server.stop()
+        let gate = try Gate()
+        let waiting = try ScriptedServer.start(.request, .wait(gate), .respond(body: "ok"))
+        defer { waiting.stop() }
+        let session = Session()
+        let progress = Recorder<TransferProgress>()
+        let task = session.upload(Data(count: 3_000_000), to: waiting.baseURL)
+            .uploadProgress { progress.record($0) }.serializingString()
+        async let response = task.response
+        // Before there is an answer that could tell.
+        let first = try await progress.values(1)[0]
+        gate.open()
+        #expect(await response.value == "ok")
+        #expect(first.completedUnitCount > 0 && first.totalUnitCount == 3_000_000)
+        let values = try await progress.values { $0.isFinished }
+        #expect(values.allSatisfy { $0.totalUnitCount == 3_000_000 })
+        #expect(
+            zip(values, values.dropFirst())
+                .allSatisfy { $0.completedUnitCount < $1.completedUnitCount })
+    }
+
     @Test func `a stream is sent again for a retry`() async throws {
         server.stop()
         let broken = try ScriptedServer.start { connection in
