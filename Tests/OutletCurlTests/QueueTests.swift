@@ -92,6 +92,17 @@ import OutletTransport
         #expect(order == ["a1", "b1", "a2", "b2"])
     }
 
+    @Test func `who comes later does not go before who waits already`() throws {
+        var queue = AdmissionQueue<String>(limit: 10)
+        let origin = try OriginQueue<String>(named("origin"), limit: 1)
+        expectEntered(true, &queue, "first", origin: origin, priority: .normal)
+        expectEntered(false, &queue, "second", origin: origin, priority: .low)
+        queue.leave(origin)
+        // There is room, but it is the second one's.
+        expectEntered(false, &queue, "third", origin: origin, priority: .low)
+        #expect(names(&queue) == ["second"])
+    }
+
     @Test func `streams that share connections need no place each`() throws {
         var queue = AdmissionQueue<String>(limit: 1000)
         let origin = try OriginQueue<String>(named("origin"), limit: 1)
@@ -242,6 +253,35 @@ import OutletTransport
         second.load.rise()
         #expect(try group.loop(isBulk: false, for: plain) === first)
         #expect(group.all.count == 2)
+    }
+
+    @Test(arguments: [(512, 1), (513, 2), (1024, 2), (1025, 3), (100_000, 8)])
+    func `there are no more than the connections to a host ask for, and eight at most`(
+        perHost: Int, count: Int
+    ) throws {
+        var group = group(perHost: perHost)
+        defer { close(&group) }
+        for _ in 0..<count {
+            let loop = try group.loop(isBulk: false, for: plain)
+            for _ in 0..<LoopGroup.transfersPerShard { loop.load.rise() }
+        }
+        // All are full: the one with the least takes the next.
+        let last = try #require(group.all.last)
+        last.load.fall()
+        last.load.rise()
+        for loop in group.all.dropLast() { loop.load.rise() }
+        #expect(try group.loop(isBulk: false, for: plain) === last)
+        #expect(group.all.count == count)
+    }
+
+    @Test func `share an origin's connections, unless one loop has them all`() throws {
+        for (perHost, share) in [(512, 512), (1024, 512)] {
+            var configuration = TransportConfiguration()
+            configuration.httpMaximumConnectionsPerHost = perHost
+            let settings = TransportSettings(configuration, environment: [:])
+            let origin = try Origin(#require(plain.url))
+            #expect(LoopGroup.share(of: origin, settings, among: 2) == share)
+        }
     }
 
     @Test func `an origin that may speak HTTP/2 stays on the first one, full or not`() throws {
