@@ -53,6 +53,7 @@ import Testing
     @Test func `metrics and logs have no credentials of it`() {
         #expect(ProxyResolver.withoutCredentials("http://u:p@h:1") == "http://h:1")
         #expect(ProxyResolver.withoutCredentials("u:p@h:1") == "h:1")
+        #expect(ProxyResolver.withoutCredentials("http://u:p@ss@h:1") == "http://h:1")
         #expect(ProxyResolver.withoutCredentials("socks5h://h:1") == "socks5h://h:1")
     }
 }

@@ -115,7 +115,7 @@ import Testing
             [.request, .respond(connection == 0 ? "206 Partial Content" : "200 OK", body: "new")]
         }
         let directory = try TemporaryDirectory()
-        try directory.write("0123456", to: "out")
+        try directory.write("0123 and more than comes", to: "out")
         let job = TransferJob(
             request: HTTPRequest(
                 url: URL(string: server.baseURL), headers: ["Range": "bytes=4-"]),
