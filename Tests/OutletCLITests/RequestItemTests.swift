@@ -167,6 +167,8 @@ private func item(_ text: String) throws -> RequestItem {
 
     @Test(arguments: [
         ("ftp://h/", "ftp://h/: only http and https are spoken, not ftp"),
+        ("ws://h/", "ws://h/: only http and https are spoken, not ws"),
+        ("WSS://h/", "WSS://h/: only http and https are spoken, not wss"),
         ("http://", "http://: it has no host"),
         (":abc", "http://:abc: it has no host"),
         (
