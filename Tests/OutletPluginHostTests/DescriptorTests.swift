@@ -88,6 +88,22 @@ import Testing
         #expect(error?.reason == "65 permissions, of which none can be read")
     }
 
+    @Test(arguments: [
+        ("[]", nil), (#"["net:a.example"]"#, nil),
+        (#"["net:a.example", 1]"#, "\"permissions\" holds something that is not a string"),
+        ("[null]", "\"permissions\" holds something that is not a string"),
+        (#""net:a.example""#, "\"permissions\" is missing, or not an array"),
+    ])
+    func `a manifest's permissions are texts`(permissions: String, reason: String?) {
+        let text = #"{"id": "a.b", "version": "1", "abi": "1.0", "permissions": \#(permissions)}"#
+        do {
+            _ = try PluginManifest(bytes: Array(text.utf8))
+            #expect(reason == nil)
+        } catch {
+            #expect(error.reason == reason)
+        }
+    }
+
     @Test func `an export writes 64 MiB at most`() {
         let sink = SinkHandle()
         let bytes = [UInt8](repeating: 0x61, count: SinkHandle.limit)

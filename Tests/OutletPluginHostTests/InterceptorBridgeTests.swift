@@ -1,11 +1,12 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletPluginHost
 import OutletProvider
 import OutletSession
 import OutletTestSupport
 import OutletTesting
 import Testing
+
+@testable import OutletPluginHost
 
 @Suite(.timeLimit(.minutes(2))) struct InterceptorBridgeTests {
     @Test func `a promised answer that never comes fails the request at its deadline`() async throws
@@ -77,8 +78,9 @@ import Testing
         #expect(try await ended.value())
         try await cancelled(1, of: host)
         #expect(stub.requests.isEmpty)
-        // Its late answer was no breach.
+        // Its late answer was no breach, and the last use of the completion's handle.
         #expect(host.plugins.first?.misbehaviour == [:])
+        #expect(try lastCancelled(of: host) == nil)
     }
 
     @Test func `cancelling a request reaches a retrier's promised answer at once`() async throws {
@@ -96,6 +98,24 @@ import Testing
         let error = try await ended.value()
         #expect(error?.responseCode == 503, "\(String(describing: error))")
         try await cancelled(1, of: host)
+        // Answered by the wrong function, it may still have its late answer, until the plugin ends.
+        let forgotten = try lastID(of: host)
+        #expect(try lastCancelled(of: host) != nil)
+        #expect(await host.shutDown() == [])
+        #expect(HandleTable.shared.find(forgotten, as: OutletPluginHost.Completion.self) == nil)
+    }
+
+    /// The handle of the completion that a plugin was last told nobody waits for.
+    private func lastID(of host: PluginHost) throws -> UInt64 {
+        guard case .int(let id) = try host.call("faulty.never-settles.last") else {
+            throw TestSupportError("no number")
+        }
+        return UInt64(bitPattern: id)
+    }
+
+    /// That completion, as long as it may be answered.
+    private func lastCancelled(of host: PluginHost) throws -> OutletPluginHost.Completion? {
+        HandleTable.shared.find(try lastID(of: host), as: OutletPluginHost.Completion.self)
     }
 
     @Test(arguments: ["prepare", "adapt"])

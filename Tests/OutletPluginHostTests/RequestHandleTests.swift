@@ -55,6 +55,32 @@ import Testing
         #expect((answer(status) != nil) == isOne)
     }
 
+    /// An answer that has one field so many times.
+    private func answer(field value: String, count: Int = 1) -> RequestHandle.Answer? {
+        Array("X-Field".utf8).withUnsafeBufferPointer { name in
+            Array(value.utf8).withUnsafeBufferPointer { value in
+                let field = outlet_field(
+                    name: outlet_view(ptr: name.baseAddress, len: UInt64(name.count)),
+                    value: outlet_view(ptr: value.baseAddress, len: UInt64(value.count)))
+                return Array(repeating: field, count: count).withUnsafeBufferPointer { fields in
+                    RequestHandle.Answer(
+                        status: 200, fields: fields.baseAddress, count: UInt64(count),
+                        body: outlet_view(ptr: nil, len: 0))
+                }
+            }
+        }
+    }
+
+    @Test func `an answer has 1024 fields at most`() {
+        #expect(answer(field: "x", count: 1024)?.headers.count == 1024)
+        #expect(answer(field: "x", count: 1025) == nil)
+    }
+
+    @Test(arguments: ["a\r\nX-Other: b", "a\nb", "a\0b"])
+    func `an answer has no field with a control character`(value: String) {
+        #expect(answer(field: value) == nil)
+    }
+
     @Test func `a request is answered until it is sealed`() throws {
         let given = try #require(answer(200))
         #expect(handle.answer(given) == OUTLET_OK)

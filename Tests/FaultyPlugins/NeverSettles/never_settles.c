@@ -4,6 +4,7 @@
 
 static atomic_int asked;
 static atomic_int cancelled;
+static outlet_completion last;
 
 static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_request request,
                            outlet_completion completion) {
@@ -21,6 +22,7 @@ static outlet_status retry(outlet_instance *self, outlet_call call, outlet_reque
 }
 
 static void cancel(outlet_instance *self, outlet_completion completion) {
+    last = completion;
     /* Both say that nobody waits: the question, and the late answer. */
     if (self->host->is_cancelled(completion) == 1 &&
         self->host->adapt_done(completion, OUTLET_OK, outlet_text("")) != OUTLET_OK) {
@@ -38,14 +40,21 @@ static int64_t count_asked(outlet_instance *self) {
     return atomic_load(&asked);
 }
 
+/* The id of the completion that was given up last. */
+static int64_t last_id(outlet_instance *self) {
+    (void)self;
+    return (int64_t)last.id;
+}
+
 #define EXPORT(name_, function_)                                                      \
     static const outlet_export export_##name_ = {                                     \
         sizeof(outlet_export), OUTLET_X_ANY_THREAD, OUTLET_TEXT(#name_),              \
         OUTLET_TEXT("l()"),    OUTLET_TEXT(""),     (outlet_function)function_}
 EXPORT(cancelled, count);
 EXPORT(asked, count_asked);
+EXPORT(last, last_id);
 
-static const outlet_export *const exports[] = {&export_cancelled, &export_asked};
+static const outlet_export *const exports[] = {&export_cancelled, &export_asked, &export_last};
 
 static const outlet_hooks table = {
     .struct_size = sizeof(outlet_hooks), .adapt = adapt, .retry = retry, .cancel = cancel};
@@ -56,5 +65,5 @@ static const outlet_hooks *hooks(outlet_instance *self) {
 }
 
 static const outlet_descriptor descriptor = {
-    DESCRIPTOR("faulty.never-settles"), .hooks = hooks, .exports = exports, .export_count = 2};
+    DESCRIPTOR("faulty.never-settles"), .hooks = hooks, .exports = exports, .export_count = 3};
 OUTLET_MODULE(descriptor)
