@@ -45,6 +45,17 @@ import Testing
         #expect(isBegun && !task.isSuspended)
     }
 
+    @Test func `one that is over before its start returns does not stand for the next one`() {
+        let (first, second) = (Told(), Told())
+        _ = inner.begin { _ in
+            inner.end()
+            _ = inner.begin { _ in second }
+            return first
+        }
+        inner.suspend()
+        #expect(second.isSuspended && !first.isSuspended)
+    }
+
     @Test func `one that is suspended while it begins waits`() {
         let task = Told()
         _ = inner.begin { _ in
