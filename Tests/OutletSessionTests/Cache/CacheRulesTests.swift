@@ -289,6 +289,23 @@ import Testing
             rules.compare(old, withHead: head, requestTime: now, responseTime: now) == .other)
     }
 
+    @Test func `the length of another coding tells nothing of a response`() throws {
+        let old = try entry(
+            ["ETag": "\"1\"", "Content-Encoding": "gzip", "Content-Length": "4"])
+        let head = response(["ETag": "\"1\"", "Content-Length": "9"])
+        let verdict = rules.compare(old, withHead: head, requestTime: now, responseTime: now)
+        #expect(verdict != .other && verdict != .unknown)
+    }
+
+    @Test(arguments: [(200, true), (404, false), (503, false)])
+    func `only a whole answer that is not to be stored takes the place of the one before`(
+        status: Int, forgets: Bool
+    ) {
+        let answer = response(["Cache-Control": "no-store"], status: status)
+        #expect(rules.forgets(by: answer, to: request()) == forgets)
+        #expect(!rules.forgets(by: answer, to: request(.head)))
+    }
+
     @Test func `a change makes what is stored of its addresses untrue`() {
         let post = HTTPRequest(url: URL(string: "http://a.test/list"), method: .post)
         let created = response(
