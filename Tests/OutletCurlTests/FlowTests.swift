@@ -236,6 +236,21 @@ import Testing
         #expect(probe.heads.map(\.statusCode) == [401])
     }
 
+    @Test func `does not answer the challenge of another request`() async throws {
+        let challenge = #"WWW-Authenticate: Digest realm="x", nonce="n", qop="auth""#
+        let server = try ScriptedServer.start(
+            .request, .respond("401 Unauthorized", headers: [challenge]), .request,
+            .respond(body: "in"))
+        let transport = CurlTransport.test()
+        #expect(try await transport.get(server.baseURL).response?.statusCode == 401)
+        var job = TransferJob(request: HTTPRequest(url: URL(string: "\(server.baseURL)/other")))
+        job.credential = Credential(user: "me", password: "secret", scheme: .digest)
+        job.credentialUse = .atOnce
+        #expect(try await transport.carry(job).text == "in")
+        let heads = try await server.requests.values(2).map(\.head)
+        #expect(heads.allSatisfy { !$0.contains("Authorization") })
+    }
+
     @Test func `to a challenge that could not be sent back is refused`() async throws {
         let challenge = "WWW-Authenticate: Digest realm=\"x\", nonce=\"a\rX-Other: 1\""
         let server = try ScriptedServer.start(
@@ -266,23 +281,28 @@ import Testing
         #expect(proxy.requests.count == 1)
     }
 
-    @Test func `a body is rewound for the second round`() async throws {
+    @Test(arguments: [(Int64?.none, false), (6, false), (nil, true)])
+    func `a body is rewound for the second round`(length: Int64?, isDeclared: Bool) async throws {
         let challenge = "WWW-Authenticate: Basic realm=\"x\""
         let server = try ScriptedServer.start { connection in
             connection == 0
                 ? [.request, .respond("401 Unauthorized", headers: [challenge])]
                 : [.request, .respond(body: "in")]
         }
-        let body = Pieces(["one", "two"], length: nil)
+        let body = Pieces(["one", "two"], length: length)
         var job = TransferJob(
             request: HTTPRequest(
-                url: URL(string: server.baseURL), method: .post, body: .stream(body)))
+                url: URL(string: server.baseURL), method: .post,
+                headers: isDeclared ? ["Content-Length": "6"] : [:], body: .stream(body)))
         job.credential = Credential(user: "me", password: "secret")
         let result = try await CurlTransport.test().carry(job)
         #expect(result.error == nil)
         #expect(result.text == "in")
         let bodies = try await server.requests.values(2).map(\.body)
-        #expect(bodies.last == Array("3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n".utf8))
+        let sent = length ?? (isDeclared ? 6 : nil)
+        #expect(
+            bodies.last
+                == Array((sent == nil ? "3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n" : "onetwo").utf8))
     }
 }
 
