@@ -80,6 +80,19 @@ import Testing
         #expect(names == ["connected", text, "disconnected 1000 it is late", "completed"])
     }
 
+    @Test func `a head without an end has a limit`() async throws {
+        let line = "HTTP/1.1 101 " + String(repeating: "x", count: 100_000)
+        let server = try ScriptedServer.start(.requestHead, .send(line), .stall)
+        var configuration = SessionConfiguration()
+        configuration.proxy = .none
+        configuration.maximumHeaderSize = 1000
+        let session = Session(configuration: configuration)
+        let request = session.webSocketRequest(to: server.webSocketURL)
+        #expect(try await !request.names().contains("connected"))
+        #expect(request.error?.transferError?.code == .headerFieldsExceedMaximum)
+        withExtendedLifetime(session) {}
+    }
+
     // MARK: Cancelling
 
     /// Where a server stands still.
