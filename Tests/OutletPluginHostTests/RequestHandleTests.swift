@@ -81,6 +81,17 @@ import Testing
         #expect(answer(field: value) == nil)
     }
 
+    @Test(arguments: [true, false])
+    func `a response is replaced where it may be, until it is sealed`(isMutable: Bool) {
+        let outcome = ResponseHandle.Outcome(response: nil, body: Data(), failure: nil)
+        let handle = ResponseHandle(outcome, isMutable: isMutable)
+        #expect(handle.replace(.failure("a")) == (isMutable ? OUTLET_OK : OUTLET_E_STATE))
+        #expect((handle.failure() != nil) == isMutable)
+        #expect((handle.seal() != nil) == isMutable)
+        #expect(handle.replace(.failure("b")) == OUTLET_E_STATE)
+        #expect(handle.failure() == nil && handle.seal() == nil)
+    }
+
     @Test func `a request is answered until it is sealed`() throws {
         let given = try #require(answer(200))
         #expect(handle.answer(given) == OUTLET_OK)
