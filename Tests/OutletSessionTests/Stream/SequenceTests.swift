@@ -1,10 +1,11 @@
 import FoundationEssentials
 import OutletHTTP
-import OutletSession
 import OutletTestSupport
 import OutletTesting
-import Testing
 import OutletTransport
+import Testing
+
+@testable import OutletSession
 
 @Suite(.timeLimit(.minutes(patience))) struct SequenceTests {
     let address = "http://example.test/get"
@@ -86,6 +87,26 @@ import OutletTransport
         await task.value
         #expect(!request.isCancelled)
         request.cancel()
+    }
+
+    @Test func `of two tasks that wait for one value the later one gets none`() async throws {
+        let buffer = StreamBuffer<Int>(.unbounded)
+        let taken = Events<Int?>()
+        for _ in 0..<2 { Task { taken.append(await buffer.next()) } }
+        #expect(try await taken.wait(for: 1) == [nil])
+        buffer.yield(1)
+        #expect(try await taken.wait(for: 2) == [nil, 1])
+    }
+
+    @Test func `what a loop leaves behind is dropped, and its givers hear of it`() {
+        let buffer = StreamBuffer<Int>(.unbounded)
+        let dropped = Events<Int>()
+        for number in 0..<3 { buffer.yield(number) { dropped.append(number) } }
+        #expect(dropped.values.isEmpty)
+        #expect(buffer.close())
+        #expect(dropped.values == [0, 1, 2])
+        buffer.yield(3) { dropped.append(3) }
+        #expect(!buffer.close() && dropped.values == [0, 1, 2, 3])
     }
 
     @Test func `a head can be judged in a task`() async {
