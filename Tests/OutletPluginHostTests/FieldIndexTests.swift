@@ -1,4 +1,5 @@
 import OutletHTTP
+import OutletTestSupport
 import Testing
 
 @testable import OutletPluginHost
@@ -43,18 +44,5 @@ import Testing
         index.update(HTTPHeader(name: "x-1", value: "new"), in: &fields)
         #expect(fields.values(for: "x-1") == ["new"])
         #expect(fields.count == 99)
-    }
-}
-
-/// Numbers that look like chance (SplitMix64).
-private struct Steps {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

@@ -1,3 +1,4 @@
+import OutletTestSupport
 import Testing
 
 @testable import OutletSession
@@ -202,17 +203,5 @@ private struct Failure: Error {}
             settle(machine.set(1))
             #expect(waiting.isEmpty, "seed \(seed)")
         }
-    }
-}
-
-/// The same numbers for the same seed (SplitMix64).
-struct Steps: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import OutletTestSupport
 import Testing
 
 @testable import OutletReachability
