@@ -79,11 +79,12 @@ enum ProcessEnd {
             let time = Quantity.duration(Int64(clamping: call.duration / 1000))
             return "plugin \(call.plugin) has not come back from \(call.hook.rawValue) for \(time)"
         }
-        if let write = WritesUnderWay.longest {
-            let time = Quantity.duration(Int64(write.duration / .microseconds(1)))
-            return "\(write.name) has taken nothing for \(time)"
-        }
-        return AwaitedInput.name.map { "\($0) is not at its end" }
+        let input = AwaitedInput.name.map { "\($0) is not at its end" }
+        guard let write = WritesUnderWay.longest else { return input }
+        // A write that has just begun holds up nobody, if there is something else.
+        if write.duration < patience, let input { return input }
+        let time = Quantity.duration(Int64(write.duration / .microseconds(1)))
+        return "\(write.name) has taken nothing for \(time)"
     }
 }
 
