@@ -40,6 +40,7 @@ import Testing
             headers?.map(\.description)
                 == [
                     "Content-Length: 0", "x-B: 1", "Set-Cookie: a=1", "X-a: 2", "Set-Cookie: b=2",
+                    "Connection: close",
                 ])
         #expect(headers?.values(for: "set-cookie") == ["a=1", "b=2"])
     }

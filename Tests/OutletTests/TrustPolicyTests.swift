@@ -125,6 +125,7 @@ import Testing
         let url = "\(server.baseURL(listener))/x"
         let pinned = session(transport, .publicKeys(keys: [Self.otherPin]))
         #expect(await get(pinned, url).error?.isServerTrustEvaluationError == true)
+        #expect(try await server.seen(1) == ["failed"])
         #expect(await get(session(transport, DefaultTrustEvaluator()), url).value == "served")
         #expect(
             try await server.seen(3) == ["failed", "client outlet-client", "GET /x HTTP/1.1"])

@@ -10,6 +10,11 @@ public enum Step: Sendable {
     case answer(@Sendable (ScriptedServer.Request) -> [UInt8])
     /// Sends bytes as they are.
     case send([UInt8])
+    /// Sends a response with a `Content-Length` and other header lines, as they are to appear.
+    ///
+    /// As the last step it says `Connection: close`, unless a line says otherwise: a client that takes
+    /// the connection for its next request would lose that one or not, as chance has it.
+    case respond(_ status: String = "200 OK", headers: [String] = [], body: String = "")
     /// Sends bytes in pieces of `size`, waiting `interval` before each but the first.
     case trickle([UInt8], size: Int, interval: Duration)
     /// Does nothing until the test opens the gate.
@@ -39,17 +44,4 @@ public enum Step: Sendable {
 
     /// Sends text as it is.
     public static func send(_ text: String) -> Step { .send(Array(text.utf8)) }
-
-    /// Sends a response with a `Content-Length`.
-    ///
-    /// - Parameters:
-    ///   - status: Code and reason: `"200 OK"`.
-    ///   - headers: Header lines beside `Content-Length`, as they are to appear.
-    ///   - body: The body.
-    public static func respond(
-        _ status: String = "200 OK", headers: [String] = [], body: String = ""
-    ) -> Step {
-        let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"] + headers
-        return .send(lines.map { $0 + "\r\n" }.joined() + "\r\n" + body)
-    }
 }

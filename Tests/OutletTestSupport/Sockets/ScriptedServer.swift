@@ -130,9 +130,8 @@ public final class ScriptedServer: Sendable {
                 let step = steps[index]
                 index += 1
                 if case .again = step { index = 0 }
-                guard perform(step, on: socket, reader: &reader, connection: connection) else {
-                    return
-                }
+                let isLast = index == steps.count
+                guard perform(step, isLast, on: socket, &reader, connection) else { return }
             }
             reader.finish()
         }
@@ -153,7 +152,8 @@ public final class ScriptedServer: Sendable {
 
         /// `false` when the connection is over.
         private func perform(
-            _ step: Step, on socket: StreamSocket, reader: inout RequestReader, connection: Int
+            _ step: Step, _ isLast: Bool, on socket: StreamSocket, _ reader: inout RequestReader,
+            _ connection: Int
         ) -> Bool {
             switch step {
             case .request:
@@ -173,6 +173,12 @@ public final class ScriptedServer: Sendable {
                 return socket.send(bytes(request))
             case .send(let bytes):
                 return socket.send(bytes)
+            case .respond(let status, var headers, let body):
+                if isLast, !headers.contains(where: { $0.hasPrefix("Connection:") }) {
+                    headers.append("Connection: close")
+                }
+                let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"] + headers
+                return socket.send(lines.map { $0 + "\r\n" }.joined() + "\r\n" + body)
             case .trickle(let bytes, let size, let interval):
                 var rest = bytes[...]
                 while !rest.isEmpty {
