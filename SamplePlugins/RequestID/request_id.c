@@ -50,20 +50,23 @@ static outlet_view view(const char *bytes, size_t length) {
 static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
     const outlet_host *host = self->host;
     outlet_view name = outlet_text(self->header), id;
-    if (host->request_header(request, name, 0, &id) == OUTLET_OK) return OUTLET_OK;
+    if (host->request_header(host, request, name, 0, &id) == OUTLET_OK) return OUTLET_OK;
 
     char made[ID_LENGTH], text[TEXT_CAPACITY];
-    if (host->request_attr(request, outlet_text("request.id"), &id) != OUTLET_OK) {
+    if (host->request_attr(host, request, outlet_text("request.id"), &id) != OUTLET_OK) {
         if (!random_id(made)) {
-            host->fail(call, outlet_text("the system gave no random bytes"));
+            host->fail(host, call, outlet_text("no-random"),
+                       outlet_text("the system gave no random bytes"));
             return OUTLET_E_FAILED;
         }
         id = view(made, ID_LENGTH);
     }
     size_t length = join(text, outlet_text(self->prefix), id);
     atomic_fetch_add(&self->made, 1);
-    outlet_status status = host->request_set_header(request, name, view(text, length));
-    if (status != OUTLET_OK) host->fail(call, outlet_text("the header cannot be set"));
+    outlet_status status = host->request_set_header(host, request, name, view(text, length));
+    if (status != OUTLET_OK) {
+        host->fail(host, call, outlet_text("bad-header"), outlet_text("the header cannot be set"));
+    }
     return status;
 }
 
@@ -71,25 +74,27 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
 static outlet_status next(outlet_instance *self, outlet_call call, outlet_sink sink) {
     char id[ID_LENGTH], text[TEXT_CAPACITY];
     if (!random_id(id)) {
-        self->host->fail(call, outlet_text("the system gave no random bytes"));
+        self->host->fail(self->host, call, outlet_text("no-random"),
+                         outlet_text("the system gave no random bytes"));
         return OUTLET_E_FAILED;
     }
     atomic_fetch_add(&self->made, 1);
     size_t length = join(text, outlet_text(self->prefix), view(id, ID_LENGTH));
-    return self->host->sink_write(sink, view(text, length));
+    return self->host->sink_write(self->host, sink, view(text, length));
 }
 
 /* format(text) -> text: the header line that would carry this id. */
 static outlet_status format(outlet_instance *self, outlet_call call, outlet_view id,
                             outlet_sink sink) {
     if (id.len == 0) {
-        self->host->fail(call, outlet_text("the id is empty"));
+        self->host->fail(self->host, call, outlet_text("empty-id"),
+                         outlet_text("the id is empty"));
         return OUTLET_E_ARGUMENT;
     }
     outlet_view parts[] = {outlet_text(self->header), outlet_text(": "),
                            outlet_text(self->prefix), id};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        outlet_status status = self->host->sink_write(sink, parts[i]);
+        outlet_status status = self->host->sink_write(self->host, sink, parts[i]);
         if (status != OUTLET_OK) return status;
     }
     return OUTLET_OK;
@@ -102,12 +107,12 @@ static uint64_t count(outlet_instance *self) { return atomic_load(&self->made); 
 static outlet_status setting(const outlet_host *host, outlet_call call, const char *key,
                              const char *fallback, char *out) {
     outlet_view value;
-    if (host->config_value(call, outlet_text(key), &value) != OUTLET_OK) {
+    if (host->config_value(host, call, outlet_text(key), &value) != OUTLET_OK) {
         value = outlet_text(fallback);
     }
     if (value.len >= NAME_CAPACITY) {
-        host->fail(call, outlet_text("configuration: \"header\" and \"prefix\" take at most 127 "
-                                     "bytes"));
+        host->fail(host, call, outlet_text("bad-configuration"),
+                   outlet_text("configuration: \"header\" and \"prefix\" take at most 127 bytes"));
         return OUTLET_E_ARGUMENT;
     }
     if (value.len > 0) memcpy(out, value.ptr, value.len);
@@ -116,19 +121,20 @@ static outlet_status setting(const outlet_host *host, outlet_call call, const ch
 }
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
-                            outlet_owner owner, outlet_call call, const outlet_config *config,
+                            outlet_call call, const outlet_config *config,
                             outlet_instance **out) {
-    (void)descriptor, (void)owner, (void)config;
+    (void)descriptor, (void)config;
     outlet_instance *self = calloc(1, sizeof *self);
     if (self == NULL) {
-        host->fail(call, outlet_text("out of memory"));
+        host->fail(host, call, outlet_text("out-of-memory"), outlet_text("out of memory"));
         return OUTLET_E_FAILED;
     }
     self->host = host;
     outlet_status status = setting(host, call, "header", "X-Request-ID", self->header);
     if (status == OUTLET_OK) status = setting(host, call, "prefix", "", self->prefix);
     if (status == OUTLET_OK && self->header[0] == 0) {
-        host->fail(call, outlet_text("configuration: \"header\" is empty"));
+        host->fail(host, call, outlet_text("bad-configuration"),
+                   outlet_text("configuration: \"header\" is empty"));
         status = OUTLET_E_ARGUMENT;
     }
     if (status != OUTLET_OK) {

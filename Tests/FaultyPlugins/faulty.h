@@ -4,20 +4,18 @@
 
 struct outlet_instance {
     const outlet_host *host;
-    outlet_owner owner;
 };
 
 /* Not every fixture needs every part. */
 #define PART __attribute__((unused)) static
 
 PART outlet_status make(const outlet_descriptor *descriptor, const outlet_host *host,
-                        outlet_owner owner, outlet_call call, const outlet_config *config,
+                        outlet_call call, const outlet_config *config,
                         outlet_instance **out) {
     (void)descriptor, (void)call, (void)config;
     outlet_instance *self = calloc(1, sizeof *self);
     if (self == NULL) return OUTLET_E_FAILED;
     self->host = host;
-    self->owner = owner;
     *out = self;
     return OUTLET_OK;
 }

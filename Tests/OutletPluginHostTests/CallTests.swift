@@ -62,7 +62,7 @@ import Testing
         #expect(
             throws: PluginCallError.failed(
                 PluginError(
-                    plugin: "dev.outlet.request-id", hook: .call, kind: .failed,
+                    plugin: "dev.outlet.request-id", hook: .call, kind: .failed, code: "empty-id",
                     message: "the id is empty"))
         ) { try host.call("dev.outlet.request-id.format", [""]) }
     }

@@ -70,7 +70,7 @@ import Testing
                     descriptor.struct_size = UInt32(MemoryLayout<outlet_descriptor>.size)
                     descriptor.id = text
                     descriptor.version = text
-                    descriptor.create = { _, _, _, _, _, _ in OUTLET_E_FAILED }
+                    descriptor.create = { _, _, _, _, _ in OUTLET_E_FAILED }
                     descriptor.destroy = { _ in }
                     descriptor.permissions = list.baseAddress
                     descriptor.permission_count = UInt64(count)

@@ -17,7 +17,10 @@ import Testing
         arguments: [
             ("prepare", "prepare", unexplained, [:]), ("adapt", "adapt", unexplained, [:]),
             ("adapt_done", "adapt", unexplained, [.forbiddenValue: 1]),
-            ("adapt_done null", "adapt", "status -3, without a reason", [:]),
+            (
+                "adapt_done null", "adapt", "the plugin's reason cannot be read",
+                [.forbiddenValue: 1]
+            ),
             ("adapt_done and fail", "adapt", "the second thought", [.forbiddenValue: 1]),
         ] as [(String, String, String, [PluginMisbehaviour.Kind: Int])])
     func `no request is sent after one`(

@@ -110,7 +110,7 @@ import Testing
         let host = try PluginFolder(faulty: "Obliging").load()
         let provider = host.provider(over: StubTransport(answers: [.status(418)]))
         let error = await pluginError { try await provider.request(.page) }
-        #expect(error?.description == "plugin faulty.obliging: process failed: no coffee")
+        #expect(error?.description == "plugin faulty.obliging: process failed (teapot): no coffee")
     }
 
     @Test func `hooks of one instance never overlap`() async throws {
@@ -135,6 +135,8 @@ import Testing
         // A kept request the second time, and a call's handle taken for a request's both times.
         #expect(host.plugins.first?.misbehaviour[.staleHandle] == 3)
         #expect(recorder.misbehaviours.values.last { $0.kind == .staleHandle }?.count == 3)
+        // None at all, one out of the blue, and another instance's.
+        #expect(host.plugins.first?.misbehaviour[.foreignHandle] == 6)
         #expect(host.plugins.first?.misbehaviour[.unaskedQuiesced] == 2)
     }
 

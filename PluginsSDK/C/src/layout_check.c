@@ -34,9 +34,6 @@ AT(outlet_completion, id, 0);
 SIZE(outlet_sink, 8);
 AT(outlet_sink, id, 0);
 
-SIZE(outlet_owner, 8);
-AT(outlet_owner, id, 0);
-
 SIZE(outlet_host, 288);
 AT(outlet_host, struct_size, 0);
 AT(outlet_host, abi_minor, 4);
@@ -69,7 +66,7 @@ AT(outlet_host, response_body, 224);
 AT(outlet_host, response_replace, 232);
 AT(outlet_host, response_replace_error, 240);
 AT(outlet_host, sink_write, 248);
-AT(outlet_host, is_cancelled, 256);
+AT(outlet_host, is_awaited, 256);
 AT(outlet_host, adapt_done, 264);
 AT(outlet_host, retry_done, 272);
 AT(outlet_host, quiesced, 280);

@@ -19,9 +19,8 @@ public struct Configuration {
     public func string(_ key: String) -> String? {
         withView(key) { key in
             var value = outlet_view()
-            guard host.table.pointee.config_value(call, key, &value) == OUTLET_OK else {
-                return nil
-            }
+            guard host.table.pointee.config_value(host.table, call, key, &value) == OUTLET_OK
+            else { return nil }
             return value.string
         }
     }

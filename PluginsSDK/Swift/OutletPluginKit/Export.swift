@@ -79,7 +79,7 @@ public struct Export: Sendable {
         _ text: String, _ instance: OpaquePointer?, _ sink: outlet_sink
     ) -> outlet_status {
         guard let host = Instance.at(instance)?.host else { return OUTLET_E_STALE }
-        return withView(text) { host.table.pointee.sink_write(sink, $0) }
+        return withView(text) { host.table.pointee.sink_write(host.table, sink, $0) }
     }
 
     /// Answers a call with a failure.

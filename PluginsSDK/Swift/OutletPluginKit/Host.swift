@@ -6,11 +6,9 @@ import COutletPlugin
 public struct Host: @unchecked Sendable {
     // @unchecked because the table behind the pointer never changes while the instance lives.
     let table: UnsafePointer<outlet_host>
-    private let owner: outlet_owner
 
-    init(table: UnsafePointer<outlet_host>, owner: outlet_owner) {
+    init(table: UnsafePointer<outlet_host>) {
         self.table = table
-        self.owner = owner
     }
 
     /// The host's name.
@@ -31,18 +29,58 @@ public struct Host: @unchecked Sendable {
     }
 
     /// Writes a line to the host's log; no secrets, the host does not know which they are.
-    public func log(_ level: LogLevel = .info, _ message: String) {
-        withView(message) { table.pointee.log(owner, level.rawValue, $0) }
+    ///
+    /// - Parameters:
+    ///   - message: The text, of which the host takes 4 KiB.
+    ///   - facts: What the line says beside the text, at most 32, in this order.
+    public func log(
+        _ level: LogLevel = .info, _ message: String,
+        facts: KeyValuePairs<String, String> = [:]
+    ) {
+        let facts = facts.map {
+            (name: $0.key.start(ofUTF8: 4096), value: $0.value.start(ofUTF8: 4096))
+        }
+        withView(message.start(ofUTF8: 4096)) { message in
+            withFields(facts) { fields, count in
+                _ = table.pointee.log(table, outlet_call(), level.rawValue, message, fields, count)
+            }
+        }
+    }
+
+    /// Settles an `adapt`.
+    func settleAdapt(
+        _ completion: outlet_completion, _ status: outlet_status,
+        _ words: (code: String, message: String) = ("", "")
+    ) {
+        withView(words.code) { code in
+            withView(words.message) {
+                _ = table.pointee.adapt_done(table, completion, status, code, $0)
+            }
+        }
+    }
+
+    /// Settles a `retry`; the time is in nanoseconds.
+    func settleRetry(
+        _ completion: outlet_completion, _ verdict: Int32, after delay: UInt64 = 0,
+        _ words: (code: String, message: String) = ("", "")
+    ) {
+        withView(words.code) { code in
+            withView(words.message) {
+                _ = table.pointee.retry_done(table, completion, verdict, delay, code, $0)
+            }
+        }
     }
 
     func quiesced() {
-        _ = table.pointee.quiesced(owner)
+        _ = table.pointee.quiesced(table)
     }
 
     /// Gives the host the reason of the failure that `call` is about to return.
     func fail(_ call: outlet_call, _ error: any Error) -> outlet_status {
-        let message = (error as? PluginError)?.message ?? String(describing: error)
-        withView(message) { table.pointee.fail(call, $0) }
+        let (code, message) = PluginError.words(of: error)
+        withView(code) { code in
+            withView(message) { _ = table.pointee.fail(table, call, code, $0) }
+        }
         let status = (error as? PluginError)?.status ?? OUTLET_E_FAILED
         return status < 0 ? status : OUTLET_E_FAILED
     }

@@ -5,17 +5,22 @@ public import COutletPlugin
 public struct PluginError: Error, Sendable, Equatable {
     /// `OUTLET_E_FAILED`, or the host's answer.
     public var status: outlet_status
-    /// What is wrong: the fact, without secrets.
+    /// A stable word for programs, of lower-case letters, digits and `-`, such as `token-expired`, at
+    /// most 64 bytes; may be empty.
+    public var code: String
+    /// What is wrong: the fact, without secrets; the host takes 4 KiB of it.
     public var message: String
 
     /// A failure of the plugin's own.
-    public init(_ message: String) {
+    public init(_ message: String, code: String = "") {
         self.status = OUTLET_E_FAILED
+        self.code = code
         self.message = message
     }
 
     init(status: outlet_status, refusing what: String) {
         self.status = status
+        self.code = ""
         self.message = "\(what): \(PluginError.meaning(of: status))"
     }
 
@@ -29,6 +34,13 @@ public struct PluginError: Error, Sendable, Equatable {
         case OUTLET_E_NOT_FOUND: "there is none"
         default: "refused by the host with status \(status)"
         }
+    }
+
+    /// What the host is told of an error.
+    static func words(of error: any Error) -> (code: String, message: String) {
+        let own = error as? PluginError
+        let message = own?.message ?? String(describing: error)
+        return (own?.code ?? "", message.start(ofUTF8: 4096))
     }
 
     /// Throws unless the host said yes.

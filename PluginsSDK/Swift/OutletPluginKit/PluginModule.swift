@@ -42,7 +42,7 @@ public struct PluginModule: @unchecked Sendable {
         descriptor.exports = keptPointers(exports.map(\.table))
         descriptor.export_count = UInt64(exports.count)
         descriptor.data = Unmanaged.passRetained(PluginFactory(type)).toOpaque()
-        descriptor.create = { createInstance($0, $1, $2, $3, $4, $5) }
+        descriptor.create = { createInstance($0, $1, $2, $3, $4) }
         descriptor.hooks = { Instance.at($0)?.hooks }
         descriptor.quiesce = { quiesceHook($0, $1) }
         descriptor.destroy = { Instance.release($0) }
@@ -85,12 +85,12 @@ final class PluginFactory: @unchecked Sendable {
 
 private func createInstance(
     _ descriptor: UnsafePointer<outlet_descriptor>, _ table: UnsafePointer<outlet_host>,
-    _ owner: outlet_owner, _ call: outlet_call, _ config: UnsafePointer<outlet_config>,
+    _ call: outlet_call, _ config: UnsafePointer<outlet_config>,
     _ out: UnsafeMutablePointer<OpaquePointer?>
 ) -> outlet_status {
     guard let data = descriptor.pointee.data else { return OUTLET_E_ARGUMENT }
     let factory = Unmanaged<PluginFactory>.fromOpaque(data).takeUnretainedValue()
-    let host = Host(table: table, owner: owner)
+    let host = Host(table: table)
     let configuration = Configuration(host: host, call: call, json: config.pointee.json.string)
     do {
         let plugin = try factory.type.init(host: host, configuration: configuration)

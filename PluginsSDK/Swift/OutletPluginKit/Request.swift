@@ -15,28 +15,30 @@ public struct Request: Sendable {
     public var body: [UInt8]? { view(host.table.pointee.request_body)?.bytes }
     /// All header fields in order.
     public var headers: [(name: String, value: String)] {
-        readFields { host.table.pointee.request_headers(handle, $0, $1, $2) }
+        readFields { host.table.pointee.request_headers(host.table, handle, $0, $1, $2) }
     }
 
     /// The first value of a header; its name's case is ignored.
     public func header(_ name: String) -> String? {
         withView(name) { name in
-            view { host.table.pointee.request_header($0, name, 0, $1) }?.string
+            view { host.table.pointee.request_header($0, $1, name, 0, $2) }?.string
         }
     }
 
     /// A fact about the request, such as `target.name`, `request.id` or `request.attempt`.
     public func attribute(_ key: String) -> String? {
         withView(key) { key in
-            view { host.table.pointee.request_attr($0, key, $1) }?.string
+            view { host.table.pointee.request_attr($0, $1, key, $2) }?.string
         }
     }
 
     private func view(
-        _ read: (outlet_request, UnsafeMutablePointer<outlet_view>) -> outlet_status
+        _ read: (
+            UnsafePointer<outlet_host>, outlet_request, UnsafeMutablePointer<outlet_view>
+        ) -> outlet_status
     ) -> outlet_view? {
         var value = outlet_view()
-        return read(handle, &value) == OUTLET_OK ? value : nil
+        return read(host.table, handle, &value) == OUTLET_OK ? value : nil
     }
 }
 
@@ -47,7 +49,7 @@ public struct MutableRequest: Sendable {
     /// What can be read of it, changes included.
     public let current: Request
 
-    private var table: outlet_host { current.host.table.pointee }
+    private var table: UnsafePointer<outlet_host> { current.host.table }
     private var handle: outlet_request { current.handle }
 
     init(_ request: Request) { current = request }
@@ -55,18 +57,19 @@ public struct MutableRequest: Sendable {
     /// Sets the method; must be a token (RFC 9110 §5.6.2).
     public func setMethod(_ method: String) throws(PluginError) {
         try PluginError.check(
-            withView(method) { table.request_set_method(handle, $0) }, "method")
+            withView(method) { table.pointee.request_set_method(table, handle, $0) }, "method")
     }
 
     /// Sets the address; must be an absolute http or https URL.
     public func setURL(_ url: String) throws(PluginError) {
-        try PluginError.check(withView(url) { table.request_set_url(handle, $0) }, "address")
+        try PluginError.check(
+            withView(url) { table.pointee.request_set_url(table, handle, $0) }, "address")
     }
 
     /// Sets a header in place of all of that name.
     public func setHeader(_ name: String, _ value: String) throws(PluginError) {
         let status = withView(name) { name in
-            withView(value) { table.request_set_header(handle, name, $0) }
+            withView(value) { table.pointee.request_set_header(table, handle, name, $0) }
         }
         try PluginError.check(status, "header \(name)")
     }
@@ -74,7 +77,7 @@ public struct MutableRequest: Sendable {
     /// Adds a header behind the others.
     public func addHeader(_ name: String, _ value: String) throws(PluginError) {
         let status = withView(name) { name in
-            withView(value) { table.request_add_header(handle, name, $0) }
+            withView(value) { table.pointee.request_add_header(table, handle, name, $0) }
         }
         try PluginError.check(status, "header \(name)")
     }
@@ -82,18 +85,20 @@ public struct MutableRequest: Sendable {
     /// Removes all headers of a name.
     public func removeHeader(_ name: String) throws(PluginError) {
         try PluginError.check(
-            withView(name) { table.request_remove_header(handle, $0) }, "header \(name)")
+            withView(name) { table.pointee.request_remove_header(table, handle, $0) },
+            "header \(name)")
     }
 
     /// Sets the body.
     public func setBody(_ body: [UInt8]) throws(PluginError) {
-        try PluginError.check(withView(body) { table.request_set_body(handle, $0) }, "body")
+        try PluginError.check(
+            withView(body) { table.pointee.request_set_body(table, handle, $0) }, "body")
     }
 
     /// Leaves a fact for later hooks and other plugins; it is never sent.
     public func setAttribute(_ key: String, _ value: String) throws(PluginError) {
         let status = withView(key) { key in
-            withView(value) { table.request_set_attr(handle, key, $0) }
+            withView(value) { table.pointee.request_set_attr(table, handle, key, $0) }
         }
         try PluginError.check(status, "attribute \(key)")
     }
@@ -104,7 +109,8 @@ public struct MutableRequest: Sendable {
     ) throws(PluginError) {
         let answered = withFields(headers) { fields, count in
             withView(body) {
-                table.request_answer(handle, Int32(clamping: status), fields, count, $0)
+                table.pointee.request_answer(
+                    table, handle, Int32(clamping: status), fields, count, $0)
             }
         }
         try PluginError.check(answered, "answer")

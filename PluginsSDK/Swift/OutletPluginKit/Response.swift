@@ -9,8 +9,9 @@ public struct Response: Sendable {
 
     /// The status code; `nil` when no response arrived.
     public var status: Int? {
-        let status = host.table.pointee.response_status(handle)
-        return status > 0 ? Int(status) : nil
+        var status: Int32 = 0
+        let answer = host.table.pointee.response_status(host.table, handle, &status)
+        return answer == OUTLET_OK ? Int(status) : nil
     }
 
     /// Why the request failed, as a stable word such as `timedOut` and a text; `nil` when it did
@@ -18,7 +19,8 @@ public struct Response: Sendable {
     public var failure: (code: String, message: String)? {
         var code = outlet_view()
         var message = outlet_view()
-        guard host.table.pointee.response_error(handle, &code, &message) == OUTLET_OK else {
+        guard host.table.pointee.response_error(host.table, handle, &code, &message) == OUTLET_OK
+        else {
             return nil
         }
         return (code.string, message.string)
@@ -26,13 +28,15 @@ public struct Response: Sendable {
 
     /// All header fields in order.
     public var headers: [(name: String, value: String)] {
-        readFields { host.table.pointee.response_headers(handle, $0, $1, $2) }
+        readFields { host.table.pointee.response_headers(host.table, handle, $0, $1, $2) }
     }
 
     /// The body in memory.
     public var body: [UInt8] {
         var value = outlet_view()
-        guard host.table.pointee.response_body(handle, &value) == OUTLET_OK else { return [] }
+        guard host.table.pointee.response_body(host.table, handle, &value) == OUTLET_OK else {
+            return []
+        }
         return value.bytes
     }
 
@@ -40,9 +44,10 @@ public struct Response: Sendable {
     public func header(_ name: String) -> String? {
         withView(name) { name in
             var value = outlet_view()
-            guard host.table.pointee.response_header(handle, name, 0, &value) == OUTLET_OK else {
-                return nil
-            }
+            guard
+                host.table.pointee.response_header(host.table, handle, name, 0, &value)
+                    == OUTLET_OK
+            else { return nil }
             return value.string
         }
     }
@@ -59,20 +64,26 @@ public struct MutableResponse: Sendable {
     public func replace(
         status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []
     ) throws(PluginError) {
-        let table = current.host.table.pointee
+        let table = current.host.table
         let replaced = withFields(headers) { fields, count in
             withView(body) {
-                table.response_replace(
-                    current.handle, Int32(clamping: status), fields, count, $0)
+                table.pointee.response_replace(
+                    table, current.handle, Int32(clamping: status), fields, count, $0)
             }
         }
         try PluginError.check(replaced, "response")
     }
 
     /// Makes the outcome a failure of this plugin's.
-    public func replace(failure message: String) throws(PluginError) {
-        let table = current.host.table.pointee
-        try PluginError.check(
-            withView(message) { table.response_replace_error(current.handle, $0) }, "failure")
+    ///
+    /// - Parameter code: A stable word for programs, as in ``PluginError/code``.
+    public func replace(failure message: String, code: String = "") throws(PluginError) {
+        let table = current.host.table
+        let replaced = withView(code) { code in
+            withView(message) {
+                table.pointee.response_replace_error(table, current.handle, code, $0)
+            }
+        }
+        try PluginError.check(replaced, "failure")
     }
 }

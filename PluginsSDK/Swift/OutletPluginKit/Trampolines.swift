@@ -51,13 +51,12 @@ func adaptHook(
     }
     let request = MutableRequest(Request(host: instance.host, handle: request))
     return instance.run(completion) { instance in
-        let table = instance.host.table.pointee
+        let host = instance.host
         do {
             try await plugin.adapt(request)
-            _ = table.adapt_done(completion, OUTLET_OK, outlet_view())
+            host.settleAdapt(completion, OUTLET_OK)
         } catch {
-            let message = (error as? PluginError)?.message ?? String(describing: error)
-            withView(message) { _ = table.adapt_done(completion, OUTLET_E_FAILED, $0) }
+            host.settleAdapt(completion, OUTLET_E_FAILED, PluginError.words(of: error))
         }
     }
 }
@@ -73,19 +72,16 @@ func retryHook(
     let response = Response(host: instance.host, handle: response)
     return instance.run(completion) { instance in
         let decision = await plugin.retry(request, after: response, attempt: Int(attempt))
-        let table = instance.host.table.pointee
+        let host = instance.host
         switch decision {
-        case .doNotRetry:
-            _ = table.retry_done(completion, OUTLET_RETRY_NO, 0, outlet_view())
-        case .retry:
-            _ = table.retry_done(completion, OUTLET_RETRY_NOW, 0, outlet_view())
+        case .doNotRetry: host.settleRetry(completion, OUTLET_RETRY_NO)
+        case .retry: host.settleRetry(completion, OUTLET_RETRY_NOW)
         case .retryAfter(let delay):
-            _ = table.retry_done(
-                completion, OUTLET_RETRY_AFTER, nanoseconds(delay), outlet_view())
+            host.settleRetry(completion, OUTLET_RETRY_AFTER, after: nanoseconds(delay))
         case .fail(let message):
-            withView(message) {
-                _ = table.retry_done(completion, OUTLET_RETRY_FAIL_WITH, 0, $0)
-            }
+            host.settleRetry(
+                completion, OUTLET_RETRY_FAIL_WITH, (code: "", message: message.start(ofUTF8: 4096))
+            )
         }
     }
 }

@@ -29,6 +29,16 @@ extension outlet_view {
     }
 }
 
+extension String {
+    /// As much of the text as the host takes, cut between characters.
+    func start(ofUTF8 count: Int) -> String {
+        guard utf8.count > count else { return self }
+        var end = utf8.index(startIndex, offsetBy: count)
+        while end.samePosition(in: self) == nil { end = utf8.index(before: end) }
+        return String(self[..<end])
+    }
+}
+
 /// Calls `body` with a view of a text, valid until it returns.
 func withView<Result>(_ text: String, _ body: (outlet_view) -> Result) -> Result {
     var text = text

@@ -32,7 +32,8 @@ final class PluginWatcher: PluginObserver {
 
     func pluginDidLog(_ line: PluginLogLine) {
         guard line.level >= lowestLevel else { return }
-        console.report("outlet: plugin \(line.plugin): \(line.level): \(line.message)")
+        let facts = line.facts.map { " \($0.name)=\($0.value)" }.joined()
+        console.report("outlet: plugin \(line.plugin): \(line.level): \(line.message)\(facts)")
     }
 
     func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {

@@ -12,7 +12,7 @@ final class CallContext: Sendable {
     private let state = Lock(State())
 
     private struct State {
-        var failure: String?
+        var failure: PluginReason?
         var arena = ByteArena()
     }
 
@@ -22,10 +22,10 @@ final class CallContext: Sendable {
     }
 
     /// What the plugin said about its failure.
-    var failure: String? { state.withLock { $0.failure } }
+    private var failure: PluginReason? { state.withLock { $0.failure } }
 
-    func fail(_ message: String) {
-        state.withLock { $0.failure = message }
+    func fail(_ reason: PluginReason) {
+        state.withLock { $0.failure = reason }
     }
 
     /// A setting by its key; dots lead into objects.
@@ -45,16 +45,17 @@ final class CallContext: Sendable {
     }
 
     /// What a status means, in the plugin's words if it had any.
-    func reason(_ status: outlet_status) -> String {
-        if let failure, !failure.isEmpty { return failure }
-        return switch status {
-        case OUTLET_E_DENIED: "denied, without a reason"
-        case OUTLET_E_ARGUMENT: "a wrong argument, without a reason"
-        case OUTLET_E_TIMEOUT: "timed out"
-        case OUTLET_E_CANCELLED: "cancelled"
-        case OUTLET_E_UNSUPPORTED: "not supported"
-        default: "status \(status), without a reason"
-        }
+    func reason(_ status: outlet_status) -> PluginReason {
+        let text =
+            switch status {
+            case OUTLET_E_DENIED: "denied, without a reason"
+            case OUTLET_E_ARGUMENT: "a wrong argument, without a reason"
+            case OUTLET_E_TIMEOUT: "timed out"
+            case OUTLET_E_CANCELLED: "cancelled"
+            case OUTLET_E_UNSUPPORTED: "not supported"
+            default: "status \(status), without a reason"
+            }
+        return failure?.or(text) ?? PluginReason(message: text)
     }
 }
 
@@ -66,7 +67,7 @@ final class SinkHandle: Sendable {
     private let bytes = Lock([UInt8]())
 
     func write(_ view: outlet_view) -> outlet_status {
-        guard let more = view.foreign else { return OUTLET_E_ARGUMENT }
+        guard let more = view.foreign(.body) else { return OUTLET_E_ARGUMENT }
         // Copied outside the lock's closure, which takes only values that may cross threads.
         let copy = Array(more)
         return bytes.withLock { bytes in

@@ -1,23 +1,67 @@
 import COutletPlugin
 
 extension outlet_view {
-    /// The bytes that a plugin passed, in place; `nil` for a null pointer with a length.
-    var foreign: UnsafeBufferPointer<UInt8>? {
-        guard len > 0 else { return UnsafeBufferPointer(start: nil, count: 0) }
-        guard let ptr, let count = Int(exactly: len) else { return nil }
-        return UnsafeBufferPointer(start: ptr, count: count)
+    /// How many bytes a plugin may pass at most, by what they are.
+    enum Limit: Int {
+        case code = 64
+        case name = 1024
+        case message = 4096
+        case value = 65_536
+        case body = 1_073_741_824
     }
 
-    /// A copy as text; `nil` when it is not UTF-8.
-    var text: String? {
-        guard let bytes = foreign else { return nil }
+    /// The bytes that a plugin passed, in place; `nil` for a null pointer with a length, or where there
+    /// are more than allowed.
+    func foreign(_ limit: Limit) -> UnsafeBufferPointer<UInt8>? {
+        guard len > 0 else { return UnsafeBufferPointer(start: nil, count: 0) }
+        guard let ptr, len <= UInt64(limit.rawValue) else { return nil }
+        return UnsafeBufferPointer(start: ptr, count: Int(len))
+    }
+
+    /// A copy as text; `nil` when it is not UTF-8, or too long.
+    func text(_ limit: Limit) -> String? {
+        guard let bytes = foreign(limit) else { return nil }
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// A copy as text of limited length, with U+FFFD for what is not UTF-8.
-    func message(limit: Int = 4096) -> String {
-        guard let bytes = foreign else { return "" }
-        return String(decoding: bytes.prefix(limit), as: UTF8.self)
+    /// A copy as text for people, with U+FFFD for what is not UTF-8; `nil` when it is too long.
+    var message: String? {
+        foreign(.message).map { String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+/// Why a plugin failed something, in its own words.
+struct PluginReason: Sendable, Equatable {
+    /// A stable word for programs; may be empty.
+    var code = ""
+    /// A text for people; may be empty.
+    var message: String
+
+    init(message: String) { self.message = message }
+
+    /// - Returns: `nil` when one of the two is too long, or the code is no word.
+    init?(code: outlet_view, message: outlet_view) {
+        guard let code = code.text(.code), let message = message.message,
+            code.utf8.allSatisfy(PluginReason.isCode)
+        else { return nil }
+        self.code = code
+        self.message = message
+    }
+
+    private static func isCode(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+            UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+
+    /// The same with a text, where the plugin gave none.
+    func or(_ text: String) -> PluginReason {
+        var reason = self
+        if message.isEmpty { reason.message = text }
+        return reason
     }
 }
 

@@ -82,7 +82,8 @@ struct PluginDescriptor: @unchecked Sendable {
 func copyTable<Table>(_ table: UnsafePointer<Table>, size: Int, empty: Table) -> Table {
     var copy = empty
     withUnsafeMutableBytes(of: &copy) { target in
-        let count = min(size, target.count)
+        // Fields are 8 bytes, or parts of 8: one that the table ends inside of is not there.
+        let count = min(size & ~7, target.count)
         target.copyMemory(from: UnsafeRawBufferPointer(start: table, count: count))
     }
     return copy

@@ -11,7 +11,7 @@ enum FailureText {
     private static func code(_ error: any Error) -> String {
         switch error {
         case let error as TransferError: error.code.rawValue
-        case is PluginError: "plugin"
+        case let error as PluginError: error.code.isEmpty ? "plugin" : error.code
         case let error as ProviderError: providerCode(error)
         case let error as SessionError: sessionCode(error)
         default: "unknown"

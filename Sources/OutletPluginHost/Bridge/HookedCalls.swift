@@ -73,8 +73,8 @@ private final class HookedCall: Sendable {
         } then: { failure in
             let replacement = handle.seal()
             var failure = failure
-            if case .failure(let message)? = replacement, failure == nil {
-                failure = plugin.failure(of: .process, message)
+            if case .failure(let reason)? = replacement, failure == nil {
+                failure = plugin.failure(of: .process, reason)
             }
             if failure == nil, case .response(let answer)? = replacement,
                 !self.request.context.takesBody, !answer.body.isEmpty

@@ -116,11 +116,9 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
                 let seconds = Double(nanoseconds) / 1e9
                 result = .retryWithDelay(seconds)
                 effects = ["retry in \(seconds) s"]
-            case .verdict(.fail(let message)):
-                let error = PluginError(
-                    plugin: instance.id, hook: .retry, kind: .failed, message: message)
-                result = .doNotRetryWithError(error)
-                failure = message
+            case .verdict(.fail(let reason)):
+                result = .doNotRetryWithError(instance.failure(of: .retry, reason))
+                failure = reason.message
             case .failed(let error):
                 result = .doNotRetryWithError(error)
                 failure = error.message

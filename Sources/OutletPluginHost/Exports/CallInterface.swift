@@ -125,7 +125,7 @@ final class CallInterface: @unchecked Sendable {
         case .uint64: .uint(slot.load(as: UInt64.self))
         case .double: .double(slot.load(as: Double.self))
         case .text:
-            slot.load(as: outlet_view.self).foreign.map {
+            slot.load(as: outlet_view.self).foreign(.body).map {
                 .text(String(decoding: $0.prefix(SinkHandle.limit), as: UTF8.self))
             }
         }

@@ -61,7 +61,8 @@ final class FunctionCaller: Sendable {
         _ export: PluginExport, _ values: [PluginValue]
     ) throws(PluginCallError) -> PluginValue {
         guard let interface = interface(export) else {
-            throw .failed(failure("libffi cannot call \(export.signature) on this machine"))
+            let text = "libffi cannot call \(export.signature) on this machine"
+            throw .failed(failure(PluginReason(message: text)))
         }
         let table = HandleTable.shared
         let owner = instance.owner
@@ -85,7 +86,9 @@ final class FunctionCaller: Sendable {
             throw .failed(error)
         }
         var error: PluginError?
-        if returned == nil { error = failure("its text is null, but has a length") }
+        if returned == nil {
+            error = failure(PluginReason(message: "its text is null, but has a length"))
+        }
         if export.signature.result == .status, case .int(let status) = returned,
             status != Int64(OUTLET_OK)
         {
@@ -100,8 +103,8 @@ final class FunctionCaller: Sendable {
         return export.signature.result == .status ? .nothing : returned ?? .nothing
     }
 
-    private func failure(_ message: String) -> PluginError {
-        PluginError(plugin: instance.id, hook: .call, kind: .failed, message: message)
+    private func failure(_ reason: PluginReason) -> PluginError {
+        instance.failure(of: .call, reason)
     }
 
     private func interface(_ export: PluginExport) -> CallInterface? {

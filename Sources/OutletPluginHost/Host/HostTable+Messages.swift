@@ -3,136 +3,186 @@ import COutletPlugin
 /// The part of the table that reads and changes requests and responses.
 extension HostTable {
     static func read(
-        _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_view>,
+        _ host: Table, _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_view>,
         _ body: (RequestHandle) -> Loan
     ) -> outlet_status {
-        guard let request = find(request.id, RequestHandle.self) else { return OUTLET_E_STALE }
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return store(body(request).view, at: out)
     }
 
     static func write(
-        _ request: outlet_request, _ text: outlet_view,
+        _ host: Table, _ request: outlet_request, _ text: outlet_view,
         _ body: (RequestHandle, String) -> outlet_status
     ) -> outlet_status {
-        guard let text = text.text else { return OUTLET_E_ARGUMENT }
-        guard let request = find(request.id, RequestHandle.self) else { return OUTLET_E_STALE }
+        guard let text = text.text(.value) else { return OUTLET_E_ARGUMENT }
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return body(request, text)
     }
 
     static func write(
-        _ request: outlet_request, _ name: outlet_view, _ value: outlet_view,
+        _ host: Table, _ request: outlet_request, _ name: outlet_view, _ value: outlet_view,
         _ body: (RequestHandle, String, String) -> outlet_status
     ) -> outlet_status {
-        guard let name = name.text, let value = value.text else { return OUTLET_E_ARGUMENT }
-        guard let request = find(request.id, RequestHandle.self) else { return OUTLET_E_STALE }
+        guard let name = name.text(.name), let value = value.text(.value) else {
+            return OUTLET_E_ARGUMENT
+        }
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return body(request, name, value)
     }
 
     // MARK: Requests
 
     static func requestHeader(
-        _ request: outlet_request, _ name: outlet_view, _ nth: UInt32,
+        _ host: Table, _ request: outlet_request, _ name: outlet_view, _ nth: UInt32,
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let name = name.text else { return OUTLET_E_ARGUMENT }
-        guard let request = find(request.id, RequestHandle.self) else { return OUTLET_E_STALE }
+        guard let name = name.text(.name) else { return OUTLET_E_ARGUMENT }
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return store(request.header(name, Int(nth)), at: out)
     }
 
     static func requestHeaders(
-        _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_field>?,
+        _ host: Table, _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_field>?,
         _ capacity: UInt64, _ count: UnsafeMutablePointer<UInt64>
     ) -> outlet_status {
-        guard let request = find(request.id, RequestHandle.self) else { return OUTLET_E_STALE }
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return store(request.headers(), at: out, capacity: capacity, count: count)
     }
 
     static func requestBody(
-        _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_view>
+        _ host: Table, _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let request = find(request.id, RequestHandle.self) else { return OUTLET_E_STALE }
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
         guard let body = request.body() else { return OUTLET_E_STATE }
         return store(body.view, at: out)
     }
 
     static func requestAttribute(
-        _ request: outlet_request, _ key: outlet_view, _ out: UnsafeMutablePointer<outlet_view>
+        _ host: Table, _ request: outlet_request, _ key: outlet_view,
+        _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let key = key.text else { return OUTLET_E_ARGUMENT }
-        guard let request = find(request.id, RequestHandle.self) else { return OUTLET_E_STALE }
+        guard let key = key.text(.name) else { return OUTLET_E_ARGUMENT }
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return store(request.attribute(key), at: out)
     }
 
-    static func requestSetBody(_ request: outlet_request, _ body: outlet_view) -> outlet_status {
-        guard let bytes = body.foreign else { return OUTLET_E_ARGUMENT }
-        guard let request = find(request.id, RequestHandle.self) else { return OUTLET_E_STALE }
+    static func requestSetBody(_ host: Table, _ request: outlet_request, _ body: outlet_view)
+        -> outlet_status
+    {
+        guard let bytes = body.foreign(.body) else { return OUTLET_E_ARGUMENT }
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return request.set(body: Array(bytes))
     }
 
     static func requestAnswer(
-        _ request: outlet_request, _ status: Int32, _ fields: UnsafePointer<outlet_field>?,
+        _ host: Table, _ request: outlet_request, _ status: Int32,
+        _ fields: UnsafePointer<outlet_field>?,
         _ count: UInt64, _ body: outlet_view
     ) -> outlet_status {
         guard
             let answer = RequestHandle.Answer(
                 status: status, fields: fields, count: count, body: body)
         else { return OUTLET_E_ARGUMENT }
-        guard let request = find(request.id, RequestHandle.self) else { return OUTLET_E_STALE }
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return request.answer(answer)
     }
 
     // MARK: Responses
 
+    static func responseStatus(
+        _ host: Table, _ response: outlet_response, _ out: UnsafeMutablePointer<Int32>
+    ) -> outlet_status {
+        guard let response = find(host, response.id, ResponseHandle.self) else {
+            return OUTLET_E_STALE
+        }
+        guard let status = response.status else { return OUTLET_E_NOT_FOUND }
+        return store(status, at: out)
+    }
+
     static func responseError(
-        _ response: outlet_response, _ code: UnsafeMutablePointer<outlet_view>,
+        _ host: Table, _ response: outlet_response, _ code: UnsafeMutablePointer<outlet_view>,
         _ message: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let response = find(response.id, ResponseHandle.self) else { return OUTLET_E_STALE }
+        guard let response = find(host, response.id, ResponseHandle.self) else {
+            return OUTLET_E_STALE
+        }
         guard let failure = response.failure() else { return OUTLET_E_NOT_FOUND }
         let status = store(failure.code.view, at: code)
         return status == OUTLET_OK ? store(failure.message.view, at: message) : status
     }
 
     static func responseHeader(
-        _ response: outlet_response, _ name: outlet_view, _ nth: UInt32,
+        _ host: Table, _ response: outlet_response, _ name: outlet_view, _ nth: UInt32,
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let name = name.text else { return OUTLET_E_ARGUMENT }
-        guard let response = find(response.id, ResponseHandle.self) else { return OUTLET_E_STALE }
+        guard let name = name.text(.name) else { return OUTLET_E_ARGUMENT }
+        guard let response = find(host, response.id, ResponseHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return store(response.header(name, Int(nth)), at: out)
     }
 
     static func responseHeaders(
-        _ response: outlet_response, _ out: UnsafeMutablePointer<outlet_field>?,
+        _ host: Table, _ response: outlet_response, _ out: UnsafeMutablePointer<outlet_field>?,
         _ capacity: UInt64, _ count: UnsafeMutablePointer<UInt64>
     ) -> outlet_status {
-        guard let response = find(response.id, ResponseHandle.self) else { return OUTLET_E_STALE }
+        guard let response = find(host, response.id, ResponseHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return store(response.headers(), at: out, capacity: capacity, count: count)
     }
 
     static func responseBody(
-        _ response: outlet_response, _ out: UnsafeMutablePointer<outlet_view>
+        _ host: Table, _ response: outlet_response, _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let response = find(response.id, ResponseHandle.self) else { return OUTLET_E_STALE }
+        guard let response = find(host, response.id, ResponseHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return store(response.body().view, at: out)
     }
 
     static func responseReplace(
-        _ response: outlet_response, _ status: Int32, _ fields: UnsafePointer<outlet_field>?,
+        _ host: Table, _ response: outlet_response, _ status: Int32,
+        _ fields: UnsafePointer<outlet_field>?,
         _ count: UInt64, _ body: outlet_view
     ) -> outlet_status {
         guard
             let answer = RequestHandle.Answer(
                 status: status, fields: fields, count: count, body: body)
         else { return OUTLET_E_ARGUMENT }
-        guard let response = find(response.id, ResponseHandle.self) else { return OUTLET_E_STALE }
+        guard let response = find(host, response.id, ResponseHandle.self) else {
+            return OUTLET_E_STALE
+        }
         return response.replace(.response(answer))
     }
 
     static func responseReplaceError(
-        _ response: outlet_response, _ message: outlet_view
+        _ host: Table, _ response: outlet_response, _ code: outlet_view, _ message: outlet_view
     ) -> outlet_status {
-        guard let response = find(response.id, ResponseHandle.self) else { return OUTLET_E_STALE }
-        return response.replace(.failure(message.message()))
+        guard let reason = PluginReason(code: code, message: message) else {
+            return OUTLET_E_ARGUMENT
+        }
+        guard let response = find(host, response.id, ResponseHandle.self) else {
+            return OUTLET_E_STALE
+        }
+        return response.replace(.failure(reason))
     }
 }

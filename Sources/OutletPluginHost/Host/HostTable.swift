@@ -4,169 +4,232 @@ import OutletTransport
 
 /// The functions that every plugin is given.
 ///
-/// They are told nothing but ids, so they look the object up; a stale id is answered and held
-/// against the plugin that it was made for.
+/// They are told nothing but who calls and ids, so they look the object up; an id that is stale, or was
+/// given to somebody else, is answered and held against the caller.
 enum HostTable {
-    /// The table as C reads it.
-    ///
-    /// `nonisolated(unsafe)` because it is written once, before anybody can read it, and never
-    /// freed.
-    nonisolated(unsafe) static let pointer: UnsafePointer<outlet_host> = {
-        let table = UnsafeMutablePointer<outlet_host>.allocate(capacity: 1)
-        table.initialize(to: make())
-        return UnsafePointer(table)
-    }()
+    /// The table that was passed: it says who calls.
+    typealias Table = UnsafePointer<outlet_host>
 
-    private static func make() -> outlet_host {
+    // `nonisolated(unsafe)` because both are written once, before anybody can read them, and never freed.
+    nonisolated(unsafe) private static let name = ByteArena.permanent("outlet")
+    nonisolated(unsafe) private static let version = ByteArena.permanent(outletVersion)
+
+    /// The content of each table.
+    static var functions: outlet_host {
         outlet_host(
             struct_size: UInt32(MemoryLayout<outlet_host>.size),
-            abi_minor: UInt32(OUTLET_ABI_MINOR), name: ByteArena.permanent("outlet"),
-            version: ByteArena.permanent(outletVersion), extension: { _, _ in nil },
-            log: { HostTable.log($0, $1, $2) }, fail: { HostTable.fail($0, $1) },
-            deadline_ns: { HostTable.deadline($0) },
-            config_value: { HostTable.setting($0, $1, $2) },
-            request_method: { call, out in HostTable.read(call, out) { $0.method() } },
-            request_url: { call, out in HostTable.read(call, out) { $0.url() } },
-            request_header: { HostTable.requestHeader($0, $1, $2, $3) },
-            request_headers: { HostTable.requestHeaders($0, $1, $2, $3) },
-            request_body: { HostTable.requestBody($0, $1) },
-            request_attr: { HostTable.requestAttribute($0, $1, $2) },
-            request_set_method: { request, method in
-                HostTable.write(request, method) { $0.set(method: $1) }
+            abi_minor: UInt32(OUTLET_ABI_MINOR), name: name, version: version,
+            extension: { HostTable.service($0, $1, $2) },
+            log: { HostTable.log($0, $1, $2, $3, $4, $5) },
+            fail: { HostTable.fail($0, $1, $2, $3) },
+            deadline_ns: { HostTable.deadline($0, $1, $2) },
+            config_value: { HostTable.setting($0, $1, $2, $3) },
+            request_method: { host, request, out in
+                HostTable.read(host, request, out) { $0.method() }
             },
-            request_set_url: { request, url in HostTable.write(request, url) { $0.set(url: $1) } },
-            request_set_header: { request, name, value in
-                HostTable.write(request, name, value) { $0.set(header: $1, value: $2) }
+            request_url: { host, request, out in HostTable.read(host, request, out) { $0.url() } },
+            request_header: { HostTable.requestHeader($0, $1, $2, $3, $4) },
+            request_headers: { HostTable.requestHeaders($0, $1, $2, $3, $4) },
+            request_body: { HostTable.requestBody($0, $1, $2) },
+            request_attr: { HostTable.requestAttribute($0, $1, $2, $3) },
+            request_set_method: { host, request, method in
+                HostTable.write(host, request, method) { $0.set(method: $1) }
             },
-            request_add_header: { request, name, value in
-                HostTable.write(request, name, value) { $0.add(header: $1, value: $2) }
+            request_set_url: { host, request, url in
+                HostTable.write(host, request, url) { $0.set(url: $1) }
             },
-            request_remove_header: { request, name in
-                HostTable.write(request, name) { $0.remove(header: $1) }
+            request_set_header: { host, request, name, value in
+                HostTable.write(host, request, name, value) { $0.set(header: $1, value: $2) }
             },
-            request_set_body: { HostTable.requestSetBody($0, $1) },
-            request_set_attr: { request, key, value in
-                HostTable.write(request, key, value) { $0.set(attribute: $1, value: $2) }
+            request_add_header: { host, request, name, value in
+                HostTable.write(host, request, name, value) { $0.add(header: $1, value: $2) }
             },
-            request_answer: { HostTable.requestAnswer($0, $1, $2, $3, $4) },
-            response_status: { HostTable.find($0.id, ResponseHandle.self)?.status ?? 0 },
-            response_error: { HostTable.responseError($0, $1, $2) },
-            response_header: { HostTable.responseHeader($0, $1, $2, $3) },
-            response_headers: { HostTable.responseHeaders($0, $1, $2, $3) },
-            response_body: { HostTable.responseBody($0, $1) },
-            response_replace: { HostTable.responseReplace($0, $1, $2, $3, $4) },
-            response_replace_error: { HostTable.responseReplaceError($0, $1) },
-            sink_write: { HostTable.sinkWrite($0, $1) },
-            is_cancelled: { HostTable.isCancelled($0) },
-            adapt_done: { HostTable.adaptDone($0, $1, $2) },
-            retry_done: { HostTable.retryDone($0, $1, $2, $3) },
+            request_remove_header: { host, request, name in
+                HostTable.write(host, request, name) { $0.remove(header: $1) }
+            },
+            request_set_body: { HostTable.requestSetBody($0, $1, $2) },
+            request_set_attr: { host, request, key, value in
+                HostTable.write(host, request, key, value) { $0.set(attribute: $1, value: $2) }
+            },
+            request_answer: { HostTable.requestAnswer($0, $1, $2, $3, $4, $5) },
+            response_status: { HostTable.responseStatus($0, $1, $2) },
+            response_error: { HostTable.responseError($0, $1, $2, $3) },
+            response_header: { HostTable.responseHeader($0, $1, $2, $3, $4) },
+            response_headers: { HostTable.responseHeaders($0, $1, $2, $3, $4) },
+            response_body: { HostTable.responseBody($0, $1, $2) },
+            response_replace: { HostTable.responseReplace($0, $1, $2, $3, $4, $5) },
+            response_replace_error: { HostTable.responseReplaceError($0, $1, $2, $3) },
+            sink_write: { HostTable.sinkWrite($0, $1, $2) },
+            is_awaited: { HostTable.isAwaited($0, $1) },
+            adapt_done: { HostTable.adaptDone($0, $1, $2, $3, $4) },
+            retry_done: { HostTable.retryDone($0, $1, $2, $3, $4, $5) },
             quiesced: { HostTable.quiesced($0) })
     }
 
-    /// The object of an id; a stale one is noted.
-    static func find<Object: AnyObject & Sendable>(_ id: UInt64, _ type: Object.Type) -> Object? {
-        if let object = HandleTable.shared.find(id, as: type) { return object }
-        guard let owner = HandleTable.shared.owner(of: id),
-            owner.instance?.mayNotKnow(isStale: id) != true
-        else { return nil }
-        owner.note(.staleHandle, "a handle was used after its end, or for something else")
+    /// The object of an id that the caller was given; any other id is noted.
+    static func find<Object: AnyObject & Sendable>(
+        _ host: Table, _ id: UInt64, _ type: Object.Type
+    ) -> Object? {
+        let caller = HostTables.number(of: host)
+        let isOwn = id >> 48 == caller && caller > 0
+        if isOwn, let object = HandleTable.shared.find(id, as: type) { return object }
+        guard let owner = HandleTable.shared.owner(numbered: caller) else { return nil }
+        if !isOwn {
+            owner.note(.foreignHandle, "a handle was used that it was never given")
+        } else if owner.instance?.mayNotKnow(isStale: id) != true {
+            owner.note(.staleHandle, "a handle was used after its end, or for something else")
+        }
         return nil
     }
 
     // MARK: Calls
 
-    private static func log(_ owner: outlet_owner, _ level: UInt32, _ message: outlet_view) {
-        guard let owner = find(owner.id, PluginOwner.self), let observer = owner.observer else {
-            return
+    private static func service(
+        _ host: Table, _ id: outlet_view, _ out: UnsafeMutablePointer<UnsafeRawPointer?>
+    ) -> outlet_status {
+        guard id.text(.name) != nil else { return OUTLET_E_ARGUMENT }
+        return OUTLET_E_UNSUPPORTED
+    }
+
+    private static func log(
+        _ host: Table, _ call: outlet_call, _ level: UInt32, _ message: outlet_view,
+        _ fields: UnsafePointer<outlet_field>?, _ count: UInt64
+    ) -> outlet_status {
+        guard let owner = HandleTable.shared.owner(numbered: HostTables.number(of: host)) else {
+            return OUTLET_E_STALE
         }
-        observer.pluginDidLog(
-            PluginLogLine(
-                plugin: owner.id, level: PluginLogLine.Level(rawValue: level) ?? .error,
-                message: message.message(limit: 64 << 10)))
+        guard let level = PluginLogLine.Level(rawValue: level), let message = message.message,
+            let facts = PluginLogLine.facts(fields, count)
+        else { return OUTLET_E_ARGUMENT }
+        if call.id != 0, find(host, call.id, CallContext.self) == nil { return OUTLET_E_STALE }
+        owner.observer?.pluginDidLog(
+            PluginLogLine(plugin: owner.id, level: level, message: message, facts: facts))
+        return OUTLET_OK
     }
 
-    private static func fail(_ call: outlet_call, _ message: outlet_view) {
-        find(call.id, CallContext.self)?.fail(message.message())
+    private static func fail(
+        _ host: Table, _ call: outlet_call, _ code: outlet_view, _ message: outlet_view
+    ) -> outlet_status {
+        guard let reason = PluginReason(code: code, message: message) else {
+            return OUTLET_E_ARGUMENT
+        }
+        guard let call = find(host, call.id, CallContext.self) else { return OUTLET_E_STALE }
+        call.fail(reason)
+        return OUTLET_OK
     }
 
-    private static func deadline(_ call: outlet_call) -> UInt64 {
-        find(call.id, CallContext.self)?.deadline ?? 0
+    private static func deadline(
+        _ host: Table, _ call: outlet_call, _ out: UnsafeMutablePointer<UInt64>
+    ) -> outlet_status {
+        guard let call = find(host, call.id, CallContext.self) else { return OUTLET_E_STALE }
+        return store(call.deadline, at: out)
     }
 
     private static func setting(
-        _ call: outlet_call, _ key: outlet_view, _ out: UnsafeMutablePointer<outlet_view>
+        _ host: Table, _ call: outlet_call, _ key: outlet_view,
+        _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let key = key.text else { return OUTLET_E_ARGUMENT }
-        guard let call = find(call.id, CallContext.self) else { return OUTLET_E_STALE }
+        guard let key = key.text(.name) else { return OUTLET_E_ARGUMENT }
+        guard let call = find(host, call.id, CallContext.self) else { return OUTLET_E_STALE }
         return store(call.setting(key), at: out)
     }
 
-    private static func sinkWrite(_ sink: outlet_sink, _ bytes: outlet_view) -> outlet_status {
-        find(sink.id, SinkHandle.self)?.write(bytes) ?? OUTLET_E_STALE
+    private static func sinkWrite(
+        _ host: Table, _ sink: outlet_sink, _ bytes: outlet_view
+    ) -> outlet_status {
+        find(host, sink.id, SinkHandle.self)?.write(bytes) ?? OUTLET_E_STALE
     }
 
     // MARK: Completions
 
-    private static func isCancelled(_ completion: outlet_completion) -> Int32 {
+    private static func isAwaited(_ host: Table, _ completion: outlet_completion) -> outlet_status {
         // Not a breach: this is how a plugin asks whether the completion is still alive.
-        let completion = HandleTable.shared.find(completion.id, as: Completion.self)
-        return completion?.isCancelled ?? true ? 1 : 0
+        guard completion.id >> 48 == HostTables.number(of: host),
+            let completion = HandleTable.shared.find(completion.id, as: Completion.self)
+        else { return OUTLET_E_CANCELLED }
+        return completion.isCancelled ? OUTLET_E_CANCELLED : OUTLET_OK
     }
 
     private static func adaptDone(
-        _ completion: outlet_completion, _ result: outlet_status, _ error: outlet_view
+        _ host: Table, _ completion: outlet_completion, _ result: outlet_status,
+        _ code: outlet_view, _ message: outlet_view
     ) -> outlet_status {
-        settle(completion, .adapt) { completion in
+        settle(host, completion, .adapt, code, message) { completion, reason in
             guard result != OUTLET_OK else { return .adapted }
             if result > 0 {
                 completion.noteForbidden("its completion was settled with \(result)")
             }
-            let message = error.message()
             return .failed(
-                completion.failure(
-                    message.isEmpty ? "status \(result), without a reason" : message))
+                completion.failure(reason.or("status \(result), without a reason")))
         }
     }
 
     private static func retryDone(
-        _ completion: outlet_completion, _ verdict: Int32, _ delay: UInt64, _ error: outlet_view
+        _ host: Table, _ completion: outlet_completion, _ verdict: Int32, _ delay: UInt64,
+        _ code: outlet_view, _ message: outlet_view
     ) -> outlet_status {
-        settle(completion, .retry) { completion in
+        settle(host, completion, .retry, code, message) { completion, reason in
             switch verdict {
             case OUTLET_RETRY_NO: return .verdict(.doNotRetry)
             case OUTLET_RETRY_NOW: return .verdict(.retry)
             case OUTLET_RETRY_AFTER: return .verdict(.retryAfter(nanoseconds: delay))
             case OUTLET_RETRY_FAIL_WITH:
-                return .verdict(
-                    .fail(
-                        message: error.message().isEmpty
-                            ? "OUTLET_RETRY_FAIL_WITH, without a reason" : error.message()))
+                return .verdict(.fail(reason.or("OUTLET_RETRY_FAIL_WITH, without a reason")))
             default:
                 completion.noteForbidden("its completion was settled with the verdict \(verdict)")
-                let message = error.message()
                 return .failed(
-                    completion.failure(
-                        message.isEmpty ? "verdict \(verdict), without a reason" : message))
+                    completion.failure(reason.or("verdict \(verdict), without a reason")))
             }
         }
     }
 
     private static func settle(
-        _ id: outlet_completion, _ hook: PluginHook, _ answer: (Completion) -> Completion.Answer
+        _ host: Table, _ id: outlet_completion, _ hook: PluginHook, _ code: outlet_view,
+        _ message: outlet_view,
+        _ answer: (Completion, PluginReason) -> Completion.Answer
     ) -> outlet_status {
-        guard let completion = HandleTable.shared.find(id.id, as: Completion.self) else {
-            HandleTable.shared.owner(of: id.id)?.note(
-                .settledTwice, "\(hook.rawValue): its completion was settled before")
+        let caller = HostTables.number(of: host)
+        guard id.id >> 48 == caller,
+            let completion = HandleTable.shared.find(id.id, as: Completion.self)
+        else {
+            let owner = HandleTable.shared.owner(numbered: caller)
+            if id.id >> 48 == caller {
+                owner?.note(.settledTwice, "\(hook.rawValue): its completion was settled before")
+            } else {
+                owner?.note(
+                    .foreignHandle,
+                    "\(hook.rawValue): a completion was settled that it was never given")
+            }
             return OUTLET_E_STALE
         }
         guard completion.hook == hook else { return OUTLET_E_ARGUMENT }
-        return completion.settle(answer(completion))
+        var reason = PluginReason(code: code, message: message)
+        if reason == nil {
+            // Settled all the same: a request that waits for a better text would only wait.
+            completion.noteForbidden("the code or message of its answer breaks a limit")
+            reason = PluginReason(message: "the plugin's reason cannot be read")
+        }
+        return completion.settle(answer(completion, reason ?? PluginReason(message: "")))
     }
 
-    private static func quiesced(_ owner: outlet_owner) -> outlet_status {
-        guard let owner = find(owner.id, PluginOwner.self), let instance = owner.instance else {
-            return OUTLET_E_STALE
+    private static func quiesced(_ host: Table) -> outlet_status {
+        let owner = HandleTable.shared.owner(numbered: HostTables.number(of: host))
+        return owner?.instance?.quiesced() ?? OUTLET_E_STALE
+    }
+}
+
+extension PluginLogLine {
+    /// The facts of a line as a plugin passed them; `nil` when they break a limit.
+    static func facts(_ fields: UnsafePointer<outlet_field>?, _ count: UInt64) -> [Fact]? {
+        guard count <= UInt64(OUTLET_MAX_LOG_FIELDS), count == 0 || fields != nil else {
+            return nil
         }
-        return instance.quiesced()
+        var facts: [Fact] = []
+        for index in 0..<Int(count) {
+            guard let name = fields?[index].name.message, let value = fields?[index].value.message
+            else { return nil }
+            facts.append(Fact(name: name, value: value))
+        }
+        return facts
     }
 }

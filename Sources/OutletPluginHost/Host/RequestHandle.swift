@@ -158,6 +158,15 @@ final class RequestHandle: WatchedSubject {
         }
         return state.withLock { state in
             guard state.isMutable else { return OUTLET_E_STATE }
+            guard state.request.headers.count < OUTLET_MAX_FIELDS else {
+                // Only a change that adds none.
+                var (index, headers) = (FieldIndex(), state.request.headers)
+                body(&index, &headers)
+                guard headers.count <= state.request.headers.count else { return OUTLET_E_ARGUMENT }
+                state.request.headers = headers
+                state.index.forget()
+                return OUTLET_OK
+            }
             body(&state.index, &state.request.headers)
             return OUTLET_OK
         }
@@ -181,14 +190,15 @@ extension RequestHandle.Answer {
     init?(
         status: Int32, fields: UnsafePointer<outlet_field>?, count: UInt64, body: outlet_view
     ) {
-        guard 200...599 ~= status, let bytes = body.foreign, count <= 1024,
+        guard 200...599 ~= status, let bytes = body.foreign(.body),
+            count <= UInt64(OUTLET_MAX_FIELDS),
             count == 0 || fields != nil
         else { return nil }
         var headers = HTTPHeaders()
         for index in 0..<Int(count) {
-            guard let name = fields?[index].name.text, let value = fields?[index].value.text else {
-                return nil
-            }
+            guard let name = fields?[index].name.text(.name),
+                let value = fields?[index].value.text(.value)
+            else { return nil }
             headers.append(name: name, value: value)
         }
         guard (try? headers.checkSyntax()) != nil else {

@@ -17,7 +17,7 @@ final class ResponseHandle: Sendable {
     /// What a plugin put in its place.
     enum Replacement: Sendable {
         case response(RequestHandle.Answer)
-        case failure(String)
+        case failure(PluginReason)
     }
 
     private struct State {
@@ -47,8 +47,9 @@ final class ResponseHandle: Sendable {
         }
     }
 
-    var status: Int32 {
-        state.withLock { Int32(clamping: $0.outcome.response?.statusCode ?? 0) }
+    /// `nil` when no response arrived.
+    var status: Int32? {
+        state.withLock { $0.outcome.response.map { Int32(clamping: $0.statusCode) } }
     }
 
     func failure() -> (code: Loan, message: Loan)? {
@@ -88,8 +89,10 @@ final class ResponseHandle: Sendable {
                     headers: answer.headers)
                 state.outcome.body = Data(answer.body)
                 state.outcome.failure = nil
-            case .failure(let message):
-                state.outcome.failure = (code: "plugin", message: message)
+            case .failure(let reason):
+                state.outcome.failure = (
+                    code: reason.code.isEmpty ? "plugin" : reason.code, message: reason.message
+                )
             }
             return OUTLET_OK
         }

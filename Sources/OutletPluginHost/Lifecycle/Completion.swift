@@ -19,7 +19,7 @@ final class Completion: Sendable {
         case doNotRetry
         case retry
         case retryAfter(nanoseconds: UInt64)
-        case fail(message: String)
+        case fail(PluginReason)
     }
 
     let hook: PluginHook
@@ -57,9 +57,7 @@ final class Completion: Sendable {
     }
 
     /// A failure in this completion's moment, in the plugin's words.
-    func failure(_ message: String) -> PluginError {
-        PluginError(plugin: instance.id, hook: hook, kind: .failed, message: message)
-    }
+    func failure(_ reason: PluginReason) -> PluginError { instance.failure(of: hook, reason) }
 
     /// Takes note of a value that the contract does not know.
     func noteForbidden(_ fact: String) {

@@ -25,7 +25,7 @@ final class HandleTable: Sendable {
     private let storage = Lock(Storage())
     private static let generations: UInt32 = 1 << 24
 
-    /// Numbers an owner, so that ids can be led back to a plugin even when they are stale.
+    /// Numbers an owner, for its table and its ids.
     ///
     /// - Returns: 0 when there have been more than 65,535.
     func number(_ owner: PluginOwner) -> UInt16 {
@@ -81,12 +81,11 @@ final class HandleTable: Sendable {
         withExtendedLifetime(object) {}
     }
 
-    /// Who an id was given to, whether or not it is live.
-    func owner(of id: UInt64) -> PluginOwner? {
+    /// The owner of a number.
+    func owner(numbered number: UInt16) -> PluginOwner? {
         storage.withLock { storage in
-            let number = Int(id >> 48)
             guard number > 0, number <= storage.owners.count else { return nil }
-            return storage.owners[number - 1]
+            return storage.owners[Int(number) - 1]
         }
     }
 

@@ -22,11 +22,16 @@ public struct PluginError: Error, Sendable, Equatable {
     public var hook: PluginHook
     /// How.
     public var kind: Kind
+    /// A stable word of the plugin's, such as `token-expired`; empty where it gave none.
+    public var code: String
     /// The plugin's own words, or the fact.
     public var message: String
 
     /// Makes an error.
-    public init(plugin: String, hook: PluginHook, kind: Kind, message: String) {
+    public init(
+        plugin: String, hook: PluginHook, kind: Kind, code: String = "", message: String
+    ) {
+        self.code = code
         self.plugin = plugin
         self.hook = hook
         self.kind = kind
@@ -45,6 +50,8 @@ extension PluginError: CustomStringConvertible {
             case .closed: "is not available"
             case .reentered: "was called from inside itself"
             }
-        return "plugin \(plugin): \(hook.rawValue) \(what): \(Redaction.standard.text(message))"
+        let code = code.isEmpty ? "" : " (\(code))"
+        return "plugin \(plugin): \(hook.rawValue) \(what)\(code): "
+            + Redaction.standard.text(message)
     }
 }

@@ -50,8 +50,14 @@ extension PluginInstance {
     }
 
     /// What a hook fails with, in the plugin's words.
+    func failure(of hook: PluginHook, _ reason: PluginReason) -> PluginError {
+        PluginError(
+            plugin: id, hook: hook, kind: .failed, code: reason.code, message: reason.message)
+    }
+
+    /// What a hook fails with, in the host's words.
     func failure(of hook: PluginHook, _ message: String) -> PluginError {
-        PluginError(plugin: id, hook: hook, kind: .failed, message: message)
+        failure(of: hook, PluginReason(message: message))
     }
 
     private func lend<Result: Sendable>(

@@ -62,8 +62,18 @@ public struct PluginLogLine: Sendable, Equatable {
     public var plugin: String
     /// How much it matters.
     public var level: Level
-    /// The text, at most 64 KiB of it.
+    /// The text, at most 4 KiB of it; as the plugin wrote it.
     public var message: String
+    /// What it says beside the text, at most 32 facts.
+    public var facts: [Fact] = []
+
+    /// A fact by name.
+    public struct Fact: Sendable, Equatable {
+        /// Such as `attempt`; at most 4 KiB, as the plugin wrote it.
+        public var name: String
+        /// Such as `2`; at most 4 KiB, as the plugin wrote it.
+        public var value: String
+    }
 }
 
 /// A breach of the contract by a plugin.
@@ -72,6 +82,8 @@ public struct PluginMisbehaviour: Sendable, Equatable {
     public enum Kind: String, Sendable, CaseIterable {
         /// A handle was used after its end.
         case staleHandle
+        /// A handle was used that the plugin was never given.
+        case foreignHandle
         /// A completion was settled twice.
         case settledTwice
         /// A completion was not settled by its deadline.

@@ -12,7 +12,6 @@ final class PluginOwner: Sendable {
         /// Kept while the plugin runs; the owner itself stays for good, to be blamed for late calls.
         var observer: (any PluginObserver)?
         weak var lateObserver: (any PluginObserver)?
-        var handle: UInt64 = 0
         var number: UInt16 = 0
         var counts: [PluginMisbehaviour.Kind: Int] = [:]
         weak var instance: PluginInstance?
@@ -29,8 +28,6 @@ final class PluginOwner: Sendable {
         state.withLock { $0.observer ?? $0.lateObserver }
     }
 
-    /// The owner as C knows it.
-    var handle: UInt64 { state.withLock { $0.handle } }
     /// The owner's part of each of its handles.
     var number: UInt16 { state.withLock { $0.number } }
     /// How often the plugin broke the contract.
@@ -57,18 +54,16 @@ final class PluginOwner: Sendable {
     var callsUnderWay: [PluginCall] { state.withLock { $0.calls }.all(of: id) }
 
     /// Makes the owner known to C.
-    func register() {
+    ///
+    /// - Returns: Its number; 0 when there have been 65,535 owners.
+    func register() -> UInt16 {
         let number = HandleTable.shared.number(self)
-        let handle = HandleTable.shared.insert(self, owner: number)
-        state.withLock { state in
-            state.number = number
-            state.handle = handle
-        }
+        state.withLock { $0.number = number }
+        return number
     }
 
-    /// Takes the owner back from C; its later calls are stale.
+    /// Ends the plugin's service; its later calls are stale.
     func unregister() {
-        HandleTable.shared.remove(handle)
         let observer = state.withLock { state in
             defer { state.observer = nil }
             return state.observer

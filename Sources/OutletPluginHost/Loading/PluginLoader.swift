@@ -156,9 +156,13 @@ struct PluginLoader {
                 path: path, id: id, reason: "it allows one instance per process, and there is one")
         }
         let owner = PluginOwner(id: id, observer: observer)
-        owner.register()
-        do {
-            let pointer = try create(descriptor, owner: owner, text: text, configuration)
+        do throws(PluginDescriptor.Breach) {
+            guard let host = HostTables.make(number: owner.register()) else {
+                throw PluginDescriptor.Breach(
+                    reason: "there is no memory for another instance, or there were 65,535")
+            }
+            let pointer = try create(
+                descriptor, owner: owner, host: host, text: text, configuration)
             let instance = PluginInstance(
                 owner: owner, descriptor: descriptor, pointer: pointer,
                 hooks: owner.calling(.create) { hooks(descriptor, pointer) })
@@ -172,8 +176,8 @@ struct PluginLoader {
     }
 
     private static func create(
-        _ descriptor: PluginDescriptor, owner: PluginOwner, text: String,
-        _ configuration: JSONValue
+        _ descriptor: PluginDescriptor, owner: PluginOwner, host: UnsafePointer<outlet_host>,
+        text: String, _ configuration: JSONValue
     ) throws(PluginDescriptor.Breach) -> OpaquePointer {
         guard let create = descriptor.functions.create else {
             throw PluginDescriptor.Breach(reason: "'create' is null")
@@ -189,12 +193,11 @@ struct PluginLoader {
                 json: outlet_view(ptr: json.baseAddress, len: UInt64(json.count)))
             return owner.calling(.create) {
                 create(
-                    descriptor.table, HostTable.pointer, outlet_owner(id: owner.handle),
-                    outlet_call(id: call), &config, &pointer)
+                    descriptor.table, host, outlet_call(id: call), &config, &pointer)
             }
         }
         guard status == OUTLET_OK else {
-            throw PluginDescriptor.Breach(reason: context.reason(status))
+            throw PluginDescriptor.Breach(reason: context.reason(status).message)
         }
         guard let pointer else {
             throw PluginDescriptor.Breach(reason: "create returned OUTLET_OK without an instance")

@@ -2,11 +2,11 @@
 #include "../faulty.h"
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
-                            outlet_owner owner, outlet_call call, const outlet_config *config,
+                            outlet_call call, const outlet_config *config,
                             outlet_instance **out) {
-    (void)descriptor, (void)owner, (void)config;
+    (void)descriptor, (void)config;
     *out = (outlet_instance *)8; /* must be ignored */
-    host->fail(call, outlet_text("no licence in /etc/faulty"));
+    host->fail(host, call, outlet_text(""), outlet_text("no licence in /etc/faulty"));
     return OUTLET_E_FAILED;
 }
 

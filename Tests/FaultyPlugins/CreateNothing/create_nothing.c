@@ -2,9 +2,9 @@
 #include "../faulty.h"
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
-                            outlet_owner owner, outlet_call call, const outlet_config *config,
+                            outlet_call call, const outlet_config *config,
                             outlet_instance **out) {
-    (void)descriptor, (void)host, (void)owner, (void)call, (void)config, (void)out;
+    (void)descriptor, (void)host, (void)call, (void)config, (void)out;
     return OUTLET_OK;
 }
 

@@ -8,19 +8,19 @@ struct failing {
 
 static outlet_status fail(outlet_instance *self, outlet_call call, const char *hook) {
     if (strcmp(((struct failing *)self)->hook, hook) != 0) return OUTLET_OK;
-    self->host->fail(call, outlet_text("the quota is used up"));
+    self->host->fail(self->host, call, outlet_text(""), outlet_text("the quota is used up"));
     return OUTLET_E_FAILED;
 }
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
-                            outlet_owner owner, outlet_call call, const outlet_config *config,
+                            outlet_call call, const outlet_config *config,
                             outlet_instance **out) {
     outlet_view value;
     struct failing *self = calloc(1, sizeof *self);
-    (void)descriptor, (void)owner, (void)config;
+    (void)descriptor, (void)config;
     if (self == NULL) return OUTLET_E_FAILED;
     self->base.host = host;
-    if (host->config_value(call, outlet_text("fail.hook"), &value) == OUTLET_OK &&
+    if (host->config_value(host, call, outlet_text("fail.hook"), &value) == OUTLET_OK &&
         value.len < sizeof self->hook) {
         memcpy(self->hook, value.ptr, value.len);
     }

@@ -20,18 +20,18 @@ static outlet_status judge(outlet_instance *self, outlet_call call, outlet_reque
     const outlet_host *host = self->host;
     outlet_view url;
     char moved[256];
-    if (host->request_url(request, &url) != OUTLET_OK) return OUTLET_E_FAILED;
+    if (host->request_url(host, request, &url) != OUTLET_OK) return OUTLET_E_FAILED;
     if (holds(url, ((struct guard *)self)->refused)) {
-        host->fail(call, outlet_text("the address is refused"));
+        host->fail(host, call, outlet_text(""), outlet_text("the address is refused"));
         return OUTLET_E_DENIED;
     }
     if (url.len > 4 && url.len < sizeof moved && memcmp(url.ptr + url.len - 4, "/old", 4) == 0) {
         memcpy(moved, url.ptr, url.len);
         memcpy(moved + url.len - 3, "new", 4);
         moved[url.len] = 0;
-        return host->request_set_url(request, outlet_text(moved));
+        return host->request_set_url(host, request, outlet_text(moved));
     }
-    return host->request_set_header(request, outlet_text("X-Secret"), outlet_text("for you"));
+    return host->request_set_header(host, request, outlet_text("X-Secret"), outlet_text("for you"));
 }
 
 static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
@@ -47,25 +47,24 @@ static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_reque
 static void will_send(outlet_instance *self, outlet_call call, outlet_request request) {
     outlet_view url;
     (void)call;
-    if (self->host->request_url(request, &url) == OUTLET_OK) {
-        self->host->log(self->owner, OUTLET_LOG_INFO, url);
+    if (self->host->request_url(self->host, request, &url) == OUTLET_OK) {
+        self->host->log(self->host, call, OUTLET_LOG_INFO, url, NULL, 0);
     }
 }
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
-                            outlet_owner owner, outlet_call call, const outlet_config *config,
+                            outlet_call call, const outlet_config *config,
                             outlet_instance **out) {
     outlet_view value;
     struct guard *self = calloc(1, sizeof *self);
     (void)descriptor, (void)config;
     if (self == NULL) return OUTLET_E_FAILED;
     self->base.host = host;
-    self->base.owner = owner;
-    if (host->config_value(call, outlet_text("refused"), &value) == OUTLET_OK &&
+    if (host->config_value(host, call, outlet_text("refused"), &value) == OUTLET_OK &&
         value.len < sizeof self->refused) {
         memcpy(self->refused, value.ptr, value.len);
     }
-    self->in_adapt = host->config_value(call, outlet_text("hook"), &value) == OUTLET_OK &&
+    self->in_adapt = host->config_value(host, call, outlet_text("hook"), &value) == OUTLET_OK &&
                      value.len == 5 && memcmp(value.ptr, "adapt", 5) == 0;
     *out = &self->base;
     return OUTLET_OK;

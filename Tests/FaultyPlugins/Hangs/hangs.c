@@ -24,18 +24,18 @@ static void hang_in(outlet_instance *self, const char *hook) {
 }
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
-                            outlet_owner owner, outlet_call call, const outlet_config *config,
+                            outlet_call call, const outlet_config *config,
                             outlet_instance **out) {
     outlet_view value;
     struct hanging *self = calloc(1, sizeof *self);
-    (void)descriptor, (void)owner, (void)config;
+    (void)descriptor, (void)config;
     if (self == NULL) return OUTLET_E_FAILED;
     self->base.host = host;
-    if (host->config_value(call, outlet_text("hook"), &value) == OUTLET_OK &&
+    if (host->config_value(host, call, outlet_text("hook"), &value) == OUTLET_OK &&
         value.len < sizeof self->hook) {
         memcpy(self->hook, value.ptr, value.len);
     }
-    if (host->config_value(call, outlet_text("how"), &value) == OUTLET_OK &&
+    if (host->config_value(host, call, outlet_text("how"), &value) == OUTLET_OK &&
         value.len < sizeof self->how) {
         memcpy(self->how, value.ptr, value.len);
     }

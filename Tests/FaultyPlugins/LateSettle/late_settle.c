@@ -18,13 +18,16 @@ static void *work(void *context) {
     while (!may_run) pthread_cond_wait(&condition, &mutex);
     pthread_mutex_unlock(&mutex);
     outlet_view url;
-    if (host->request_url(kept_request, &url) != OUTLET_E_STALE) abort();
-    if (host->request_set_header(kept_request, outlet_text("A"), outlet_text("b")) !=
+    if (host->request_url(host, kept_request, &url) != OUTLET_E_STALE) abort();
+    if (host->request_set_header(host, kept_request, outlet_text("A"), outlet_text("b")) !=
         OUTLET_E_STALE) {
         abort();
     }
-    if (host->adapt_done(kept_completion, OUTLET_OK, outlet_text("")) != OUTLET_E_STALE) abort();
-    if (host->is_cancelled(kept_completion) != 1) abort();
+    if (host->adapt_done(host, kept_completion, OUTLET_OK, outlet_text(""), outlet_text("")) !=
+        OUTLET_E_STALE) {
+        abort();
+    }
+    if (host->is_awaited(host, kept_completion) != OUTLET_E_CANCELLED) abort();
     return NULL;
 }
 

@@ -4,7 +4,7 @@
 
 static void *work(void *context) {
     outlet_instance *self = context;
-    if (self->host->quiesced(self->owner) != OUTLET_OK) abort();
+    if (self->host->quiesced(self->host) != OUTLET_OK) abort();
     return NULL;
 }
 

@@ -24,8 +24,9 @@ static outlet_status retry(outlet_instance *self, outlet_call call, outlet_reque
 static void cancel(outlet_instance *self, outlet_completion completion) {
     last = completion;
     /* Both say that nobody waits: the question, and the late answer. */
-    if (self->host->is_cancelled(completion) == 1 &&
-        self->host->adapt_done(completion, OUTLET_OK, outlet_text("")) != OUTLET_OK) {
+    if (self->host->is_awaited(self->host, completion) == OUTLET_E_CANCELLED &&
+        self->host->adapt_done(self->host, completion, OUTLET_OK, outlet_text(""),
+                               outlet_text("")) != OUTLET_OK) {
         atomic_fetch_add(&cancelled, 1);
     }
 }

@@ -16,10 +16,12 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
     outlet_view wanted;
     enter();
     outlet_status status = OUTLET_OK;
-    if (host->request_header(request, outlet_text("X-Answer"), 0, &wanted) == OUTLET_OK) {
+    if (host->request_header(host, request, outlet_text("X-Answer"), 0, &wanted) == OUTLET_OK) {
         const outlet_field field = {OUTLET_TEXT("Content-Type"), OUTLET_TEXT("text/plain")};
-        status = host->request_answer(request, 203, &field, 1, wanted);
-        if (status != OUTLET_OK) host->fail(call, outlet_text("the host plays no answers"));
+        status = host->request_answer(host, request, 203, &field, 1, wanted);
+        if (status != OUTLET_OK) {
+            host->fail(host, call, outlet_text(""), outlet_text("the host plays no answers"));
+        }
     }
     leave();
     return status;
@@ -28,25 +30,28 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
 static void did_receive(outlet_instance *self, outlet_call call, outlet_request request,
                         outlet_response response) {
     char line[64] = "status ";
-    int32_t status = self->host->response_status(response);
-    (void)call, (void)request;
+    int32_t status = 0;
+    (void)request;
+    self->host->response_status(self->host, response, &status);
     line[7] = (char)('0' + status / 100 % 10);
     line[8] = (char)('0' + status / 10 % 10);
     line[9] = (char)('0' + status % 10);
-    self->host->log(self->owner, OUTLET_LOG_INFO, outlet_text(line));
+    self->host->log(self->host, call, OUTLET_LOG_INFO, outlet_text(line), NULL, 0);
 }
 
 static outlet_status process(outlet_instance *self, outlet_call call, outlet_request request,
                              outlet_response response) {
     const outlet_host *host = self->host;
     outlet_view code, message;
+    int32_t status = 0;
     (void)call, (void)request;
-    if (host->response_error(response, &code, &message) == OUTLET_OK &&
+    if (host->response_error(host, response, &code, &message) == OUTLET_OK &&
         code.len == 8 && memcmp(code.ptr, "timedOut", 8) == 0) {
-        return host->response_replace(response, 299, NULL, 0, outlet_text("from the cache"));
+        return host->response_replace(host, response, 299, NULL, 0, outlet_text("from the cache"));
     }
-    if (host->response_status(response) == 418) {
-        return host->response_replace_error(response, outlet_text("no coffee"));
+    if (host->response_status(host, response, &status) == OUTLET_OK && status == 418) {
+        return host->response_replace_error(host, response, outlet_text("teapot"),
+                                            outlet_text("no coffee"));
     }
     return OUTLET_OK;
 }
@@ -56,7 +61,7 @@ static outlet_status all(outlet_instance *self, outlet_call call, uint8_t b, int
     (void)call;
     int right = b == 1 && i == -5 && I == 4000000000u && l == -5000000000 &&
                 L == 18000000000000000000u && d == 0.5;
-    return self->host->sink_write(sink, outlet_text(right ? "right" : "wrong"));
+    return self->host->sink_write(self->host, sink, outlet_text(right ? "right" : "wrong"));
 }
 
 static int32_t negative(outlet_instance *self) {

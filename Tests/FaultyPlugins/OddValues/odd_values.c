@@ -12,14 +12,14 @@ static int is(outlet_instance *self, const char *mode) {
 }
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
-                            outlet_owner owner, outlet_call call, const outlet_config *config,
+                            outlet_call call, const outlet_config *config,
                             outlet_instance **out) {
     outlet_view value;
     struct odd *self = calloc(1, sizeof *self);
-    (void)descriptor, (void)owner, (void)config;
+    (void)descriptor, (void)config;
     if (self == NULL) return OUTLET_E_FAILED;
     self->base.host = host;
-    if (host->config_value(call, outlet_text("mode"), &value) == OUTLET_OK &&
+    if (host->config_value(host, call, outlet_text("mode"), &value) == OUTLET_OK &&
         value.len < sizeof self->mode) {
         memcpy(self->mode, value.ptr, value.len);
     }
@@ -44,17 +44,17 @@ static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_reque
     (void)request;
     if (is(self, "adapt")) return 77;
     if (is(self, "adapt_done")) {
-        host->adapt_done(completion, 77, outlet_text(""));
+        host->adapt_done(host, completion, 77, outlet_text(""), outlet_text(""));
         return OUTLET_PENDING;
     }
     if (is(self, "adapt_done null")) {
         const outlet_view null = {NULL, 5};
-        host->adapt_done(completion, OUTLET_E_DENIED, null);
+        host->adapt_done(host, completion, OUTLET_E_DENIED, outlet_text(""), null);
         return OUTLET_PENDING;
     }
     if (is(self, "adapt_done and fail")) {
-        host->adapt_done(completion, OUTLET_OK, outlet_text(""));
-        host->fail(call, outlet_text("the second thought"));
+        host->adapt_done(host, completion, OUTLET_OK, outlet_text(""), outlet_text(""));
+        host->fail(host, call, outlet_text(""), outlet_text("the second thought"));
         return OUTLET_E_FAILED;
     }
     return OUTLET_OK;
@@ -65,11 +65,12 @@ static outlet_status retry(outlet_instance *self, outlet_call call, outlet_reque
                            outlet_completion completion) {
     (void)call, (void)request, (void)response, (void)attempt;
     if (is(self, "retry_done and fail")) {
-        self->host->retry_done(completion, OUTLET_RETRY_NOW, 0, outlet_text(""));
+        self->host->retry_done(self->host, completion, OUTLET_RETRY_NOW, 0, outlet_text(""),
+                               outlet_text(""));
         return OUTLET_E_FAILED;
     }
     if (is(self, "retry_done")) {
-        self->host->retry_done(completion, 77, 0, outlet_text(""));
+        self->host->retry_done(self->host, completion, 77, 0, outlet_text(""), outlet_text(""));
         return OUTLET_PENDING;
     }
     return is(self, "retry") ? 77 : OUTLET_OK;

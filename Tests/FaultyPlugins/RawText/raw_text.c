@@ -7,12 +7,13 @@
 static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
     const outlet_host *host = self->host;
     outlet_view value;
-    host->log(self->owner, OUTLET_LOG_WARNING, outlet_text("a log's " RAW));
-    host->request_set_header(request, outlet_text("X-Raw"), outlet_text("\xc2\x9b\xe2\x80\xae"));
-    if (host->request_header(request, outlet_text("X-Fail"), 0, &value) != OUTLET_OK) {
+    const outlet_field fact = {OUTLET_TEXT("fact" RAW), OUTLET_TEXT(RAW)};
+    host->log(host, call, OUTLET_LOG_WARNING, outlet_text("a log's " RAW), &fact, 1);
+    host->request_set_header(host, request, outlet_text("X-Raw"), outlet_text("\xc2\x9b\xe2\x80\xae"));
+    if (host->request_header(host, request, outlet_text("X-Fail"), 0, &value) != OUTLET_OK) {
         return OUTLET_OK;
     }
-    host->fail(call, outlet_text("a failure's " RAW "\xff"));
+    host->fail(host, call, outlet_text(""), outlet_text("a failure's " RAW "\xff"));
     return OUTLET_E_FAILED;
 }
 

@@ -5,9 +5,11 @@ static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_reque
                            outlet_completion completion) {
     const outlet_host *host = self->host;
     (void)call;
-    host->request_set_header(request, outlet_text("X-Settled"), outlet_text("once"));
-    if (host->adapt_done(completion, OUTLET_OK, outlet_text("")) != OUTLET_OK) abort();
-    if (host->adapt_done(completion, OUTLET_E_FAILED, outlet_text("no")) != OUTLET_E_STALE) {
+    host->request_set_header(host, request, outlet_text("X-Settled"), outlet_text("once"));
+    const outlet_view none = outlet_text("");
+    if (host->adapt_done(host, completion, OUTLET_OK, none, none) != OUTLET_OK) abort();
+    if (host->adapt_done(host, completion, OUTLET_E_FAILED, none, outlet_text("no")) !=
+        OUTLET_E_STALE) {
         abort();
     }
     return OUTLET_PENDING;
@@ -18,8 +20,8 @@ static outlet_status retry(outlet_instance *self, outlet_call call, outlet_reque
                            outlet_completion completion) {
     const outlet_host *host = self->host;
     (void)call, (void)request, (void)response, (void)attempt;
-    host->retry_done(completion, OUTLET_RETRY_NO, 0, outlet_text(""));
-    host->retry_done(completion, OUTLET_RETRY_NOW, 0, outlet_text(""));
+    host->retry_done(host, completion, OUTLET_RETRY_NO, 0, outlet_text(""), outlet_text(""));
+    host->retry_done(host, completion, OUTLET_RETRY_NOW, 0, outlet_text(""), outlet_text(""));
     return OUTLET_OK;
 }
 

@@ -133,11 +133,6 @@ typedef struct outlet_sink {
     uint64_t id;
 } outlet_sink;
 
-/* This plugin's instance, as the host knows it; valid from create until destroy returned. */
-typedef struct outlet_owner {
-    uint64_t id;
-} outlet_owner;
-
 /* The plugin's own type. The host never looks inside. */
 typedef struct outlet_instance outlet_instance;
 

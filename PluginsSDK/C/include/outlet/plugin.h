@@ -62,8 +62,8 @@ typedef struct outlet_descriptor {
      * destroyed.
      * Thread: [control]; several instances may be made at once. */
     outlet_status (*OUTLET_REQUIRED create)(const struct outlet_descriptor *self,
-                                            const outlet_host *host, outlet_owner owner,
-                                            outlet_call call, const outlet_config *config,
+                                            const outlet_host *host, outlet_call call,
+                                            const outlet_config *config,
                                             outlet_instance *OUTLET_OPTIONAL *OUTLET_NONNULL out);
 
     /* Which hooks the instance wants; asked once, right after create. Optional.

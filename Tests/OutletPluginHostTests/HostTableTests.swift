@@ -1,0 +1,195 @@
+import COutletPlugin
+import FoundationEssentials
+import Glibc
+import OutletHTTP
+import OutletTestSupport
+import Testing
+
+@testable import OutletPluginHost
+
+/// The functions of the host table as a plugin calls them.
+@Suite struct HostTableTests {
+    /// An instance as far as the table knows, and a request that it was given.
+    private final class Caller {
+        let recorder = ActivityRecorder()
+        let owner: PluginOwner
+        let table: UnsafePointer<outlet_host>
+        let handle: RequestHandle
+        let request: outlet_request
+        let context = CallContext(deadline: 7)
+        let call: outlet_call
+
+        init(_ request: HTTPRequest = HTTPRequest(url: URL(string: "http://a.test/"))) throws {
+            owner = PluginOwner(id: "a.test", observer: recorder)
+            table = try #require(HostTables.make(number: owner.register()))
+            handle = RequestHandle(request, isMutable: true)
+            self.request = outlet_request(
+                id: HandleTable.shared.insert(handle, owner: owner.number))
+            call = outlet_call(id: HandleTable.shared.insert(context, owner: owner.number))
+        }
+
+        var misbehaviour: [PluginMisbehaviour.Kind: Int] { owner.misbehaviour }
+
+        func set(_ name: String, _ value: String, in other: Caller? = nil) -> outlet_status {
+            HostTableTests.with(name) { name in
+                HostTableTests.with(value) {
+                    table.pointee.request_set_header(table, (other ?? self).request, name, $0)
+                }
+            }
+        }
+
+        deinit {
+            HandleTable.shared.remove(request.id)
+            HandleTable.shared.remove(call.id)
+        }
+    }
+
+    /// Calls `body` with a view of a text.
+    private static func with<Result>(_ text: String, _ body: (outlet_view) -> Result) -> Result {
+        Array(text.utf8).withUnsafeBufferPointer {
+            body(outlet_view(ptr: $0.baseAddress, len: UInt64($0.count)))
+        }
+    }
+
+    @Test func `a handle of another instance's is stale, and whoever uses it is blamed`() throws {
+        let (own, thief) = (try Caller(), try Caller())
+        #expect(own.table != thief.table)
+        #expect(thief.set("X-Stolen", "1", in: own) == OUTLET_E_STALE)
+        #expect(own.set("X-Own", "1") == OUTLET_OK)
+        #expect(own.handle.seal().request.headers.map(\.name) == ["X-Own"])
+        #expect(thief.misbehaviour == [.foreignHandle: 1] && own.misbehaviour == [:])
+        var deadline: UInt64 = 0
+        #expect(thief.table.pointee.deadline_ns(thief.table, own.call, &deadline) == OUTLET_E_STALE)
+        #expect(own.table.pointee.deadline_ns(own.table, own.call, &deadline) == OUTLET_OK)
+        #expect(deadline == 7)
+    }
+
+    @Test func `what is no table of the host's is answered, never followed`() throws {
+        let caller = try Caller()
+        var copy = caller.table.pointee
+        let functions = caller.table.pointee
+        let status = withUnsafePointer(to: &copy) { functions.quiesced($0) }
+        #expect(status == OUTLET_E_STALE)
+        let address = UInt(bitPattern: caller.table)
+        for other in [address + 8, address + 512 * 40_000, 512, UInt.max - 511] {
+            let table = try #require(UnsafePointer<outlet_host>(bitPattern: other))
+            #expect(functions.quiesced(table) == OUTLET_E_STALE)
+        }
+        #expect(caller.misbehaviour == [:])
+    }
+
+    @Test func `a plugin cannot write to its table`() throws {
+        let caller = try Caller()
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { for end in ends { close(end) } }
+        try #require(write(ends[1], "x", 1) == 1)
+        // The kernel says what a store would end in.
+        #expect(read(ends[0], UnsafeMutableRawPointer(mutating: caller.table), 1) == -1)
+        #expect(errno == EFAULT)
+    }
+
+    @Test func `a length above its limit is refused, and nothing of it is read`() throws {
+        let caller = try Caller()
+        let (table, host, request) = (caller.table, caller.table.pointee, caller.request)
+        // Where the bytes would end is not mapped at all.
+        func lie(_ length: Int32) -> outlet_view {
+            outlet_view(ptr: UnsafePointer(bitPattern: 4096), len: UInt64(length) + 1)
+        }
+        var view = outlet_view()
+        Self.with("a") { fine in
+            let refused = [
+                host.request_set_method(table, request, lie(OUTLET_MAX_VALUE)),
+                host.request_set_url(table, request, lie(OUTLET_MAX_VALUE)),
+                host.request_set_header(table, request, lie(OUTLET_MAX_NAME), fine),
+                host.request_set_header(table, request, fine, lie(OUTLET_MAX_VALUE)),
+                host.request_add_header(table, request, fine, lie(OUTLET_MAX_VALUE)),
+                host.request_remove_header(table, request, lie(OUTLET_MAX_VALUE)),
+                host.request_set_attr(table, request, lie(OUTLET_MAX_NAME), fine),
+                host.request_set_attr(table, request, fine, lie(OUTLET_MAX_VALUE)),
+                host.request_set_body(table, request, lie(OUTLET_MAX_BODY)),
+                host.request_answer(table, request, 200, nil, 0, lie(OUTLET_MAX_BODY)),
+                host.request_header(table, request, lie(OUTLET_MAX_NAME), 0, &view),
+                host.request_attr(table, request, lie(OUTLET_MAX_NAME), &view),
+                host.config_value(table, caller.call, lie(OUTLET_MAX_NAME), &view),
+                host.fail(table, caller.call, lie(OUTLET_MAX_CODE), fine),
+                host.fail(table, caller.call, fine, lie(OUTLET_MAX_MESSAGE)),
+                host.log(table, caller.call, 0, lie(OUTLET_MAX_MESSAGE), nil, 0),
+            ]
+            #expect(refused.allSatisfy { $0 == OUTLET_E_ARGUMENT })
+        }
+        #expect(caller.recorder.lines.count == 0)
+        #expect(caller.context.reason(OUTLET_E_FAILED).message == "status -1, without a reason")
+        #expect(caller.misbehaviour == [:])
+    }
+
+    @Test func `values up to their limit are taken`() throws {
+        let caller = try Caller()
+        let value = String(repeating: "v", count: Int(OUTLET_MAX_VALUE))
+        #expect(caller.set(String(repeating: "n", count: Int(OUTLET_MAX_NAME)), value) == OUTLET_OK)
+        #expect(caller.handle.seal().request.headers.first?.value == value)
+    }
+
+    @Test func `a request has 2000 fields at most, of which each may still change`() throws {
+        var request = HTTPRequest(url: URL(string: "http://a.test/"))
+        for index in 1..<Int(OUTLET_MAX_FIELDS) {
+            request.headers.append(name: "X-\(index)", value: "1")
+        }
+        let caller = try Caller(request)
+        #expect(caller.set("X-Last", "1") == OUTLET_OK)
+        #expect(caller.set("X-More", "1") == OUTLET_E_ARGUMENT)
+        #expect(caller.set("X-1", "2") == OUTLET_OK)
+        let headers = caller.handle.seal().request.headers
+        #expect(headers.count == Int(OUTLET_MAX_FIELDS) && headers.first?.value == "2")
+    }
+
+    @Test func `a log line carries its facts, within limits`() throws {
+        let caller = try Caller()
+        let (table, host) = (caller.table, caller.table.pointee)
+        func log(level: UInt32, facts count: Int, about call: outlet_call) -> outlet_status {
+            Self.with("attempt") { name in
+                Self.with("2") { value in
+                    Array(repeating: outlet_field(name: name, value: value), count: count)
+                        .withUnsafeBufferPointer { fields in
+                            Self.with("sent") {
+                                host.log(table, call, level, $0, fields.baseAddress, UInt64(count))
+                            }
+                        }
+                }
+            }
+        }
+        #expect(log(level: 1, facts: 32, about: caller.call) == OUTLET_OK)
+        #expect(log(level: 1, facts: 0, about: outlet_call(id: 0)) == OUTLET_OK)
+        #expect(log(level: 1, facts: 33, about: caller.call) == OUTLET_E_ARGUMENT)
+        #expect(log(level: 4, facts: 1, about: caller.call) == OUTLET_E_ARGUMENT)
+        let over = outlet_call(id: caller.request.id)
+        #expect(log(level: 1, facts: 1, about: over) == OUTLET_E_STALE)
+        let lines = caller.recorder.lines.values
+        #expect(lines.map(\.facts.count) == [32, 0] && lines.allSatisfy { $0.message == "sent" })
+        #expect(lines.first?.facts.first == PluginLogLine.Fact(name: "attempt", value: "2"))
+    }
+
+    @Test(arguments: [("token-expired2", true), ("", true), ("Token", false), ("a b", false)])
+    func `a failure's code is a word`(code: String, isWord: Bool) throws {
+        let caller = try Caller()
+        let status = Self.with(code) { code in
+            Self.with("no") { caller.table.pointee.fail(caller.table, caller.call, code, $0) }
+        }
+        #expect(status == (isWord ? OUTLET_OK : OUTLET_E_ARGUMENT))
+        let reason = caller.context.reason(OUTLET_E_FAILED)
+        #expect(reason.code == (isWord ? code : "") && (reason.message == "no") == isWord)
+    }
+
+    @Test func `a table that ends inside of a field does not have it`() {
+        var whole = outlet_hooks()
+        whole.struct_size = 20
+        whole.prepare = { _, _, _ in OUTLET_OK }
+        whole.will_send = { _, _, _ in }
+        for size in 16..<24 {
+            let part = withUnsafePointer(to: whole) {
+                copyTable($0, size: size, empty: outlet_hooks())
+            }
+            #expect(part.prepare != nil && part.will_send == nil)
+        }
+    }
+}
