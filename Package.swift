@@ -66,7 +66,7 @@ func cPlugin(_ name: String, _ directory: String) -> Target {
 let faultyPlugins = [
     "BadID", "BadSignature", "BrokenManifest", "ChangesFile", "ChangesProcess", "CreateFails",
     "CreateNothing", "CrossedCompletions", "DoubledManifest", "FailingHooks", "FutureABI",
-    "GuardsAddress", "Hangs", "HangsOnLoad", "LargeManifest", "LateSettle", "LaterQuiesce",
+    "GuardsAddress", "Hangs", "HangsOnLoad", "Keeps", "LargeManifest", "LateSettle", "LaterQuiesce",
     "LyingABI", "LyingManifest", "LyingPermissions", "LyingVersion", "MissingSymbol",
     "NeverSettles", "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging", "OddValues",
     "RawText", "SettlesTwice", "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "WrongHandles",

@@ -47,7 +47,9 @@ static outlet_view view(const char *bytes, size_t length) {
     return view;
 }
 
-static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
+static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
+                             outlet_completion completion) {
+    (void)completion;
     const outlet_host *host = self->host;
     outlet_view name = outlet_text(self->header), id;
     if (host->request_header(host, request, name, 0, &id) == OUTLET_OK) return OUTLET_OK;

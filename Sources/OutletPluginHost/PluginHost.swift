@@ -21,7 +21,7 @@ public final class PluginHost: SessionPlugins {
         public var requiresManifest = false
         /// What happens when not every plugin can be used.
         public var loadPolicy = LoadPolicy.all
-        /// How long a promised `adapt` or `retry` is waited for.
+        /// How long a hook is waited for, one that promises its answer included.
         public var answerDeadline: Duration = .seconds(30)
         /// How long plugins are waited for when they are let go of without a shutdown.
         public var shutDownDeadline: Duration = .seconds(5)
@@ -131,18 +131,22 @@ public final class PluginHost: SessionPlugins {
         }
         let interceptor = Interceptor(
             adapters: interceptors(with: .adapt)
-                + instances(with: .prepare).map { HookedPreparer($0, keeping: running) },
+                + instances(with: .prepare).map {
+                    HookedPreparer($0, limit: limit, keeping: running)
+                },
             retriers: interceptors(with: .retry))
         let takesPart = !interceptor.adapters.isEmpty || !interceptor.retriers.isEmpty
         self.interceptors = takesPart ? [interceptor] : []
         let watchers = instances(with: .willSend)
         layers =
             watchers.isEmpty && interceptor.adapters.isEmpty
-            ? [] : [{ HookedWire(around: $0, watchers) }]
+            ? [] : [{ HookedWire(around: $0, watchers, limit: limit) }]
         let judges = instances(with: .didReceive, .process)
         // Hooks on the wire that may take their time have ended when the call does.
-        let isNeeded = !judges.isEmpty || watchers.contains { !$0.isNonblocking }
-        middleware = isNeeded ? [HookedCalls(judges, keeping: running)] : []
+        let isNeeded =
+            !judges.isEmpty || watchers.contains { !$0.isNonblocking }
+            || plugins.contains { $0.hooks.contains(.requestDone) }
+        middleware = isNeeded ? [HookedCalls(judges, limit: limit, keeping: running)] : []
     }
 
     // MARK: Functions

@@ -12,7 +12,8 @@ import OutletTransport
 @Suite struct AnsweredHandshakeTests {
     @Test func `fails, and does not reach the network`() async throws {
         let network = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
-        let session = Session(transport: network, layers: [{ HookedWire(around: $0, []) }])
+        let session = Session(
+            transport: network, layers: [{ HookedWire(around: $0, [], limit: 0) }])
         let answer = GivenAnswer(status: 200, headers: ["X-By": "plugin"], body: Data())
         let ended = Recorder<SessionError?>()
         session.webSocketRequest(

@@ -183,7 +183,7 @@ import Testing
     @Test func `a table that ends inside of a field does not have it`() {
         var whole = outlet_hooks()
         whole.struct_size = 20
-        whole.prepare = { _, _, _ in OUTLET_OK }
+        whole.prepare = { _, _, _, _ in OUTLET_OK }
         whole.will_send = { _, _, _ in }
         for size in 16..<24 {
             let part = withUnsafePointer(to: whole) {

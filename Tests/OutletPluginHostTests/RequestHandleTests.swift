@@ -39,7 +39,7 @@ import Testing
 
     @Test func `a sealed request is changed no more`() {
         _ = handle.seal()
-        #expect(handle.set(url: "http://other.example/") == OUTLET_E_STATE)
+        #expect(handle.set(url: "http://other.example/") == OUTLET_E_STALE)
     }
 
     private func answer(_ status: Int32) -> RequestHandle.Answer? {
@@ -90,7 +90,7 @@ import Testing
                 == (isMutable ? OUTLET_OK : OUTLET_E_STATE))
         #expect((handle.failure() != nil) == isMutable)
         #expect((handle.seal() != nil) == isMutable)
-        #expect(handle.replace(.failure(PluginReason(message: "b"))) == OUTLET_E_STATE)
+        #expect(handle.replace(.failure(PluginReason(message: "b"))) == OUTLET_E_STALE)
         #expect(handle.failure() == nil && handle.seal() == nil)
     }
 
@@ -98,7 +98,7 @@ import Testing
         let given = try #require(answer(200))
         #expect(handle.answer(given) == OUTLET_OK)
         #expect(handle.seal().answer != nil)
-        #expect(handle.answer(given) == OUTLET_E_STATE)
+        #expect(handle.answer(given) == OUTLET_E_STALE)
         #expect(handle.seal().answer == nil)
     }
 }

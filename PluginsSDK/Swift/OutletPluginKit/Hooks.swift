@@ -1,12 +1,14 @@
+/// A plugin with hooks that may take their time; what each of the four such protocols has in common.
+public protocol WorkingPlugin: Plugin {}
+
 /// Changes requests before they are sent.
-public protocol RequestPreparing: Plugin {
-    /// Runs once per attempt, in the order of the plugins.
+public protocol RequestPreparing: WorkingPlugin {
+    /// Runs once per attempt, behind all adapters, in the order of the plugins.
+    ///
+    /// Threads and cancellation as in ``RequestAdapting/adapt(_:)``.
     ///
     /// - Throws: Any error; the request fails with its text.
-    ///
-    /// Thread: one of the host's workers, beside other hooks. May block, unless
-    /// ``PluginInfo/isNonblocking``.
-    func prepare(_ request: MutableRequest) throws
+    nonisolated(nonsending) func prepare(_ request: MutableRequest) async throws
 }
 
 /// Watches requests go out and outcomes come in.
@@ -29,18 +31,31 @@ extension RequestObserving {
     public func didReceive(_ response: Response, for request: Request) {}
 }
 
-/// May put another outcome in place of the one that arrived.
-public protocol ResponseProcessing: Plugin {
-    /// Runs after all ``RequestObserving/didReceive(_:for:)``.
+/// Keeps something for each call, and lets go of it when the call is over.
+public protocol CallTracking: Plugin {
+    /// Runs exactly once for every call that any hook of this plugin saw, refused and cancelled ones
+    /// included, behind all of them.
     ///
-    /// - Throws: Any error; the request fails with its text.
+    /// - Parameter id: What ``Request/id`` was in the other hooks.
     ///
     /// Thread: one of the host's workers, beside other hooks.
-    func process(_ response: MutableResponse, for request: Request) throws
+    func requestDone(id: String)
+}
+
+/// May put another outcome in place of the one that arrived.
+public protocol ResponseProcessing: WorkingPlugin {
+    /// Runs after all ``RequestObserving/didReceive(_:for:)``.
+    ///
+    /// Threads and cancellation as in ``RequestAdapting/adapt(_:)``.
+    ///
+    /// - Throws: Any error; the request fails with its text.
+    nonisolated(nonsending) func process(
+        _ response: MutableResponse, for request: Request
+    ) async throws
 }
 
 /// Changes requests and may take its time about it.
-public protocol RequestAdapting: Plugin {
+public protocol RequestAdapting: WorkingPlugin {
     /// Runs before each attempt. The request stays changeable until this returns.
     ///
     /// Runs on the host's thread up to its first suspension; one that never suspends costs no
@@ -51,7 +66,7 @@ public protocol RequestAdapting: Plugin {
 }
 
 /// Decides about another attempt after a failure.
-public protocol RequestRetrying: Plugin {
+public protocol RequestRetrying: WorkingPlugin {
     /// Runs after an attempt failed: no response, or one that was not accepted.
     ///
     /// Threads as in ``RequestAdapting/adapt(_:)``.

@@ -47,14 +47,13 @@ public struct Host: @unchecked Sendable {
         }
     }
 
-    /// Settles an `adapt`.
-    func settleAdapt(
-        _ completion: outlet_completion, _ status: outlet_status,
-        _ words: (code: String, message: String) = ("", "")
-    ) {
+    /// Settles an `adapt`, a `prepare` or a `process`.
+    func settle(_ completion: outlet_completion, _ error: (any Error)?) {
+        let words = error.map { PluginError.words(of: $0) } ?? (code: "", message: "")
+        let status = error == nil ? OUTLET_OK : OUTLET_E_FAILED
         withView(words.code) { code in
             withView(words.message) {
-                _ = table.pointee.adapt_done(table, completion, status, code, $0)
+                _ = table.pointee.done(table, completion, status, code, $0)
             }
         }
     }

@@ -10,6 +10,7 @@ final class Instance: @unchecked Sendable {
     let preparing: (any RequestPreparing)?
     let observing: (any RequestObserving)?
     let processing: (any ResponseProcessing)?
+    let tracking: (any CallTracking)?
     let adapting: (any RequestAdapting)?
     let retrying: (any RequestRetrying)?
 
@@ -28,6 +29,7 @@ final class Instance: @unchecked Sendable {
         preparing = plugin as? any RequestPreparing
         observing = plugin as? any RequestObserving
         processing = plugin as? any ResponseProcessing
+        tracking = plugin as? any CallTracking
         adapting = plugin as? any RequestAdapting
         retrying = plugin as? any RequestRetrying
     }

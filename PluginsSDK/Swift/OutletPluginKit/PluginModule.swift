@@ -25,7 +25,7 @@ public struct PluginModule: @unchecked Sendable {
         descriptor.struct_size = UInt32(MemoryLayout<outlet_descriptor>.size)
         descriptor.flags = UInt32(OUTLET_F_CONCURRENT)
         if info.isNonblocking { descriptor.flags |= UInt32(OUTLET_F_NONBLOCKING) }
-        if type is any RequestAdapting.Type || type is any RequestRetrying.Type {
+        if type is any WorkingPlugin.Type {
             descriptor.flags |= UInt32(OUTLET_F_SPAWNS)
         }
         descriptor.id = outlet_view(keeping: info.id)
@@ -66,19 +66,22 @@ final class PluginFactory: @unchecked Sendable {
         self.type = type
         var hooks = outlet_hooks()
         hooks.struct_size = UInt32(MemoryLayout<outlet_hooks>.size)
-        if type is any RequestPreparing.Type { hooks.prepare = { prepareHook($0, $1, $2) } }
+        if type is any RequestPreparing.Type { hooks.prepare = { prepareHook($0, $1, $2, $3) } }
         if type is any RequestObserving.Type {
             hooks.will_send = { willSendHook($0, $1, $2) }
             hooks.did_receive = { didReceiveHook($0, $1, $2, $3) }
         }
         if type is any ResponseProcessing.Type {
-            hooks.process = { processHook($0, $1, $2, $3) }
+            hooks.process = { processHook($0, $1, $2, $3, $4) }
         }
         if type is any RequestAdapting.Type { hooks.adapt = { adaptHook($0, $1, $2, $3) } }
         if type is any RequestRetrying.Type {
             hooks.retry = { retryHook($0, $1, $2, $3, $4, $5) }
         }
-        if hooks.adapt != nil || hooks.retry != nil { hooks.cancel = { cancelHook($0, $1) } }
+        if type is any CallTracking.Type {
+            hooks.request_done = { requestDoneHook($0, $1, $2) }
+        }
+        if type is any WorkingPlugin.Type { hooks.cancel = { cancelHook($0, $1) } }
         self.hooks = kept(hooks)
     }
 }

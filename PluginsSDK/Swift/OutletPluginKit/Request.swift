@@ -7,6 +7,8 @@ public struct Request: Sendable {
     let host: Host
     let handle: outlet_request
 
+    /// The call's id, the same in all hooks of one call and in every attempt.
+    public var id: String { attribute("request.id") ?? "" }
     /// The method, such as `GET`.
     public var method: String { view(host.table.pointee.request_method)?.string ?? "" }
     /// The address.

@@ -3,13 +3,15 @@ import COutletPlugin
 // The C side of every hook. Nothing throws through here: an error becomes a status and a text.
 
 func prepareHook(
-    _ instance: OpaquePointer, _ call: outlet_call, _ request: outlet_request
+    _ instance: OpaquePointer, _ call: outlet_call, _ request: outlet_request,
+    _ completion: outlet_completion
 ) -> outlet_status {
     guard let instance = Instance.at(instance), let plugin = instance.preparing else {
         return OUTLET_OK
     }
-    return guarded(instance, call) {
-        try plugin.prepare(MutableRequest(Request(host: instance.host, handle: request)))
+    let request = MutableRequest(Request(host: instance.host, handle: request))
+    return instance.run(completion) {
+        $0.host.settle(completion, await caught { try await plugin.prepare(request) })
     }
 }
 
@@ -30,16 +32,24 @@ func didReceiveHook(
 
 func processHook(
     _ instance: OpaquePointer, _ call: outlet_call, _ request: outlet_request,
-    _ response: outlet_response
+    _ response: outlet_response, _ completion: outlet_completion
 ) -> outlet_status {
     guard let instance = Instance.at(instance), let plugin = instance.processing else {
         return OUTLET_OK
     }
-    return guarded(instance, call) {
-        try plugin.process(
-            MutableResponse(Response(host: instance.host, handle: response)),
-            for: Request(host: instance.host, handle: request))
+    let request = Request(host: instance.host, handle: request)
+    let response = MutableResponse(Response(host: instance.host, handle: response))
+    return instance.run(completion) {
+        $0.host.settle(
+            completion, await caught { try await plugin.process(response, for: request) })
     }
+}
+
+func requestDoneHook(
+    _ instance: OpaquePointer, _ call: outlet_call, _ request: outlet_request
+) {
+    guard let instance = Instance.at(instance) else { return }
+    instance.tracking?.requestDone(id: Request(host: instance.host, handle: request).id)
 }
 
 func adaptHook(
@@ -50,14 +60,8 @@ func adaptHook(
         return OUTLET_OK
     }
     let request = MutableRequest(Request(host: instance.host, handle: request))
-    return instance.run(completion) { instance in
-        let host = instance.host
-        do {
-            try await plugin.adapt(request)
-            host.settleAdapt(completion, OUTLET_OK)
-        } catch {
-            host.settleAdapt(completion, OUTLET_E_FAILED, PluginError.words(of: error))
-        }
+    return instance.run(completion) {
+        $0.host.settle(completion, await caught { try await plugin.adapt(request) })
     }
 }
 
@@ -94,14 +98,15 @@ func quiesceHook(_ instance: OpaquePointer, _ call: outlet_call) -> outlet_statu
     Instance.at(instance)?.quiesce() ?? true ? OUTLET_OK : OUTLET_PENDING
 }
 
-private func guarded(
-    _ instance: Instance, _ call: outlet_call, _ body: () throws -> Void
-) -> outlet_status {
+/// What a hook threw; `nil` when it did not.
+private func caught(
+    _ body: nonisolated(nonsending) () async throws -> Void
+) async -> (any Error)? {
     do {
-        try body()
-        return OUTLET_OK
+        try await body()
+        return nil
     } catch {
-        return instance.host.fail(call, error)
+        return error
     }
 }
 

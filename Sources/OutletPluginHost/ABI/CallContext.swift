@@ -5,7 +5,9 @@ import OutletTransport
 
 /// One call of a plugin: where its failure text goes, until when it is waited for, and, in
 /// `create`, its configuration.
-final class CallContext: Sendable {
+class CallContext: @unchecked Sendable {
+    // @unchecked because its one subclass adds nothing but what has its own lock.
+
     /// In nanoseconds of the monotonic clock; 0 is never.
     let deadline: UInt64
     private let configuration: JSONValue?

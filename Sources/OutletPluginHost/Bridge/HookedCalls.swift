@@ -7,11 +7,14 @@ import OutletTransport
 /// The plugins around a call: `did_receive` of all of them, then `process` of one after the other.
 final class HookedCalls: CallbackMiddleware {
     private let plugins: [PluginInstance]
+    /// How long a hook is waited for, in nanoseconds.
+    private let limit: UInt64
     private let running: RunningPlugins
     let needsStreamedBodies: Bool
 
-    init(_ plugins: [PluginInstance], keeping running: RunningPlugins) {
+    init(_ plugins: [PluginInstance], limit: UInt64, keeping running: RunningPlugins) {
         self.plugins = plugins
+        self.limit = limit
         self.running = running
         // One that only watches does without the bodies of streams.
         needsStreamedBodies = plugins.contains { $0.hooks.process != nil }
@@ -22,12 +25,23 @@ final class HookedCalls: CallbackMiddleware {
         next:
             @escaping @Sendable (HTTPRequest, @escaping @Sendable (CallResult) -> Void) -> Void,
         completion: @escaping @Sendable (CallResult) -> Void
-    ) {
-        let order = HookOrder()
+    ) -> (@Sendable () -> Void)? {
+        let id = request.context.id
+        let lifetime = request.context[RequestLifetime.Key.self]
+        let scope =
+            lifetime?.object(of: self, make: { RequestScope(id: id) }) { scope in
+                scope.order.run { done in
+                    scope.end()
+                    done()
+                }
+            } ?? RequestScope(id: id)
         var asked = request
-        asked.context[HookOrder.Key.self] = order
+        asked.context[RequestScope.Key.self] = scope
+        let waiting = CancelledOnce()
         next(asked) { [asked] result in
-            let call = HookedCall(result, of: asked)
+            let call = HookedCall(
+                result, of: asked, in: scope, limit: self.limit, waiting: waiting)
+            let order = scope.order
             for plugin in self.plugins { order.run { call.tellDidReceive(plugin, done: $0) } }
             for plugin in self.plugins { order.run { call.process(plugin, done: $0) } }
             order.run { done in
@@ -35,6 +49,35 @@ final class HookedCalls: CallbackMiddleware {
                 done()
             }
         }
+        return { waiting.cancel() }
+    }
+}
+
+/// What is to be told that nobody waits any more, one after the other.
+private final class CancelledOnce: Sendable {
+    private struct State {
+        var isCancelled = false
+        var cancel: (@Sendable () -> Void)?
+    }
+
+    private let state = Lock(State())
+
+    /// Nobody waits any more: for what is under way, and for whatever follows.
+    func cancel() {
+        let cancel = state.withLock { state in
+            state.isCancelled = true
+            return state.cancel.take()
+        }
+        cancel?()
+    }
+
+    /// Something is under way in place of what was.
+    func keep(_ cancel: @escaping @Sendable () -> Void) {
+        let isCancelled = state.withLock { state in
+            if !state.isCancelled { state.cancel = cancel }
+            return state.isCancelled
+        }
+        if isCancelled { cancel() }
     }
 }
 
@@ -43,9 +86,19 @@ private final class HookedCall: Sendable {
     private let state: Lock<CallResult>
     /// The request as it was sent last, or would have been.
     private let request: HTTPRequest
+    private let scope: RequestScope
+    /// How long a hook is waited for, in nanoseconds.
+    private let limit: UInt64
+    private let waiting: CancelledOnce
 
-    init(_ result: CallResult, of asked: HTTPRequest) {
+    init(
+        _ result: CallResult, of asked: HTTPRequest, in scope: RequestScope, limit: UInt64,
+        waiting: CancelledOnce
+    ) {
         state = Lock(result)
+        self.scope = scope
+        self.limit = limit
+        self.waiting = waiting
         request = (try? result.get())?.request ?? asked
     }
 
@@ -54,11 +107,9 @@ private final class HookedCall: Sendable {
     func tellDidReceive(_ plugin: PluginInstance, done: @escaping @Sendable () -> Void) {
         guard let hook = plugin.hooks.did_receive else { return done() }
         plugin.tell(
-            .didReceive, request,
-            lending: [
-                RequestHandle(request, isMutable: false),
-                ResponseHandle(.init(result), isMutable: false),
-            ],
+            .didReceive, RequestHandle(request, isMutable: false, scope: scope),
+            ResponseHandle(.init(result), isMutable: false), requestID: request.context.id,
+            limit: limit,
             { hook($0, $1, outlet_request(id: $2[0]), outlet_response(id: $2[1])) }, then: done)
     }
 
@@ -66,13 +117,14 @@ private final class HookedCall: Sendable {
         guard let hook = plugin.hooks.process else { return done() }
         let handle = ResponseHandle(.init(result), isMutable: true)
         let stopwatch = Stopwatch(plugin.owner.observer)
-        plugin.check(
-            .process, lending: [RequestHandle(request, isMutable: false), handle]
-        ) { pointer, call, handles in
-            hook(pointer, call, outlet_request(id: handles[0]), outlet_response(id: handles[1]))
-        } then: { failure in
+        let asked = RequestHandle(request, isMutable: false, scope: scope)
+        let token = Completion(
+            hook: .process, instance: plugin, lending: [asked, handle], limit: limit
+        ) { answer in
+            _ = asked.seal()
             let replacement = handle.seal()
-            var failure = failure
+            var failure: PluginError?
+            if case .failed(let error) = answer { failure = error }
             if case .failure(let reason)? = replacement, failure == nil {
                 failure = plugin.failure(of: .process, reason)
             }
@@ -89,6 +141,11 @@ private final class HookedCall: Sendable {
             self.take(replacement, failure)
             done()
         }
+        let (id, response) = (token.handles[0], token.handles[1])
+        waiting.keep(
+            plugin.ask(token, about: asked, settled: .done) {
+                hook($0, $1, outlet_request(id: id), outlet_response(id: response), $2)
+            })
     }
 
     private func take(_ replacement: ResponseHandle.Replacement?, _ failure: PluginError?) {

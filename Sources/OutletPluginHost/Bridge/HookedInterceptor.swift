@@ -1,5 +1,4 @@
 import COutletPlugin
-import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
@@ -36,30 +35,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             completion(.success(request))
             return nil
         }
-        let instance = instance
-        let handle = RequestHandle(request, isMutable: true)
-        let stopwatch = Stopwatch(instance.owner.observer)
-        let token = Completion(hook: .adapt, instance: instance, lending: [handle]) {
-            answer in
-            let (changed, reply) = handle.seal()
-            var adapted = request.accepting(changed)
-            var failure: PluginError?
-            if case .failed(let error) = answer { failure = error }
-            stopwatch.report(
-                instance.owner, .adapt, requestID: state.requestID.uuidString,
-                effects: { Effects.of(request, adapted, answer: reply) },
-                failure: failure?.message)
-            if let failure {
-                completion(.failure(failure))
-            } else {
-                if let reply { adapted.givenAnswer = GivenAnswer(reply) }
-                completion(.success(adapted))
-            }
-        }
-        let id = token.handles[0]
-        return start(token, settled: .adapted) {
-            hook($0, $1, outlet_request(id: id), $2)
-        }
+        return instance.adapt(request, by: .adapt, hook, limit: limit, completion)
     }
 
     // MARK: Retry
@@ -79,11 +55,13 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         let outcome = ResponseHandle.Outcome(
             response: request.response, body: (request as? DataRequest)?.data ?? Data(),
             failure: FailureText.of(error))
-        let asked = RequestHandle(sent, isMutable: false)
+        let asked = RequestHandle(
+            sent, isMutable: false, scope: sent.context[RequestScope.Key.self])
         let judged = ResponseHandle(outcome, isMutable: false)
         let stopwatch = Stopwatch(instance.owner.observer)
-        let token = Completion(hook: .retry, instance: instance, lending: [asked, judged]) {
-            answer in
+        let token = Completion(
+            hook: .retry, instance: instance, lending: [asked, judged], limit: limit
+        ) { answer in
             _ = asked.seal()
             judged.seal()
             let verdict = Verdict(answer, instance: instance)
@@ -93,7 +71,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             completion(verdict.result)
         }
         let (id, response) = (token.handles[0], token.handles[1])
-        return start(token, settled: .verdict(.doNotRetry)) {
+        return instance.ask(token, about: asked, settled: .verdict(.doNotRetry)) {
             hook(
                 $0, $1, outlet_request(id: id), outlet_response(id: response),
                 UInt32(clamping: attempt), $2)
@@ -108,7 +86,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
 
         init(_ answer: Completion.Answer, instance: PluginInstance) {
             switch answer {
-            case .adapted, .verdict(.doNotRetry): result = .doNotRetry
+            case .done, .verdict(.doNotRetry): result = .doNotRetry
             case .verdict(.retry):
                 result = .retry
                 effects = ["retry at once"]
@@ -123,46 +101,6 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
                 result = .doNotRetryWithError(error)
                 failure = error.message
             }
-        }
-    }
-
-    // MARK: The call
-
-    private typealias HookCall =
-        @Sendable (OpaquePointer, outlet_call, outlet_completion) -> outlet_status
-
-    /// Calls a hook, here if it cannot hold this thread up, else behind the others.
-    ///
-    /// - Returns: What tells the plugin that nobody waits for its answer any more.
-    private func start(
-        _ token: Completion, settled: Completion.Answer, _ hook: @escaping HookCall
-    ) -> @Sendable () -> Void {
-        let completion = token.register()
-        let (instance, limit) = (instance, limit)
-        let call: @Sendable (OpaquePointer) -> Completion.Answer? = { pointer in
-            guard token.begin() else { return nil }
-            let context = CallContext(deadline: Stopwatch.now &+ limit)
-            let id = HandleTable.shared.insert(context, owner: instance.owner.number)
-            let status = hook(pointer, outlet_call(id: id), completion)
-            HandleTable.shared.remove(id)
-            switch status {
-            case OUTLET_OK: return settled
-            case OUTLET_PENDING: return nil
-            default: return .failed(token.failure(context.reason(status)))
-            }
-        }
-        instance.run(token.hook, lending: token.lenders, call) { result in
-            switch result {
-            case .success(let answer): token.hookReturned(answer, deadline: limit)
-            case .failure(let error): token.cancel(error)
-            }
-        }
-        return {
-            let error = PluginError(
-                plugin: instance.id, hook: token.hook, kind: .cancelled,
-                message: "nobody waits for its answer any more")
-            // The cancelling thread does not wait for the plugin.
-            DispatchQueue.global().async { token.cancel(error) }
         }
     }
 }

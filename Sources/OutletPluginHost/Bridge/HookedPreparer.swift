@@ -7,14 +7,17 @@ import OutletTransport
 /// A plugin's `prepare` as an adapter that is asked last.
 final class HookedPreparer: RequestPreparer, RedirectGuard, AbandonableAdapter {
     private let instance: PluginInstance
+    /// How long the answer is waited for, in nanoseconds.
+    private let limit: UInt64
     private let running: RunningPlugins
 
-    init(_ instance: PluginInstance, keeping running: RunningPlugins) {
+    init(_ instance: PluginInstance, limit: UInt64, keeping running: RunningPlugins) {
         self.instance = instance
+        self.limit = limit
         self.running = running
     }
 
-    /// None of the session's: a hook takes as long as it takes, and a cancel ends the wait.
+    /// None of the session's: the hook has a deadline of its own, whose error names the plugin.
     var answerTimeout: TimeInterval? { 0 }
 
     var synchronous: (any SynchronousRequestAdapter)? {
@@ -29,44 +32,68 @@ final class HookedPreparer: RequestPreparer, RedirectGuard, AbandonableAdapter {
             completion(.success(request))
             return nil
         }
-        let handle = RequestHandle(request, isMutable: true)
-        let stopwatch = Stopwatch(instance.owner.observer)
-        let instance = instance
-        instance.check(.prepare, lending: [handle]) { pointer, call, handles in
-            hook(pointer, call, outlet_request(id: handles[0]))
-        } then: { failure in
-            let (changed, answer) = handle.seal()
-            var prepared = request.accepting(changed)
-            stopwatch.report(
-                instance.owner, .prepare, requestID: request.context.id?.uuidString,
-                effects: { Effects.of(request, prepared, answer: answer) },
-                failure: failure?.message)
-            if let answer { prepared.givenAnswer = GivenAnswer(answer) }
-            completion(failure.map { .failure($0) } ?? .success(prepared))
-        }
-        return nil
+        return instance.adapt(request, by: .prepare, hook, limit: limit, completion)
     }
 
-    /// The hook of a plugin that never blocks: it has answered when it returns.
+    /// The hook of a plugin that never blocks: it has answered when it returns, or has promised to.
     private struct QuickPreparer: SynchronousRequestAdapter {
         let preparer: HookedPreparer
 
         func adapt(_ request: HTTPRequest, using state: RequestAdapterState) throws -> HTTPRequest {
-            let answer = Lock(Result<HTTPRequest, any Error>?.none)
-            _ = preparer.beginAdapting(request, using: state) { result in
-                answer.withLock { $0 = result }
-            }
-            // Fails closed: a plugin that signs or guards must not be passed over.
-            guard let result = answer.withLock({ $0 }) else {
-                throw preparer.instance.failure(of: .prepare, "it has not answered")
+            let answer = LaterAnswer<Result<HTTPRequest, any Error>>()
+            let abandon = preparer.beginAdapting(request, using: state) { answer.give($0) }
+            guard let result = answer.taken else {
+                throw AnswerFollows { completion in
+                    answer.whenGiven(completion)
+                    return abandon
+                }
             }
             return try result.get()
         }
     }
 }
 
-extension GivenAnswer {
-    convenience init(_ answer: RequestHandle.Answer) {
-        self.init(status: answer.status, headers: answer.headers, body: Data(answer.body))
+/// An answer and who waits for it, whichever comes first.
+private final class LaterAnswer<Answer: Sendable>: Sendable {
+    private enum State {
+        case open
+        case given(Answer)
+        case awaited(@Sendable (Answer) -> Void)
+        case over
+    }
+
+    private let state = Lock(State.open)
+
+    /// The answer, if it has been given.
+    var taken: Answer? {
+        state.withLock { state in
+            guard case .given(let answer) = state else { return nil }
+            state = .over
+            return answer
+        }
+    }
+
+    func give(_ answer: Answer) {
+        let waiting = state.withLock { state -> (@Sendable (Answer) -> Void)? in
+            guard case .awaited(let waiting) = state else {
+                state = .given(answer)
+                return nil
+            }
+            state = .over
+            return waiting
+        }
+        waiting?(answer)
+    }
+
+    func whenGiven(_ body: @escaping @Sendable (Answer) -> Void) {
+        let answer = state.withLock { state -> Answer? in
+            guard case .given(let answer) = state else {
+                state = .awaited(body)
+                return nil
+            }
+            state = .over
+            return answer
+        }
+        if let answer { body(answer) }
     }
 }

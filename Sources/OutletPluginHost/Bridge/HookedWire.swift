@@ -12,10 +12,13 @@ final class HookedWire: TransportLayer {
     let next: any Transport
     /// Those that have the hook.
     private let plugins: [PluginInstance]
+    /// How long a hook is waited for, in nanoseconds.
+    private let limit: UInt64
 
-    init(around next: any Transport, _ plugins: [PluginInstance]) {
+    init(around next: any Transport, _ plugins: [PluginInstance], limit: UInt64) {
         self.next = next
         self.plugins = plugins
+        self.limit = limit
     }
 
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
@@ -49,12 +52,14 @@ final class HookedWire: TransportLayer {
 
     private func tellWillSend(_ request: HTTPRequest) {
         guard !plugins.isEmpty else { return }
-        let order = request.context[HookOrder.Key.self] ?? HookOrder()
+        let scope = request.context[RequestScope.Key.self] ?? RequestScope(id: request.context.id)
+        let limit = limit
         for plugin in plugins {
-            order.run { done in
+            scope.order.run { done in
                 guard let hook = plugin.hooks.will_send else { return done() }
                 plugin.tell(
-                    .willSend, request, lending: [RequestHandle(request, isMutable: false)],
+                    .willSend, RequestHandle(request, isMutable: false, scope: scope),
+                    requestID: request.context.id, limit: limit,
                     { hook($0, $1, outlet_request(id: $2[0])) }, then: done)
             }
         }

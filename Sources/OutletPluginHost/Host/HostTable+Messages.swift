@@ -80,6 +80,35 @@ extension HostTable {
         return store(request.attribute(key), at: out)
     }
 
+    static func requestSlot(
+        _ host: Table, _ request: outlet_request,
+        _ out: UnsafeMutablePointer<UnsafeMutableRawPointer?>
+    ) -> outlet_status {
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
+        guard let instance = instance(host), let slot = request.slot(of: instance) else {
+            return OUTLET_E_STATE
+        }
+        return store(UnsafeMutableRawPointer(bitPattern: slot), at: out)
+    }
+
+    static func requestSetSlot(
+        _ host: Table, _ request: outlet_request, _ slot: UnsafeMutableRawPointer?
+    ) -> outlet_status {
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
+        guard let instance = instance(host),
+            request.set(slot: UInt(bitPattern: slot), of: instance)
+        else { return OUTLET_E_STATE }
+        return OUTLET_OK
+    }
+
+    private static func instance(_ host: Table) -> PluginInstance? {
+        HandleTable.shared.owner(numbered: HostTables.number(of: host))?.instance
+    }
+
     static func requestSetBody(_ host: Table, _ request: outlet_request, _ body: outlet_view)
         -> outlet_status
     {

@@ -51,6 +51,8 @@ enum HostTable {
             request_set_attr: { host, request, key, value in
                 HostTable.write(host, request, key, value) { $0.set(attribute: $1, value: $2) }
             },
+            request_slot: { HostTable.requestSlot($0, $1, $2) },
+            request_set_slot: { HostTable.requestSetSlot($0, $1, $2) },
             request_answer: { HostTable.requestAnswer($0, $1, $2, $3, $4, $5) },
             response_status: { HostTable.responseStatus($0, $1, $2) },
             response_error: { HostTable.responseError($0, $1, $2, $3) },
@@ -61,7 +63,7 @@ enum HostTable {
             response_replace_error: { HostTable.responseReplaceError($0, $1, $2, $3) },
             sink_write: { HostTable.sinkWrite($0, $1, $2) },
             is_awaited: { HostTable.isAwaited($0, $1) },
-            adapt_done: { HostTable.adaptDone($0, $1, $2, $3, $4) },
+            done: { HostTable.done($0, $1, $2, $3, $4) },
             retry_done: { HostTable.retryDone($0, $1, $2, $3, $4, $5) },
             quiesced: { HostTable.quiesced($0) })
     }
@@ -150,12 +152,12 @@ enum HostTable {
         return completion.isCancelled ? OUTLET_E_CANCELLED : OUTLET_OK
     }
 
-    private static func adaptDone(
+    private static func done(
         _ host: Table, _ completion: outlet_completion, _ result: outlet_status,
         _ code: outlet_view, _ message: outlet_view
     ) -> outlet_status {
-        settle(host, completion, .adapt, code, message) { completion, reason in
-            guard result != OUTLET_OK else { return .adapted }
+        settle(host, completion, isRetry: false, code, message) { completion, reason in
+            guard result != OUTLET_OK else { return .done }
             if result > 0 {
                 completion.noteForbidden("its completion was settled with \(result)")
             }
@@ -168,7 +170,7 @@ enum HostTable {
         _ host: Table, _ completion: outlet_completion, _ verdict: Int32, _ delay: UInt64,
         _ code: outlet_view, _ message: outlet_view
     ) -> outlet_status {
-        settle(host, completion, .retry, code, message) { completion, reason in
+        settle(host, completion, isRetry: true, code, message) { completion, reason in
             switch verdict {
             case OUTLET_RETRY_NO: return .verdict(.doNotRetry)
             case OUTLET_RETRY_NOW: return .verdict(.retry)
@@ -184,7 +186,7 @@ enum HostTable {
     }
 
     private static func settle(
-        _ host: Table, _ id: outlet_completion, _ hook: PluginHook, _ code: outlet_view,
+        _ host: Table, _ id: outlet_completion, isRetry: Bool, _ code: outlet_view,
         _ message: outlet_view,
         _ answer: (Completion, PluginReason) -> Completion.Answer
     ) -> outlet_status {
@@ -194,15 +196,16 @@ enum HostTable {
         else {
             let owner = HandleTable.shared.owner(numbered: caller)
             if id.id >> 48 == caller {
-                owner?.note(.settledTwice, "\(hook.rawValue): its completion was settled before")
+                owner?.note(.settledTwice, "a completion was settled that was settled before")
             } else {
                 owner?.note(
-                    .foreignHandle,
-                    "\(hook.rawValue): a completion was settled that it was never given")
+                    .foreignHandle, "a completion was settled that it was never given")
             }
             return OUTLET_E_STALE
         }
-        guard completion.hook == hook else { return OUTLET_E_ARGUMENT }
+        guard completion.isPromise, (completion.hook == .retry) == isRetry else {
+            return OUTLET_E_ARGUMENT
+        }
         var reason = PluginReason(code: code, message: message)
         if reason == nil {
             // Settled all the same: a request that waits for a better text would only wait.

@@ -5,7 +5,7 @@ import OutletSession
 import OutletTransport
 
 /// A request as one hook of one plugin sees it.
-final class RequestHandle: WatchedSubject {
+final class RequestHandle: WatchedSubject, SettledSubject {
     /// An answer in place of the network.
     struct Answer: Sendable {
         var status: Int
@@ -17,15 +17,22 @@ final class RequestHandle: WatchedSubject {
         var request: HTTPRequest
         var answer: Answer?
         var isMutable: Bool
+        var isSealed = false
+        var scope: RequestScope?
         var index = FieldIndex()
         var arena = ByteArena()
+
+        /// Why no change is accepted.
+        var objection: outlet_status { isSealed ? OUTLET_E_STALE : OUTLET_E_STATE }
     }
 
     private let state: Lock<State>
 
-    /// - Parameter isMutable: Whether changes and answers are accepted.
-    init(_ request: HTTPRequest, isMutable: Bool) {
-        state = Lock(State(request: request, answer: nil, isMutable: isMutable))
+    /// - Parameters:
+    ///   - isMutable: Whether changes and answers are accepted.
+    ///   - scope: The call that the request belongs to, if that is known.
+    init(_ request: HTTPRequest, isMutable: Bool, scope: RequestScope? = nil) {
+        state = Lock(State(request: request, isMutable: isMutable, scope: scope))
     }
 
     /// The request in a few words, secrets left out.
@@ -36,12 +43,49 @@ final class RequestHandle: WatchedSubject {
     func seal() -> (request: HTTPRequest, answer: Answer?) {
         state.withLock { state in
             state.isMutable = false
+            state.isSealed = true
             defer {
                 state.request = HTTPRequest(url: nil)
                 state.answer = nil
             }
             return (state.request, state.answer)
         }
+    }
+
+    func close() {
+        state.withLock { state in
+            state.isMutable = false
+            state.isSealed = true
+        }
+    }
+
+    // MARK: The call
+
+    /// A hook of an instance is about to be called with this.
+    func enter(_ instance: PluginInstance) {
+        guard instance.hooks.request_done != nil else { return }
+        let (scope, id) = state.withLock { ($0.scope, $0.request.context.id) }
+        if scope?.enter(instance) == true { return }
+        // Of a call that is over, or that nobody has told of: one of its own, which ends with this.
+        let own = RequestScope(id: id)
+        _ = own.enter(instance)
+        state.withLock { $0.scope = own }
+    }
+
+    /// The hook is off the stack.
+    func leave(_ instance: PluginInstance) {
+        guard instance.hooks.request_done != nil else { return }
+        state.withLock { $0.scope }?.leave(instance)
+    }
+
+    /// What an instance keeps for the call; `nil` when it has no part in it.
+    func slot(of instance: PluginInstance) -> UInt? {
+        state.withLock { $0.scope }?.slot(of: instance)
+    }
+
+    /// Keeps a pointer for an instance; `false` when it has no part in the call.
+    func set(slot: UInt, of instance: PluginInstance) -> Bool {
+        state.withLock { $0.scope }?.set(slot: slot, of: instance) ?? false
     }
 
     // MARK: Reading
@@ -114,7 +158,7 @@ final class RequestHandle: WatchedSubject {
 
     func remove(header name: String) -> outlet_status {
         state.withLock { state in
-            guard state.isMutable else { return OUTLET_E_STATE }
+            guard state.isMutable else { return state.objection }
             state.index.remove(name, from: &state.request.headers)
             return OUTLET_OK
         }
@@ -139,7 +183,7 @@ final class RequestHandle: WatchedSubject {
 
     func answer(_ answer: Answer) -> outlet_status {
         state.withLock { state in
-            guard state.isMutable else { return OUTLET_E_STATE }
+            guard state.isMutable else { return state.objection }
             state.answer = answer
             return OUTLET_OK
         }
@@ -157,7 +201,7 @@ final class RequestHandle: WatchedSubject {
             }
         }
         return state.withLock { state in
-            guard state.isMutable else { return OUTLET_E_STATE }
+            guard state.isMutable else { return state.objection }
             guard state.request.headers.count < OUTLET_MAX_FIELDS else {
                 // Only a change that adds none.
                 var (index, headers) = (FieldIndex(), state.request.headers)
@@ -175,7 +219,7 @@ final class RequestHandle: WatchedSubject {
     /// Keeps a change if it was accepted.
     private func change(_ body: (inout HTTPRequest) -> Bool) -> outlet_status {
         state.withLock { state in
-            guard state.isMutable else { return OUTLET_E_STATE }
+            guard state.isMutable else { return state.objection }
             var request = state.request
             guard body(&request) else { return OUTLET_E_ARGUMENT }
             state.request = request

@@ -5,7 +5,7 @@ import OutletSession
 import OutletTransport
 
 /// The outcome of a request as one hook of one plugin sees it.
-final class ResponseHandle: Sendable {
+final class ResponseHandle: Sendable, SettledSubject {
     /// What came of a request.
     struct Outcome: Sendable {
         var response: HTTPResponse?
@@ -24,6 +24,7 @@ final class ResponseHandle: Sendable {
         var outcome: Outcome
         var replacement: Replacement?
         var isMutable: Bool
+        var isSealed = false
         var arena = ByteArena()
     }
 
@@ -39,11 +40,19 @@ final class ResponseHandle: Sendable {
     func seal() -> Replacement? {
         state.withLock { state in
             state.isMutable = false
+            state.isSealed = true
             defer {
                 state.outcome = Outcome(response: nil, body: Data(), failure: nil)
                 state.replacement = nil
             }
             return state.replacement
+        }
+    }
+
+    func close() {
+        state.withLock { state in
+            state.isMutable = false
+            state.isSealed = true
         }
     }
 
@@ -80,7 +89,9 @@ final class ResponseHandle: Sendable {
 
     func replace(_ replacement: Replacement) -> outlet_status {
         state.withLock { state in
-            guard state.isMutable else { return OUTLET_E_STATE }
+            guard state.isMutable else {
+                return state.isSealed ? OUTLET_E_STALE : OUTLET_E_STATE
+            }
             state.replacement = replacement
             switch replacement {
             case .response(let answer):

@@ -3,13 +3,22 @@ import Dispatch
 import OutletSession
 import OutletTransport
 
-/// One promised answer of an `adapt` or a `retry`.
+/// What a hook may change until its completion is settled.
+protocol SettledSubject: AnyObject {
+    /// Takes no change any more.
+    func close()
+}
+
+/// One call of a hook, until it is answered: by what the hook returns, by the plugin later, or by the host
+/// in its place.
 ///
 /// Thread: any.
-final class Completion: Sendable {
+final class Completion: CallContext, @unchecked Sendable {
+    // @unchecked because all is constant but what has its own lock.
+
     /// What the plugin, or the host in its place, decided.
     enum Answer: Sendable {
-        case adapted
+        case done
         case verdict(Verdict)
         case failed(PluginError)
     }
@@ -24,6 +33,8 @@ final class Completion: Sendable {
 
     let hook: PluginHook
     private let instance: PluginInstance
+    /// How long the answer is waited for, in nanoseconds.
+    private let limit: UInt64
     private let machine = Lock(CompletionMachine<Answer>())
     private let timer = Lock(DeadlineTimer?.none)
     private let identifier = Lock(UInt64(0))
@@ -36,16 +47,27 @@ final class Completion: Sendable {
 
     /// - Parameters:
     ///   - lenders: What the hook is given beside the completion; live until there is an answer.
+    ///   - limit: How long the answer is waited for, in nanoseconds.
     ///   - deliver: Called exactly once, with the ids of `lenders` ended, never on the plugin's stack.
     init(
         hook: PluginHook, instance: PluginInstance, lending lenders: [any AnyObject & Sendable],
-        deliver: @escaping @Sendable (Answer) -> Void
+        limit: UInt64, deliver: @escaping @Sendable (Answer) -> Void
     ) {
         self.hook = hook
         self.instance = instance
         self.lenders = lenders
         handles = lenders.map { HandleTable.shared.insert($0, owner: instance.owner.number) }
+        self.limit = limit
         self.deliver = Lock(deliver)
+        super.init(deadline: Stopwatch.now &+ limit)
+    }
+
+    /// Whether the plugin may answer later, and is told when nobody waits any more.
+    var isPromise: Bool {
+        switch hook {
+        case .willSend, .didReceive, .requestDone: false
+        default: true
+        }
     }
 
     /// Makes the completion known to C.
@@ -72,7 +94,9 @@ final class Completion: Sendable {
 
     /// The plugin answers, on any thread.
     func settle(_ answer: Answer) -> outlet_status {
-        switch machine.withLock({ $0.settle(answer) }) {
+        let action = machine.withLock { $0.settle(answer) }
+        if case .refuse = action {} else { closeLenders() }
+        switch action {
         case .nothing, .giveUp:
             return OUTLET_OK
         case .deliver(let answer), .deliverFailure(let answer):
@@ -91,12 +115,15 @@ final class Completion: Sendable {
         }
     }
 
+    /// What the hook was given stays as it is from now on.
+    private func closeLenders() {
+        for lender in lenders { (lender as? any SettledSubject)?.close() }
+    }
+
     /// The hook returned, and is off the stack.
     ///
-    /// - Parameters:
-    ///   - answer: What that means if nothing was settled; `nil` when an answer is to follow.
-    ///   - deadline: How long to wait for that answer, in nanoseconds.
-    func hookReturned(_ answer: Answer?, deadline: UInt64) {
+    /// - Parameter answer: What that means if nothing was settled; `nil` when an answer is to follow.
+    func hookReturned(_ answer: Answer?) {
         var isFailure = false
         if case .failed = answer { isFailure = true }
         switch machine.withLock({ $0.hookReturned(answer, isFailure: isFailure) }) {
@@ -107,7 +134,7 @@ final class Completion: Sendable {
             finish(answer)
         // What the hook answered comes too late: nothing more is to follow.
         case .refuse: instance.forgetCompletion(identifier.withLock { $0 })
-        case .nothing, .giveUp: startTimer(deadline)
+        case .nothing, .giveUp: startTimer()
         }
     }
 
@@ -124,24 +151,27 @@ final class Completion: Sendable {
         if let breach { instance.owner.note(breach, error.message) }
         let id = identifier.withLock { $0 }
         instance.removeCompletion(id, isCancelled: tellsPlugin)
-        if tellsPlugin { instance.sendCancel(id) }
+        if tellsPlugin, isPromise { instance.sendCancel(id) }
         hand(over: answer)
     }
 
-    private func startTimer(_ nanoseconds: UInt64) {
-        let timer = DeadlineTimer(nanoseconds) { [weak self] in
-            self?.timedOut(after: nanoseconds)
+    /// Begins to wait, once: before a hook that may block is called, or when one has promised an answer.
+    func startTimer() {
+        timer.withLock { timer in
+            guard timer == nil else { return }
+            timer = DeadlineTimer(limit) { [weak self] in self?.timedOut() }
         }
-        self.timer.withLock { $0 = timer }
         // Settled between the two: nobody else would end the timer.
         if machine.withLock({ $0.isOver }) { endTimer() }
     }
 
-    private func timedOut(after nanoseconds: UInt64) {
-        let seconds = Double(nanoseconds) / 1e9
+    private func timedOut() {
+        let seconds = Double(limit) / 1e9
         let error = PluginError(
             plugin: instance.id, hook: hook, kind: .timedOut,
-            message: "its completion was not settled within \(seconds) s")
+            message: isPromise
+                ? "its completion was not settled within \(seconds) s"
+                : "it did not return within \(seconds) s")
         giveUp(error, breach: .neverSettled)
     }
 

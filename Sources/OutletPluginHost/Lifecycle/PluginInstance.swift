@@ -85,16 +85,14 @@ final class PluginInstance: @unchecked Sendable {
     /// that are running unless the plugin allows overlap.
     ///
     /// - Parameters:
-    ///   - lenders: What the hook is given.
+    ///   - subject: What the hook is about.
     ///   - then: Called once, when the hook is off the stack; here or on a worker.
     func run<Result: Sendable>(
-        _ hook: PluginHook, lending lenders: [any AnyObject & Sendable],
+        _ hook: PluginHook, about subject: any WatchedSubject,
         _ body: @escaping @Sendable (OpaquePointer) -> Result,
         then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
     ) {
-        let subject =
-            PluginWatch.isOn
-            ? lenders.lazy.compactMap { $0 as? any WatchedSubject }.first?.name : nil
+        let subject = PluginWatch.isOn ? subject.name : nil
         let here: @Sendable () -> Void = {
             let result: Swift.Result<Result, PluginError>
             do throws(PluginError) {
@@ -134,6 +132,17 @@ final class PluginInstance: @unchecked Sendable {
 
     private func closed(_ hook: PluginHook) -> PluginError {
         PluginError(plugin: id, hook: hook, kind: .closed, message: "it was shut down")
+    }
+
+    /// What a hook fails with, in the plugin's words.
+    func failure(of hook: PluginHook, _ reason: PluginReason) -> PluginError {
+        PluginError(
+            plugin: id, hook: hook, kind: .failed, code: reason.code, message: reason.message)
+    }
+
+    /// What a hook fails with, in the host's words.
+    func failure(of hook: PluginHook, _ message: String) -> PluginError {
+        failure(of: hook, PluginReason(message: message))
     }
 
     // MARK: Completions

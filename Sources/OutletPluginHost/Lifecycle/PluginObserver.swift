@@ -126,6 +126,8 @@ public enum PluginHook: String, Sendable, CaseIterable {
     case didReceive = "did_receive"
     /// The outcome may be replaced.
     case process
+    /// A call is over.
+    case requestDone = "request_done"
     /// Nobody waits for an answer any more.
     case cancel
     /// An exported function is called.

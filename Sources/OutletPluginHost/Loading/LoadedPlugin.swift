@@ -74,6 +74,7 @@ public final class LoadedPlugin: Sendable {
             (.adapt, table.adapt != nil), (.prepare, table.prepare != nil),
             (.willSend, table.will_send != nil), (.retry, table.retry != nil),
             (.didReceive, table.did_receive != nil), (.process, table.process != nil),
+            (.requestDone, table.request_done != nil),
         ]
         hooks = all.filter(\.1).map(\.0)
         self.instance = instance

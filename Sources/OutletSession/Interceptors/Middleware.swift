@@ -95,13 +95,16 @@ package protocol CallbackMiddleware: Middleware {
     /// - Parameters:
     ///   - next: The rest of the call; may call back before it returns.
     ///   - completion: To be called exactly once.
+    /// - Returns: Called once when nobody waits for the completion any more, on any thread; must not
+    ///   block.
     ///
     /// Thread: any of the call's; must not block.
     func intercept(
         _ request: HTTPRequest,
         next:
             @escaping @Sendable (HTTPRequest, @escaping @Sendable (CallResult) -> Void) -> Void,
-        completion: @escaping @Sendable (CallResult) -> Void)
+        completion: @escaping @Sendable (CallResult) -> Void
+    ) -> (@Sendable () -> Void)?
 }
 
 extension CallbackMiddleware {
@@ -109,7 +112,7 @@ extension CallbackMiddleware {
         _ request: HTTPRequest, next: @escaping Next
     ) async throws -> CallResponse {
         try await withCheckedContinuation { continuation in
-            intercept(
+            _ = intercept(
                 request,
                 next: { request, completion in
                     Task {

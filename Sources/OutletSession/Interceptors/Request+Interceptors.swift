@@ -30,12 +30,15 @@ extension Request {
             return
         }
         let isHop = phase == .transferring
+        var follows: AnswerFollows?
         if let adapter = adapter.synchronous {
             do {
                 let adapted = try adapter.adapt(request, using: state)
                 return adapt(
                     isHop ? request.accepting(adapted) : adapted, with: adapters.dropFirst(),
                     using: state, attempt: attempt, in: phase, completion: completion)
+            } catch let error as AnswerFollows {
+                follows = error
             } catch {
                 return completion(.failure(error))
             }
@@ -59,12 +62,19 @@ extension Request {
             mutable.wait = wait
             return true
         }
-        guard isWanted else { return wait.callOff(error ?? .explicitlyCancelled) }
+        guard isWanted else {
+            follows?.begin { _ in }?()
+            return wait.callOff(error ?? .explicitlyCancelled)
+        }
         let timeout = core.answerTimeout(of: adapter)
         wait.begin(for: timeout) {
             .failure(
                 InterceptorTimeoutError(
                     role: .adapter, interceptor: "\(type(of: adapter))", timeout: timeout))
+        }
+        if let follows {
+            if let abandon = follows.begin({ wait.answer($0) }) { wait.onAbandon(abandon) }
+            return
         }
         guard let patient = adapter as? any AbandonableAdapter else {
             return adapter.adapt(request, using: state) { wait.answer($0) }

@@ -62,6 +62,7 @@ extension Request {
         if step.observers?.tellsMade == true { tellMade() }
         let isLast = core.unregister(self)
         cleanUp()
+        if core.hasMiddleware { endLifetime() }
         for end in step.observers?.endStreams ?? [] { end() }
         while let delivery = step.deliveries.popFirst() { deliver(delivery, from: place) }
         if let last = step.made.take() { deliver(last, from: place) }

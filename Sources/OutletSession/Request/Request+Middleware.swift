@@ -14,8 +14,8 @@ final class Interception: @unchecked Sendable {
     fileprivate var answer: CallResult?
     /// Whether what the attempts came to is being handed to the middleware.
     fileprivate var isHandingOver = false
-    /// The tasks that run it.
-    fileprivate var tasks: [Task<Void, Never>] = []
+    /// What tells those that run it that nobody waits any more.
+    fileprivate var abandons: [@Sendable () -> Void] = []
 
     /// An attempt was the last; what it came to is handed over next.
     func beginHandingOver() { isHandingOver = true }
@@ -33,6 +33,9 @@ extension Request {
         let isWanted = mutable.withLock { mutable in
             guard mutable.machine.beginIntercepting(attempt: attempt) else { return false }
             mutable.interception = interception
+            let lifetime = mutable.specials?.lifetime ?? RequestLifetime()
+            mutable.specials?.lifetime = lifetime
+            initial.context[RequestLifetime.Key.self] = lifetime
             return true
         }
         guard isWanted else { return }
@@ -52,7 +55,9 @@ extension Request {
             self.intercept($0, with: chain.dropFirst(), interception, $1)
         }
         if let first = first as? any CallbackMiddleware {
-            return first.intercept(request, next: next, completion: completion)
+            let abandon = first.intercept(request, next: next, completion: completion)
+            if let abandon { keep(abandon, of: interception) }
+            return
         }
         let task = Task {
             do {
@@ -67,11 +72,16 @@ extension Request {
                 completion(.failure(error))
             }
         }
+        keep({ task.cancel() }, of: interception)
+    }
+
+    /// Keeps what is to be told that nobody waits any more; tells it now where that is so already.
+    private func keep(_ abandon: @escaping @Sendable () -> Void, of interception: Interception) {
         let isOver = mutable.withLock { mutable in
-            interception.tasks.append(task)
+            interception.abandons.append(abandon)
             return mutable.interception !== interception
         }
-        if isOver { task.cancel() }
+        if isOver { abandon() }
     }
 
     /// Begins the attempts that the innermost middleware asks for.
@@ -163,6 +173,11 @@ extension Request {
         return true
     }
 
+    /// All handlers have run: whatever middleware keeps for the request goes.
+    func endLifetime() {
+        mutable.withLock { $0.specials?.lifetime.take() }?.end()
+    }
+
     /// The request ends whatever its middleware does: tells it so.
     func endInterception() {
         let ended = mutable.withLock { mutable -> Interception? in
@@ -170,10 +185,10 @@ extension Request {
             return mutable.interception
         }
         guard let ended else { return }
-        let (next, tasks, error) = mutable.withLock { mutable in
-            (ended.next.take(), ended.tasks, mutable.attempt.error)
+        let (next, abandons, error) = mutable.withLock { mutable in
+            (ended.next.take(), ended.abandons, mutable.attempt.error)
         }
-        for task in tasks { task.cancel() }
+        for abandon in abandons { abandon() }
         next?(.failure(error ?? .explicitlyCancelled))
     }
 }

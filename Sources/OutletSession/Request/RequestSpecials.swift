@@ -17,6 +17,8 @@ final class RequestSpecials: @unchecked Sendable {
     var priority: TransferPriority?
     var redirectBody: DroppedBody?
     var interception: Interception?
+    /// What middleware keeps until the request is over.
+    var lifetime: RequestLifetime?
 }
 
 extension Request.Mutable {

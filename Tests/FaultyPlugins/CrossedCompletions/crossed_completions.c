@@ -9,7 +9,7 @@ static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_reque
         OUTLET_E_ARGUMENT) {
         host->request_set_header(host, request, outlet_text("X-Crossed"), outlet_text("refused"));
     }
-    host->adapt_done(host, completion, OUTLET_OK, outlet_text(""), outlet_text(""));
+    host->done(host, completion, OUTLET_OK, outlet_text(""), outlet_text(""));
     return OUTLET_PENDING;
 }
 
@@ -18,7 +18,7 @@ static outlet_status retry(outlet_instance *self, outlet_call call, outlet_reque
                            outlet_completion completion) {
     const outlet_host *host = self->host;
     (void)call, (void)request, (void)response, (void)attempt;
-    host->adapt_done(host, completion, OUTLET_OK, outlet_text(""), outlet_text(""));
+    host->done(host, completion, OUTLET_OK, outlet_text(""), outlet_text(""));
     host->retry_done(host, completion, OUTLET_RETRY_NOW, 0, outlet_text(""), outlet_text(""));
     return OUTLET_PENDING;
 }

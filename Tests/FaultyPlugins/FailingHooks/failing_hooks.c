@@ -28,8 +28,9 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     return OUTLET_OK;
 }
 
-static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
-    (void)request;
+static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
+                             outlet_completion completion) {
+    (void)request, (void)completion;
     return fail(self, call, "prepare");
 }
 
@@ -40,8 +41,8 @@ static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_reque
 }
 
 static outlet_status process(outlet_instance *self, outlet_call call, outlet_request request,
-                             outlet_response response) {
-    (void)request, (void)response;
+                             outlet_response response, outlet_completion completion) {
+    (void)request, (void)response, (void)completion;
     return fail(self, call, "process");
 }
 

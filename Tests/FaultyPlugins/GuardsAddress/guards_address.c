@@ -34,7 +34,9 @@ static outlet_status judge(outlet_instance *self, outlet_call call, outlet_reque
     return host->request_set_header(host, request, outlet_text("X-Secret"), outlet_text("for you"));
 }
 
-static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
+static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
+                             outlet_completion completion) {
+    (void)completion;
     return ((struct guard *)self)->in_adapt ? OUTLET_OK : judge(self, call, request);
 }
 

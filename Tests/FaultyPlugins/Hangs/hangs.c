@@ -51,8 +51,9 @@ static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_reque
     return OUTLET_OK;
 }
 
-static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
-    (void)call, (void)request;
+static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
+                             outlet_completion completion) {
+    (void)call, (void)request, (void)completion;
     hang_in(self, "prepare");
     return OUTLET_OK;
 }
@@ -77,8 +78,8 @@ static void did_receive(outlet_instance *self, outlet_call call, outlet_request 
 }
 
 static outlet_status process(outlet_instance *self, outlet_call call, outlet_request request,
-                             outlet_response response) {
-    (void)call, (void)request, (void)response;
+                             outlet_response response, outlet_completion completion) {
+    (void)call, (void)request, (void)response, (void)completion;
     hang_in(self, "process");
     return OUTLET_OK;
 }

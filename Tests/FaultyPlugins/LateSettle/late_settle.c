@@ -23,7 +23,7 @@ static void *work(void *context) {
         OUTLET_E_STALE) {
         abort();
     }
-    if (host->adapt_done(host, kept_completion, OUTLET_OK, outlet_text(""), outlet_text("")) !=
+    if (host->done(host, kept_completion, OUTLET_OK, outlet_text(""), outlet_text("")) !=
         OUTLET_E_STALE) {
         abort();
     }

@@ -3,7 +3,9 @@
 
 int outlet_faulty_nowhere(void);
 
-static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
+static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
+                             outlet_completion completion) {
+    (void)completion;
     (void)self, (void)call, (void)request;
     return outlet_faulty_nowhere();
 }

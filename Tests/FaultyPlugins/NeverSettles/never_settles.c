@@ -25,7 +25,7 @@ static void cancel(outlet_instance *self, outlet_completion completion) {
     last = completion;
     /* Both say that nobody waits: the question, and the late answer. */
     if (self->host->is_awaited(self->host, completion) == OUTLET_E_CANCELLED &&
-        self->host->adapt_done(self->host, completion, OUTLET_OK, outlet_text(""),
+        self->host->done(self->host, completion, OUTLET_OK, outlet_text(""),
                                outlet_text("")) != OUTLET_OK) {
         atomic_fetch_add(&cancelled, 1);
     }

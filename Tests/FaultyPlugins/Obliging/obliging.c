@@ -11,7 +11,9 @@ static void enter(void) {
 
 static void leave(void) { atomic_fetch_sub(&inside, 1); }
 
-static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
+static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
+                             outlet_completion completion) {
+    (void)completion;
     const outlet_host *host = self->host;
     outlet_view wanted;
     enter();
@@ -40,7 +42,8 @@ static void did_receive(outlet_instance *self, outlet_call call, outlet_request 
 }
 
 static outlet_status process(outlet_instance *self, outlet_call call, outlet_request request,
-                             outlet_response response) {
+                             outlet_response response, outlet_completion completion) {
+    (void)completion;
     const outlet_host *host = self->host;
     outlet_view code, message;
     int32_t status = 0;

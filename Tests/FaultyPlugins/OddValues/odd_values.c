@@ -27,14 +27,15 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
     return is(*out, "create") ? 77 : OUTLET_OK;
 }
 
-static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
-    (void)call, (void)request;
+static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
+                             outlet_completion completion) {
+    (void)call, (void)request, (void)completion;
     return is(self, "prepare") ? 77 : OUTLET_OK;
 }
 
 static outlet_status process(outlet_instance *self, outlet_call call, outlet_request request,
-                             outlet_response response) {
-    (void)call, (void)request, (void)response;
+                             outlet_response response, outlet_completion completion) {
+    (void)call, (void)request, (void)response, (void)completion;
     return is(self, "process") ? 77 : OUTLET_OK;
 }
 
@@ -44,16 +45,16 @@ static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_reque
     (void)request;
     if (is(self, "adapt")) return 77;
     if (is(self, "adapt_done")) {
-        host->adapt_done(host, completion, 77, outlet_text(""), outlet_text(""));
+        host->done(host, completion, 77, outlet_text(""), outlet_text(""));
         return OUTLET_PENDING;
     }
     if (is(self, "adapt_done null")) {
         const outlet_view null = {NULL, 5};
-        host->adapt_done(host, completion, OUTLET_E_DENIED, outlet_text(""), null);
+        host->done(host, completion, OUTLET_E_DENIED, outlet_text(""), null);
         return OUTLET_PENDING;
     }
     if (is(self, "adapt_done and fail")) {
-        host->adapt_done(host, completion, OUTLET_OK, outlet_text(""), outlet_text(""));
+        host->done(host, completion, OUTLET_OK, outlet_text(""), outlet_text(""));
         host->fail(host, call, outlet_text(""), outlet_text("the second thought"));
         return OUTLET_E_FAILED;
     }

@@ -4,7 +4,9 @@
 
 #define RAW "\x1b]0;owned\x07\x1b[31m\xc2\x9b" "2J\xe2\x80\xae\r"
 
-static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
+static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
+                             outlet_completion completion) {
+    (void)completion;
     const outlet_host *host = self->host;
     outlet_view value;
     const outlet_field fact = {OUTLET_TEXT("fact" RAW), OUTLET_TEXT(RAW)};

@@ -7,8 +7,8 @@ static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_reque
     (void)call;
     host->request_set_header(host, request, outlet_text("X-Settled"), outlet_text("once"));
     const outlet_view none = outlet_text("");
-    if (host->adapt_done(host, completion, OUTLET_OK, none, none) != OUTLET_OK) abort();
-    if (host->adapt_done(host, completion, OUTLET_E_FAILED, none, outlet_text("no")) !=
+    if (host->done(host, completion, OUTLET_OK, none, none) != OUTLET_OK) abort();
+    if (host->done(host, completion, OUTLET_E_FAILED, none, outlet_text("no")) !=
         OUTLET_E_STALE) {
         abort();
     }

@@ -7,12 +7,15 @@ static void expect(outlet_status status, outlet_status wanted) {
     if (status != wanted) abort();
 }
 
-static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request) {
+static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
+                             outlet_completion completion) {
+    (void)completion;
     const outlet_host *host = self->host;
     outlet_view view;
     outlet_request other = {call.id}, none = {0}, wild = {0xFFFFFFFFFFFFFFFFull};
     outlet_view lie = {NULL, 5};
     outlet_host copy;
+    void *slot;
     const outlet_host *none_at_all = NULL;
     /* As the one for this owner, but of another. */
     outlet_request foreign = {request.id ^ ((uint64_t)0x7FFF << 48)};
@@ -43,6 +46,8 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
     expect(host->request_attr(host, request, outlet_text("nothing"), &view), OUTLET_E_NOT_FOUND);
     expect(host->request_header(host, request, outlet_text("Nothing"), 0, &view),
            OUTLET_E_NOT_FOUND);
+    expect(host->request_slot(host, request, &slot), OUTLET_E_STATE);
+    expect(host->request_set_slot(host, request, &copy), OUTLET_E_STATE);
     expect(host->quiesced(host), OUTLET_E_STATE);
     return OUTLET_OK;
 }

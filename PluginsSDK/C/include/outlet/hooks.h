@@ -24,9 +24,11 @@ typedef struct outlet_hooks {
     uint32_t struct_size; /* sizeof(outlet_hooks) the plugin was compiled with */
     uint32_t reserved;    /* 0 */
 
-    /* Changes a request before it is sent; all plugins in order. Thread: [hook]. */
+    /* Changes a request before it is sent, behind all adapters; all plugins in order. Answers as adapt
+     * does. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL prepare)(outlet_instance *instance, outlet_call call,
-                                             outlet_request request);
+                                             outlet_request request,
+                                             outlet_completion completion);
 
     /* Sees a request that is about to be sent; cannot change it. One that may block runs beside the
      * transfer; it has ended when did_receive begins. Thread: [hook]. */
@@ -38,17 +40,18 @@ typedef struct outlet_hooks {
     void (*OUTLET_OPTIONAL did_receive)(outlet_instance *instance, outlet_call call,
                                         outlet_request request, outlet_response response);
 
-    /* May replace the outcome; of a download or a WebSocket not with a body, which fails it.
-     * Thread: [hook]. */
+    /* May replace the outcome; of a download or a WebSocket not with a body, which fails it. Answers as
+     * adapt does. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL process)(outlet_instance *instance, outlet_call call,
-                                             outlet_request request, outlet_response response);
+                                             outlet_request request, outlet_response response,
+                                             outlet_completion completion);
 
     /* Changes a request, and may take its time: fetch a token, wait for a turn.
      *
-     * OUTLET_OK: done (settled by adapt_done, or nothing left to say). OUTLET_PENDING: adapt_done
-     * follows, from any thread; until then the request stays changeable by whoever holds the
-     * completion. Never settled: the host fails the request at its deadline. A request that is
-     * cancelled reaches `cancel` at once. Thread: [hook]. */
+     * OUTLET_OK: done (settled by `done`, or nothing left to say). OUTLET_PENDING: `done` follows, from
+     * any thread; until then the request stays changeable by whoever holds the completion, and from
+     * then on it is stale. Never settled: the host fails the request at its deadline. A request that
+     * is cancelled reaches `cancel` at once. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL adapt)(outlet_instance *instance, outlet_call call,
                                            outlet_request request, outlet_completion completion);
 
@@ -65,6 +68,14 @@ typedef struct outlet_hooks {
      *
      * Thread: any of the host's, also beside other hooks. Must not block. */
     void (*OUTLET_OPTIONAL cancel)(outlet_instance *instance, outlet_completion completion);
+
+    /* The call is over: nothing follows with this request's slot, which may be freed now.
+     *
+     * Exactly once for every call that any hook of this instance saw, refused and cancelled ones
+     * included, behind all of them; those that were pending have had their `cancel`. A retry that is
+     * asked for because a body could not be read is a call of its own. Thread: [hook]. */
+    void (*OUTLET_OPTIONAL request_done)(outlet_instance *instance, outlet_call call,
+                                         outlet_request request);
 } outlet_hooks;
 
 OUTLET_END_DECLARATIONS

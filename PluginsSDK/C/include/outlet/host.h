@@ -127,6 +127,13 @@ struct outlet_host {
      * begin with "target.", "request." or "outlet.". */
     outlet_status (*request_set_attr)(const outlet_host *host, outlet_request request,
                                       outlet_view key, outlet_view value);
+    /* What this instance keeps for the call that the request belongs to: the same in all of its hooks,
+     * null at first. Needs request_done, which is the time to free it: OUTLET_E_STATE without. */
+    outlet_status (*request_slot)(const outlet_host *host, outlet_request request,
+                                  void *OUTLET_OPTIONAL *OUTLET_NONNULL out);
+    /* Keeps a pointer for the call; possible in every hook. */
+    outlet_status (*request_set_slot)(const outlet_host *host, outlet_request request,
+                                      void *OUTLET_OPTIONAL slot);
     /* Answers the request in place of the network. Later hooks run as for any response.
      * OUTLET_E_ARGUMENT for a status outside 200...599 or a header HTTP cannot carry,
      * OUTLET_E_UNSUPPORTED where the host would not play the answer. */
@@ -172,20 +179,21 @@ struct outlet_host {
      * more. Thread: [any]. */
     outlet_status (*is_awaited)(const outlet_host *host, outlet_completion completion);
 
-    /* Settles an adapt: OUTLET_OK sends the request as it is now, anything else fails it; `code` and
-     * `message` say why, as in `fail`. Allowed inside the hook already; a hook that fails after that has
-     * failed.
+    /* Settles an adapt, a prepare or a process: OUTLET_OK takes the request or the response as it is
+     * now, anything else fails it; `code` and `message` say why, as in `fail`. Allowed inside the hook
+     * already; a hook that fails after that has failed. The handles that the hook was given are stale
+     * from now on.
      *
      * Returns OUTLET_E_STALE, and the host takes note, when it was settled before.
      * Thread: [any]. */
-    outlet_status (*adapt_done)(const outlet_host *host, outlet_completion completion,
-                                outlet_status result, outlet_view code, outlet_view message);
+    outlet_status (*done)(const outlet_host *host, outlet_completion completion,
+                          outlet_status result, outlet_view code, outlet_view message);
 
     /* Settles a retry; `verdict` is one of OUTLET_RETRY_*, delay_ns counts for
      * OUTLET_RETRY_AFTER only, `code` and `message` for OUTLET_RETRY_FAIL_WITH only. A verdict that the
      * host does not know is a failure.
      *
-     * Returns as adapt_done does. Thread: [any]. */
+     * Returns as `done` does. Thread: [any]. */
     outlet_status (*retry_done)(const outlet_host *host, outlet_completion completion,
                                 int32_t verdict, uint64_t delay_ns, outlet_view code,
                                 outlet_view message);

@@ -3,8 +3,6 @@ import OutletTransport
 
 /// Runs the hooks of one call that watch or process one after the other, whatever threads they need.
 ///
-/// Part of the request's context, so that those of the wire and those of the outcome share it.
-///
 /// Thread: any.
 final class HookOrder: Sendable {
     /// Does something, and calls back when it is done; on any thread, also before it returns.
@@ -16,9 +14,6 @@ final class HookOrder: Sendable {
     }
 
     private let state = Lock(State())
-
-    /// Names the order in a request's context.
-    enum Key: RequestContextKey { typealias Value = HookOrder }
 
     /// Runs a step behind those that were given before: now, if there are none.
     func run(_ step: @escaping Step) {

@@ -1,0 +1,49 @@
+import COutletPlugin
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTransport
+
+extension PluginInstance {
+    /// The shape of `adapt` and `prepare`.
+    typealias AdaptFunction =
+        @convention(c) (OpaquePointer, outlet_call, outlet_request, outlet_completion)
+        -> outlet_status
+
+    /// Has a request changed by a hook.
+    ///
+    /// - Parameters:
+    ///   - limit: How long the answer is waited for, in nanoseconds.
+    ///   - completion: Called once, never on the plugin's stack.
+    /// - Returns: What tells the plugin that nobody waits for its answer any more.
+    func adapt(
+        _ request: HTTPRequest, by hook: PluginHook, _ function: @escaping AdaptFunction,
+        limit: UInt64, _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) -> @Sendable () -> Void {
+        let handle = RequestHandle(
+            request, isMutable: true, scope: request.context[RequestScope.Key.self])
+        let stopwatch = Stopwatch(owner.observer)
+        let token = Completion(hook: hook, instance: self, lending: [handle], limit: limit) {
+            [self] answer in
+            let (changed, reply) = handle.seal()
+            var adapted = request.accepting(changed)
+            var failure: PluginError?
+            if case .failed(let error) = answer { failure = error }
+            stopwatch.report(
+                owner, hook, requestID: request.context.id?.uuidString,
+                effects: { Effects.of(request, adapted, answer: reply) },
+                failure: failure?.message)
+            if let failure { return completion(.failure(failure)) }
+            if let reply { adapted.givenAnswer = GivenAnswer(reply) }
+            completion(.success(adapted))
+        }
+        let id = outlet_request(id: token.handles[0])
+        return ask(token, about: handle, settled: .done) { function($0, $1, id, $2) }
+    }
+}
+
+extension GivenAnswer {
+    convenience init(_ answer: RequestHandle.Answer) {
+        self.init(status: answer.status, headers: answer.headers, body: Data(answer.body))
+    }
+}

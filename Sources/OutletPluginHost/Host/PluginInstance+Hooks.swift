@@ -1,0 +1,95 @@
+import COutletPlugin
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletTransport
+
+/// Calling the hooks of a request.
+extension PluginInstance {
+    /// Calls a hook with the instance, the call and the completion.
+    typealias HookCall =
+        @Sendable (_ instance: OpaquePointer, _ call: outlet_call, _ completion: outlet_completion)
+        -> outlet_status
+
+    /// Calls a hook: here if it cannot hold this thread up, else behind the others.
+    ///
+    /// - Parameters:
+    ///   - token: Told what the hook answers; made for this call.
+    ///   - handle: The request that it is about.
+    ///   - settled: What `OUTLET_OK` means.
+    /// - Returns: What tells the plugin that nobody waits for its answer any more.
+    @discardableResult
+    func ask(
+        _ token: Completion, about handle: RequestHandle, settled: Completion.Answer,
+        _ hook: @escaping HookCall
+    ) -> @Sendable () -> Void {
+        let completion = token.register()
+        if !isNonblocking { token.startTimer() }
+        let call: @Sendable (OpaquePointer) -> Completion.Answer? = { [self] pointer in
+            guard token.begin() else { return nil }
+            handle.enter(self)
+            defer { handle.leave(self) }
+            let status = hook(pointer, outlet_call(id: completion.id), completion)
+            switch status {
+            case OUTLET_OK: return settled
+            case OUTLET_PENDING where token.isPromise: return nil
+            default: return .failed(token.failure(token.reason(status)))
+            }
+        }
+        run(token.hook, about: handle, call) { result in
+            switch result {
+            case .success(let answer): token.hookReturned(answer)
+            case .failure(let error): token.cancel(error)
+            }
+        }
+        let id = id
+        return {
+            let error = PluginError(
+                plugin: id, hook: token.hook, kind: .cancelled,
+                message: "nobody waits for its answer any more")
+            // The cancelling thread does not wait for the plugin.
+            DispatchQueue.global().async { token.cancel(error) }
+        }
+    }
+
+    /// Calls a hook that only watches; a plugin that is closed misses it.
+    ///
+    /// - Parameters:
+    ///   - limit: How long it is waited for, in nanoseconds.
+    ///   - then: Called once, when the hook is off the stack, or has taken too long.
+    func tell(
+        _ hook: PluginHook, _ handle: RequestHandle, _ response: ResponseHandle? = nil,
+        requestID: UUID?, limit: UInt64,
+        _ body: @escaping @Sendable (OpaquePointer, outlet_call, [UInt64]) -> Void,
+        then: @escaping @Sendable () -> Void
+    ) {
+        let stopwatch = Stopwatch(owner.observer)
+        var lenders: [any AnyObject & Sendable] = [handle]
+        if let response { lenders.append(response) }
+        let token = Completion(hook: hook, instance: self, lending: lenders, limit: limit) {
+            [self] answer in
+            if case .done = answer {
+                stopwatch.report(
+                    owner, hook, requestID: requestID?.uuidString, effects: { [] }, failure: nil)
+            }
+            then()
+        }
+        let handles = token.handles
+        ask(token, about: handle, settled: .done) { pointer, call, _ in
+            body(pointer, call, handles)
+            return OUTLET_OK
+        }
+    }
+
+    /// Says that a call is over, of which the instance has seen something.
+    func tellDone(_ handle: RequestHandle, id: UUID?) {
+        guard let hook = hooks.request_done else { return }
+        tell(
+            .requestDone, handle, requestID: id, limit: Self.limitOfDone,
+            { hook($0, $1, outlet_request(id: $2[0])) }, then: {})
+    }
+
+    /// How long `request_done` may take before it is held against a plugin, in nanoseconds; nobody waits
+    /// for it.
+    private static let limitOfDone: UInt64 = 30_000_000_000
+}

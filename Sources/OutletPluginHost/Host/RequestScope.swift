@@ -1,0 +1,112 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletTransport
+
+/// One call of a session as plugins know it: what each of them keeps for it, until `request_done`.
+///
+/// Only plugins with that hook take part.
+///
+/// Thread: any.
+final class RequestScope: Sendable {
+    /// Names the scope in a request's context: hooks of the wire and of the outcome share it.
+    enum Key: RequestContextKey { typealias Value = RequestScope }
+
+    /// Runs what the hooks of the wire and of the outcome do, one after the other.
+    let order = HookOrder()
+
+    private struct Entry: Sendable {
+        let instance: PluginInstance
+        /// The pointer's bits: it is the plugin's own, and never followed here.
+        var slot: UInt = 0
+        /// The hooks that are on a stack.
+        var calls = 0
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var isOver = false
+        /// Whether this is what `request_done` sees: nothing follows it.
+        var isLast = false
+    }
+
+    private let state = Lock(State())
+    private let id: UUID?
+
+    /// - Parameter id: The request's.
+    init(id: UUID?) { self.id = id }
+
+    /// A hook of an instance is about to be called.
+    ///
+    /// - Returns: `false` when the call is over: this would be the hook of another.
+    func enter(_ instance: PluginInstance) -> Bool {
+        state.withLock { state in
+            guard !state.isLast else { return true }
+            guard !state.isOver else { return false }
+            let index = Self.index(of: instance, in: state.entries) ?? state.entries.count
+            if index == state.entries.count { state.entries.append(Entry(instance: instance)) }
+            state.entries[index].calls += 1
+            return true
+        }
+    }
+
+    /// The hook is off the stack.
+    func leave(_ instance: PluginInstance) {
+        let last = state.withLock { state -> Entry? in
+            guard let index = Self.index(of: instance, in: state.entries) else { return nil }
+            guard !state.isLast else { return nil }
+            state.entries[index].calls -= 1
+            guard state.isOver, state.entries[index].calls == 0 else { return nil }
+            return state.entries.remove(at: index)
+        }
+        if let last { finish(last) }
+    }
+
+    /// The call is over: each instance that saw it is told, once its last hook is off the stack.
+    func end() {
+        let idle = state.withLock { state -> [Entry] in
+            guard !state.isOver else { return [] }
+            state.isOver = true
+            let idle = state.entries.filter { $0.calls == 0 }
+            state.entries.removeAll { $0.calls == 0 }
+            return idle
+        }
+        for entry in idle { finish(entry) }
+    }
+
+    // Where no session says when a call is over: nobody can call a hook of it any more.
+    deinit { end() }
+
+    // MARK: Slots
+
+    /// What an instance keeps; `nil` when it has no part in the call.
+    func slot(of instance: PluginInstance) -> UInt? {
+        state.withLock { state in
+            Self.index(of: instance, in: state.entries).map { state.entries[$0].slot }
+        }
+    }
+
+    /// Keeps a pointer for an instance; `false` when it has no part in the call.
+    func set(slot: UInt, of instance: PluginInstance) -> Bool {
+        state.withLock { state in
+            guard let index = Self.index(of: instance, in: state.entries) else { return false }
+            state.entries[index].slot = slot
+            return true
+        }
+    }
+
+    private static func index(of instance: PluginInstance, in entries: [Entry]) -> Int? {
+        entries.firstIndex { $0.instance === instance }
+    }
+
+    private func finish(_ entry: Entry) {
+        let last = RequestScope(id: id)
+        last.state.withLock { state in
+            state.entries = [Entry(instance: entry.instance, slot: entry.slot)]
+            state.isLast = true
+            state.isOver = true
+        }
+        var request = HTTPRequest(url: nil)
+        request.context.id = id
+        entry.instance.tellDone(RequestHandle(request, isMutable: false, scope: last), id: id)
+    }
+}

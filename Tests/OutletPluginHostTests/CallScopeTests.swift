@@ -1,0 +1,175 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletPluginHost
+import OutletProvider
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import OutletTransport
+import Testing
+
+/// What a plugin keeps for a call, and how long its hooks are waited for.
+@Suite(.timeLimit(.minutes(2))) struct CallScopeTests {
+    private let address = "http://test.example/"
+
+    /// - Parameters:
+    ///   - at: The hook that takes its time.
+    ///   - how: What it does then.
+    private func host(
+        at: String = "none", how: String = "", quick: Bool = false,
+        answerDeadline: Duration = .seconds(60)
+    ) throws -> PluginHost {
+        let id = quick ? "faulty.keeps-quick" : "faulty.keeps"
+        return try PluginFolder(faulty: "Keeps").load(
+            configuration: [id: #"{"at": "\#(at)", "how": "\#(how)"}"#],
+            answerDeadline: answerDeadline)
+    }
+
+    private func count(_ name: String, _ host: PluginHost, quick: Bool = false) throws -> Int64 {
+        let value = try host.call("\(quick ? "faulty.keeps-quick" : "faulty.keeps").\(name)")
+        guard case .int(let count) = value else { return -1 }
+        return count
+    }
+
+    /// Waits until a count is reached.
+    private func reach(
+        _ count: Int64, _ name: String, _ host: PluginHost, quick: Bool = false
+    ) async throws {
+        while try self.count(name, host, quick: quick) < count { await Task.yield() }
+        #expect(try self.count(name, host, quick: quick) == count)
+    }
+
+    @Test func `a call has one memory for all of its hooks, which request_done frees`() async throws
+    {
+        let host = try host()
+        let stub = StubTransport(answers: [.status(503), .text("x")])
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request(address).validate().serializingData().response
+        #expect(response.response?.statusCode == 200)
+        try await reach(1, "finished", host)
+        #expect(try count("live", host) == 0)
+        // adapt, prepare and will_send of two attempts, a retry, did_receive and process.
+        #expect(try count("hooks_seen", host) == 9)
+        for _ in 0..<3 { _ = await session.request(address).serializingData().response }
+        try await reach(4, "finished", host)
+        #expect(try count("live", host) == 0)
+        #expect(await host.shutDown() == [])
+    }
+
+    @Test func `a call goes on where a body cannot be read and a retrier wants another`()
+        async throws
+    {
+        let host = try host()
+        let stub = StubTransport(answers: [.text("no JSON"), .text("[1]")])
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request(address).serializingDecodable([Int].self).response
+        #expect(response.value == [1])
+        try await reach(1, "finished", host)
+        // Both times adapt, prepare, will_send, did_receive and process, and a retry between them.
+        #expect(try count("hooks_seen", host) == 11 && count("live", host) == 0)
+    }
+
+    @Test func `a call that fails before it is sent is done as well`() async throws {
+        let host = try host(at: "prepare", how: "pend", answerDeadline: .milliseconds(50))
+        let stub = StubTransport(answers: [.status(200)])
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request(address).serializingData().response
+        #expect("\(String(describing: response.error))".contains("did not answer in time"))
+        #expect(stub.requests.isEmpty)
+        try await reach(1, "finished", host)
+        #expect(try count("live", host) == 0)
+    }
+
+    @Test(arguments: ["adapt", "prepare", "process"])
+    func `a hook may promise its answer, and give it later`(hook: String) async throws {
+        let host = try host(at: hook, how: "pend")
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let ended = Recorder<String?>()
+        session.request(address).responseString { ended.record($0.value) }
+        try await reach(1, "promised", host)
+        #expect(ended.values.isEmpty)
+        #expect(stub.requests.isEmpty == (hook != "process"))
+        #expect(try count("release", host) == 0)
+        #expect(try await ended.values(1)[0] == "x")
+        try await reach(1, "finished", host)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a plugin that never blocks may promise its answer too`() async throws {
+        let host = try host(at: "prepare", how: "pend", quick: true)
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let ended = Recorder<String?>()
+        session.request(address).responseString { ended.record($0.value) }
+        try await reach(1, "promised", host, quick: true)
+        #expect(stub.requests.isEmpty && ended.values.isEmpty)
+        #expect(try count("release", host, quick: true) == 0)
+        #expect(try await ended.values(1)[0] == "x")
+        try await reach(1, "finished", host, quick: true)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: [("adapt", false), ("prepare", false), ("process", false), ("prepare", true)])
+    func `cancelling a call reaches a promised answer at once, and the call is done`(
+        hook: String, quick: Bool
+    ) async throws {
+        let host = try host(at: hook, how: "pend", quick: quick)
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let ended = Recorder<SessionError?>()
+        let request = session.request(address).response { ended.record($0.error) }
+        try await reach(1, "promised", host, quick: quick)
+        request.cancel()
+        #expect(try await ended.values(1)[0]?.isExplicitlyCancelledError == true)
+        try await reach(1, "cancels", host, quick: quick)
+        try await reach(1, "finished", host, quick: quick)
+        #expect(try count("live", host, quick: quick) == 0)
+        #expect(host.plugins.allSatisfy { $0.misbehaviour == [:] })
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: ["adapt", "prepare", "process"])
+    func `a hook that holds its thread up fails the call at its deadline`(
+        hook: String
+    ) async throws {
+        let host = try host(at: hook, how: "block", answerDeadline: .milliseconds(200))
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let response = await session.request(address).serializingString().response
+        #expect("\(String(describing: response.error))".contains("did not answer in time"))
+        // The hook is still on its stack: the call's memory is in use.
+        #expect(try count("finished", host) == 0)
+        _ = try count("release", host)
+        try await reach(1, "finished", host)
+        #expect(try count("live", host) == 0)
+    }
+
+    @Test(arguments: ["will_send", "did_receive"])
+    func `a hook that only watches is not waited for longer than its deadline`(
+        hook: String
+    ) async throws {
+        let host = try host(at: hook, how: "block", answerDeadline: .milliseconds(200))
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        let response = await session.request(address).serializingString().response
+        #expect(response.value == "x")
+        #expect(host.plugins.first?.misbehaviour == [.neverSettled: 1])
+        #expect(try count("finished", host) == 0)
+        _ = try count("release", host)
+        try await reach(1, "finished", host)
+    }
+
+    @Test func `what is written after the answer is refused`() async throws {
+        let host = try host(at: "prepare", how: "settle")
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        _ = await session.request(address).serializingString().response
+        #expect(stub.requests.map { $0.headers["X-Late"] } == [nil])
+        #expect(try count("late", host) == -2)
+    }
+
+    @Test func `a plugin without request_done has nowhere to keep anything`() async throws {
+        let host = try PluginFolder(faulty: "WrongHandles").load()
+        // The fixture ends the process at any answer but the right one.
+        let stub = StubTransport(answers: [.status(200)])
+        _ = try await host.provider(over: stub).request(.page)
+    }
+}
