@@ -184,13 +184,14 @@ let package = Package(
         .target(
             name: "COutletPlugin", path: "PluginsSDK/C", exclude: ["exports.map"], cSettings: c),
         .target(name: "CPluginWatch", cSettings: c),
+        .target(name: "CPluginLoad", cSettings: c),
         .systemLibrary(name: "CFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
         .target(
             name: "OutletPluginHost",
             dependencies: [
                 "OutletProvider", "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP",
                 "OutletFiles",
-                "COutletPlugin", "CPluginWatch", "CFFI",
+                "COutletPlugin", "CPluginWatch", "CPluginLoad", "CFFI",
             ],
             swiftSettings: swift),
         .target(

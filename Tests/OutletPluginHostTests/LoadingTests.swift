@@ -1,8 +1,9 @@
 import FoundationEssentials
 import Glibc
-import OutletPluginHost
 import OutletTestSupport
 import Testing
+
+@testable import OutletPluginHost
 
 @Suite struct LoadingTests {
     /// Loads one faulty plugin beside a good one, and gives the error without the path.
@@ -253,6 +254,63 @@ import Testing
         let third = try folder.load()
         #expect(third.plugins.count == 1)
         _ = await third.shutDown()
+    }
+
+    /// A library that takes over a signal when it is loaded.
+    private func taking(_ signal: Int32) -> String {
+        """
+        #include <signal.h>
+        static void handle(int number) { (void)number; }
+        __attribute__((constructor)) static void take(void) { signal(\(signal), handle); }
+        """
+    }
+
+    private func plugin(_ id: String) -> String {
+        """
+        static const outlet_descriptor descriptor = {DESCRIPTOR("\(id)")};
+        OUTLET_MODULE(descriptor)
+        """
+    }
+
+    @Test func `a handler in a library that a plugin needs is put back, too`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(taking(40), as: "libneeded.so.1")
+        try await folder.compile(
+            plugin("taking.needed"), as: "x.so", "-Wl,--no-as-needed", "-L.", "-l:libneeded.so.1",
+            "-Wl,-rpath,$ORIGIN")
+        let recorder = ActivityRecorder()
+        let host = try folder.load(observer: recorder)
+        #expect(host.failures == [])
+        #expect(
+            recorder.misbehaviours.values.map(\.fact) == [
+                "loading it changed the handler of signal 40; that was put back"
+            ])
+        var action = sigaction()
+        sigaction(40, nil, &action)
+        #expect(action.__sigaction_handler.sa_handler == nil)
+    }
+
+    @Test func `a handler counts also if the host had the library mapped to read it`() async throws
+    {
+        let folder = try PluginFolder()
+        let file = try await folder.compile(taking(41) + "\n" + plugin("taking.read"), as: "x.so")
+        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+        let mapping = mmap(nil, 64, PROT_READ, MAP_PRIVATE, descriptor, 0)
+        close(descriptor)
+        defer { munmap(mapping, 64) }
+        #expect(try folder.load().plugins.first?.misbehaviour == [.changedProcess: 1])
+    }
+
+    @Test func `a handler that the host sets while a library is loaded stays`() throws {
+        let folder = try PluginFolder(samples: ["librequest-id.so"])
+        let state = ProcessState()
+        #expect(dlopen(folder.directory.path("librequest-id.so"), RTLD_NOW | RTLD_LOCAL) != nil)
+        signal(42) { _ in }
+        defer { signal(42, SIG_DFL) }
+        #expect(state.restore() == [])
+        var action = sigaction()
+        sigaction(42, nil, &action)
+        #expect(action.__sigaction_handler.sa_handler != nil)
     }
 
     @Test func `unless others are enough, all plugins of a folder are loaded or none`() throws {

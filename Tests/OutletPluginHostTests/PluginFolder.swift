@@ -24,6 +24,24 @@ final class PluginFolder: Sendable {
         return target
     }
 
+    /// Compiles a library in C into the folder, or below it; `faulty.h` helps.
+    @discardableResult
+    func compile(_ code: String, as name: String, _ flags: String...) async throws -> String {
+        let root = #filePath.dropLast("/Tests/OutletPluginHostTests/PluginFolder.swift".count)
+        let source = try directory.write("#include \"faulty.h\"\n\(code)\n", to: "\(name).c")
+        let result = try await Program.run(
+            "/usr/bin/env",
+            [
+                "cc", "-shared", "-fPIC", "-I", "\(root)/PluginsSDK/C/include", "-I",
+                "\(root)/Tests/FaultyPlugins", source, "-o", name,
+            ] + flags,
+            environment: ["PATH": "/usr/local/bin:/usr/bin:/bin"], directory: path)
+        guard result.exitCode == 0 else {
+            throw TestSupportError("compile: \(name): \(result.errorOutput)")
+        }
+        return directory.path(name)
+    }
+
     /// Loads what can be used of the folder.
     func load(
         configuration: [String: String] = [:], observer: (any PluginObserver)? = nil,

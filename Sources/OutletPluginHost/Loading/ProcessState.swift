@@ -1,11 +1,13 @@
+import CPluginLoad
 import Glibc
 import OutletHTTP
 
 /// What a library should leave alone when it is loaded, and what some runtimes change.
 ///
 /// Taken before a plugin's code runs for the first time and compared after it; what differs is put
-/// back. One library is loaded at a time. The handler of a signal counts only if it lies in a file
-/// that was not mapped before: other threads of the host may set theirs meanwhile.
+/// back. One library is loaded at a time. The handler of a signal counts only if it lies in a library
+/// that was loaded meanwhile: other threads of the host may set theirs. Nothing here takes longer the
+/// more libraries are loaded already, unless a handler did change.
 struct ProcessState {
     private static let names: [Int32: String] = [
         SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL",
@@ -15,7 +17,7 @@ struct ProcessState {
     ]
 
     private let dispositions: [Int32: Disposition]
-    private let mappedFiles: Set<String>
+    private let loadCount: UInt64
     private let directory: String
     private let locale: String
     private let umask: String
@@ -25,7 +27,7 @@ struct ProcessState {
         var dispositions: [Int32: Disposition] = [:]
         for signal in Int32(1)...64 { dispositions[signal] = Disposition(of: signal) }
         self.dispositions = dispositions
-        mappedFiles = Set(MappedFile.all().map(\.path))
+        loadCount = cpluginload_count()
         directory = ProcessState.currentDirectory
         locale = ProcessState.currentLocale
         umask = ProcessState.currentUmask
@@ -36,13 +38,10 @@ struct ProcessState {
     /// - Returns: What did, one fact each.
     func restore() -> [String] {
         var changes: [String] = []
-        let changed = dispositions.sorted { $0.key < $1.key }.compactMap { signal, before in
-            Disposition(of: signal).flatMap { $0 == before ? nil : (signal, before, $0) }
-        }
-        let newFiles =
-            changed.isEmpty ? [] : MappedFile.all().filter { !mappedFiles.contains($0.path) }
-        for (signal, before, after) in changed
-        where newFiles.contains(where: { $0.range.contains(after.handler) }) {
+        for (signal, before) in dispositions.sorted(by: { $0.key < $1.key }) {
+            guard let after = Disposition(of: signal), after != before,
+                cpluginload_is_new(after.handler, loadCount)
+            else { continue }
             before.restore(signal)
             changes.append("the handler of \(ProcessState.names[signal] ?? "signal \(signal)")")
         }
@@ -109,22 +108,6 @@ private struct Disposition: Equatable {
     }
 
     static func == (a: Disposition, b: Disposition) -> Bool { a.facts == b.facts }
-}
-
-/// A part of a file in this process's memory (proc(5), `/proc/pid/maps`).
-private struct MappedFile {
-    let range: Range<UInt>
-    let path: String
-
-    static func all() -> [MappedFile] {
-        linesOfFile("/proc/self/maps").compactMap { line in
-            guard let (facts, path) = line.cut(at: "/"), let (first, rest) = facts.cut(at: "-"),
-                let start = UInt(first, radix: 16), let last = rest.cut(at: " ")?.head,
-                let end = UInt(last, radix: 16), start < end
-            else { return nil }
-            return MappedFile(range: start..<end, path: "/\(path)")
-        }
-    }
 }
 
 /// The lines of a file that the kernel makes up while it is read; none when it cannot be read.
