@@ -123,6 +123,97 @@ import Testing
         }
     }
 
+    private static let plugin = """
+        static const outlet_descriptor descriptor = {DESCRIPTOR("some.plugin")};
+        OUTLET_MODULE(descriptor)
+        """
+
+    @Test(arguments: [
+        ("$ORIGIN:", #""" (DT_RUNPATH), which is the current directory"#),
+        ("/usr/lib::$ORIGIN", #""" (DT_RUNPATH), which is the current directory"#),
+        ("lib", #""lib" (DT_RUNPATH), which is relative to the current directory"#),
+        ("/usr/$LIB", #""/usr/$LIB" (DT_RUNPATH), of which only $ORIGIN is understood"#),
+        (
+            "$ORIGIN/open",
+            #""$ORIGIN/open" (DT_RUNPATH): DIR/open is writable by all users (mode 777); chmod go-w"#
+        ),
+        (
+            "/:${ORIGIN}/open/missing",
+            #""${ORIGIN}/open/missing" (DT_RUNPATH): DIR/open/missing is missing, and DIR/open is "#
+                + "writable by all users (mode 777); chmod go-w"
+        ),
+        (
+            "$ORIGIN/link/inner/../inner",
+            #""$ORIGIN/link/inner/../inner" (DT_RUNPATH): DIR/open is writable by all users "#
+                + "(mode 777); chmod go-w"
+        ),
+        (
+            "$ORIGIN/loop",
+            #""$ORIGIN/loop" (DT_RUNPATH): DIR/loop is a symbolic link that leads nowhere"#
+        ),
+    ])
+    func `a library that has others looked for where anybody may put them is refused`(
+        runPath: String, reason: String
+    ) async throws {
+        let folder = try PluginFolder()
+        mkdir(folder.directory.path("open"), 0o755)
+        mkdir(folder.directory.path("open/inner"), 0o755)
+        chmod(folder.directory.path("open"), 0o777)
+        symlink("open", folder.directory.path("link"))
+        symlink("loop", folder.directory.path("loop"))
+        try await folder.compile(Self.plugin, as: "x.so", "-Wl,-rpath,\(runPath)")
+        let text = reason.replacing("DIR", with: folder.path)
+        #expect(try failures(in: folder) == ["not safe to load: it looks for libraries in \(text)"])
+        if !runPath.contains("/") {
+            try await folder.compile(
+                Self.plugin, as: "x.so", "-Wl,--disable-new-dtags,-rpath,\(runPath)")
+            let old = text.replacing("DT_RUNPATH", with: "DT_RPATH")
+            #expect(
+                try failures(in: folder) == ["not safe to load: it looks for libraries in \(old)"])
+        }
+        var options = PluginHost.Options()
+        options.checksOwnership = false
+        let host = try PluginHost.load(directories: [folder.path], options: options)
+        #expect(host.plugins.count == 1)
+    }
+
+    @Test func `a library that has others looked for in safe places is loaded`() async throws {
+        let folder = try PluginFolder()
+        mkdir(folder.directory.path("$inner"), 0o755)
+        symlink("$inner", folder.directory.path("link"))
+        let safe = "$ORIGIN:${ORIGIN}/link:/usr/lib:/lib:/nowhere/lib"
+        try await folder.compile(Self.plugin, as: "x.so", "-Wl,-rpath,\(safe)")
+        try await folder.compile(
+            Self.plugin.replacing("some", with: "other"), as: "$inner/y.so",
+            "-Wl,-rpath,$ORIGIN/.")
+        let host = try PluginHost.load(
+            directories: [folder.path, folder.directory.path("$inner")])
+        #expect(host.plugins.map(\.id) == ["some.plugin", "other.plugin"])
+    }
+
+    @Test func `a library that needs one by a relative path, or an open one, is refused`()
+        async throws
+    {
+        let folder = try PluginFolder()
+        mkdir(folder.directory.path("open"), 0o755)
+        try await folder.compile("", as: "open/needed")
+        try await folder.compile(
+            Self.plugin, as: "x.so", "-Wl,--no-as-needed", "open/needed")
+        #expect(
+            try failures(in: folder) == [
+                #"not safe to load: it needs "open/needed", which is relative to the current directory"#
+            ])
+        try await folder.compile(
+            Self.plugin, as: "x.so", "-Wl,--no-as-needed", folder.directory.path("open/needed"))
+        chmod(folder.directory.path("open"), 0o777)
+        let place = folder.directory.path("open")
+        #expect(
+            try failures(in: folder) == [
+                #"not safe to load: it needs "\#(place)/needed": \#(place) is writable by all users "#
+                    + "(mode 777); chmod go-w"
+            ])
+    }
+
     @Test func `a needed library that is missing is named`() throws {
         var bytes = Array(try Data(contentsOf: URL(filePath: Products.path("librequest-id.so"))))
         let name = Array("libc.so.6".utf8)

@@ -1,3 +1,5 @@
+import OutletHTTP
+
 /// What a shared library's file says of itself, read without running any of it.
 ///
 /// `dlopen` trusts the file: a truncated one ends the process with SIGBUS, one for another
@@ -9,12 +11,25 @@ struct ELFLibrary {
     private(set) var otherSymbols: [String] = []
     /// How many other symbols it exports.
     private(set) var otherSymbolCount = 0
-    /// The libraries it needs (`DT_NEEDED`).
+    /// The libraries it needs (`DT_NEEDED`, `DT_AUXILIARY`, `DT_FILTER`).
     private(set) var neededLibraries: [String] = []
+    /// The directories that `DT_RUNPATH` lists, as they are written; `nil` without one.
+    private(set) var runPath: [String]?
+    /// Those of `DT_RPATH`, which older linkers wrote.
+    private(set) var oldRunPath: [String]?
     /// The bytes of the manifest section.
     private(set) var manifest: [UInt8]?
 
     private static let entryPrefix = "outlet_module_v"
+
+    /// What of the dynamic section names other files.
+    private enum DynamicEntry: Int64 {
+        case needed = 1
+        case oldRunPath = 15
+        case runPath = 29
+        case auxiliary = 0x7FFF_FFFD
+        case filter = 0x7FFF_FFFF
+    }
 
     /// Why a file cannot be loaded.
     enum Problem: Error {
@@ -128,13 +143,19 @@ struct ELFLibrary {
         for base in stride(from: 0, through: table.count - 16, by: 16) {
             let tag = table.number(base, as: Int64.self)
             if tag == 0 { break }
-            guard tag == 1 else { continue }
+            guard let entry = DynamicEntry(rawValue: tag) else { continue }
             guard let offset = Int(exactly: table.number(base + 8, as: UInt64.self)),
                 let name = names.text(at: offset)
             else {
                 throw Problem.invalid(reason: "the name of a needed library is damaged")
             }
-            neededLibraries.append(name)
+            // The linker takes an empty list for none, and an empty part for the current directory.
+            let directories = name.isEmpty ? nil : name.parts(separatedBy: ":").map(String.init)
+            switch entry {
+            case .needed, .auxiliary, .filter: neededLibraries.append(name)
+            case .runPath: runPath = directories
+            case .oldRunPath: oldRunPath = directories
+            }
         }
     }
 }

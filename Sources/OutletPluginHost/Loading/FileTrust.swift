@@ -10,20 +10,85 @@ enum FileTrust {
     ///
     /// - Parameter path: Absolute, without symbolic links.
     static func objection(toDirectory path: String) -> String? {
+        fault(of: path).map { directory, reason in
+            directory == path ? reason : "\(directory), above it, \(reason)"
+        }
+    }
+
+    /// The first directory on the way up that others can write to, and why.
+    private static func fault(
+        of path: String, isAncestor: Bool = false
+    ) -> (directory: String, reason: String)? {
         var directory = path[...]
-        var isAncestor = false
+        var isAncestor = isAncestor
         while true {
             let current = directory.isEmpty ? "/" : String(directory)
             var status = stat()
-            guard lstat(current, &status) == 0 else { return systemText(errno) }
+            guard lstat(current, &status) == 0 else { return (current, systemText(errno)) }
             let isSticky = isAncestor && status.st_mode & mode_t(S_ISVTX) != 0
             if let objection = objection(to: status, allowsWriting: isSticky) {
-                return isAncestor ? "\(current), above it, \(objection)" : objection
+                return (current, objection)
             }
             guard let parent = directory.cutAtLast("/")?.head else { return nil }
             directory = parent
             isAncestor = true
         }
+    }
+
+    /// What speaks against a directory that is looked into by its name, a sentence; `nil` when nothing
+    /// does.
+    ///
+    /// Links on the way must be out of others' reach, too, and so must the place of what is missing.
+    ///
+    /// - Parameter path: Absolute.
+    static func objection(toLookingInto path: String) -> String? {
+        var rest = Array(path.parts(separatedBy: "/").reversed())
+        // Without symbolic links.
+        var directory = ""
+        var links = 0
+        while let name = rest.popLast() {
+            if name.isEmpty || name == "." { continue }
+            if name == ".." {
+                directory = directory.cutAtLast("/").map { String($0.head) } ?? ""
+                continue
+            }
+            let next = "\(directory)/\(name)"
+            var status = stat()
+            guard lstat(next, &status) == 0 else {
+                guard errno == ENOENT else { return "\(next): \(systemText(errno))" }
+                return fault(of: directory).map {
+                    "\(next) is missing, and \($0.directory) \($0.reason)"
+                }
+            }
+            guard status.st_mode & S_IFMT == S_IFLNK else {
+                directory = next
+                continue
+            }
+            links += 1
+            guard links <= 40, let target = target(ofLink: next) else {
+                return "\(next) is a symbolic link that leads nowhere"
+            }
+            if let fault = fault(of: directory, isAncestor: true) {
+                return "\(fault.directory) \(fault.reason)"
+            }
+            if let objection = objection(to: status, allowsWriting: true) {
+                return "\(next) \(objection)"
+            }
+            rest += target.parts(separatedBy: "/").reversed()
+            if target.startsWithBytes(of: "/") { directory = "" }
+        }
+        return fault(of: directory).map { "\($0.directory) \($0.reason)" }
+    }
+
+    private static func target(ofLink path: String) -> String? {
+        var length = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: Int(PATH_MAX)) { buffer, count in
+            length = buffer.withMemoryRebound(to: CChar.self) { buffer in
+                buffer.baseAddress.map { readlink(path, $0, buffer.count) } ?? 0
+            }
+            count = max(length, 0)
+        }
+        return length > 0 ? String(validating: bytes, as: UTF8.self) : nil
     }
 
     /// What speaks against a file; `nil` when nothing does.

@@ -1,4 +1,5 @@
 import Glibc
+import OutletHTTP
 
 /// A candidate for a plugin: opened once, judged by its bytes, and by what may be done to it.
 struct PluginFile {
@@ -59,11 +60,27 @@ struct PluginFile {
             case .manifest(let reason): throw .invalidManifest(path: path, reason: reason)
             }
         }
+        if checksOwnership {
+            let search = LibrarySearch(library, origin: try PluginFile.directory(of: path))
+            if let objection = search.objection {
+                throw .unsafe(path: path, reason: objection)
+            }
+        }
         do {
             manifest = try library.manifest.map(PluginManifest.init(bytes:))
         } catch {
             throw .invalidManifest(path: path, reason: error.reason)
         }
+    }
+
+    /// The directory that a file lies in, absolute, without symbolic links.
+    static func directory(of path: String) throws(PluginLoadError) -> String {
+        let directory = path.cutAtLast("/")?.head ?? "."
+        guard let resolved = realpath(directory.isEmpty ? "/" : String(directory), nil) else {
+            throw .unreadable(path: path, reason: systemText(errno))
+        }
+        defer { free(resolved) }
+        return String(cString: resolved)
     }
 
     /// Whether the path still leads to the bytes that were checked.

@@ -95,15 +95,8 @@ struct PluginLoader {
 
     /// Refuses a file in a directory that others can write to.
     private static func checkPlace(of path: String) throws(PluginLoadError) {
-        let directory = path.cutAtLast("/")?.head ?? ""
-        let parent = directory.isEmpty ? "/" : String(directory)
-        guard let resolved = realpath(parent, nil) else {
-            throw .unreadable(path: path, reason: systemText(errno))
-        }
-        defer { free(resolved) }
-        guard let objection = FileTrust.objection(toDirectory: String(cString: resolved)) else {
-            return
-        }
+        let directory = try PluginFile.directory(of: path)
+        guard let objection = FileTrust.objection(toDirectory: directory) else { return }
         throw .unsafe(path: path, reason: "lies in a directory that \(objection)")
     }
 

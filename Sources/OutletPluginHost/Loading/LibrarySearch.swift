@@ -1,0 +1,71 @@
+import Glibc
+import OutletHTTP
+
+/// Where the dynamic linker looks for the libraries that a library needs (ld.so(8)).
+struct LibrarySearch {
+    private let library: ELFLibrary
+    /// The library's own directory, which `$ORIGIN` stands for.
+    private let origin: String
+
+    /// - Parameter origin: Absolute, without symbolic links.
+    init(_ library: ELFLibrary, origin: String) {
+        self.library = library
+        self.origin = origin
+    }
+
+    /// What the library says of the directories, and in which words.
+    private var lists: [(name: String, directories: [String])] {
+        [("DT_RUNPATH", library.runPath), ("DT_RPATH", library.oldRunPath)].compactMap {
+            name, directories in directories.map { (name, $0) }
+        }
+    }
+
+    /// Why others could have the library load a file of theirs; `nil` when they cannot.
+    ///
+    /// Its own directory is not judged here.
+    var objection: String? {
+        for list in lists {
+            for directory in list.directories {
+                let text = "looks for libraries in \(String(reflecting: directory)) (\(list.name))"
+                if directory.isEmpty { return "\(text), which is the current directory" }
+                if let reason = objection(to: directory) { return "\(text)\(reason)" }
+            }
+        }
+        for needed in library.neededLibraries {
+            guard let place = needed.cutAtLast("/")?.head else { continue }
+            let directory = place.isEmpty ? "/" : String(place)
+            if let reason = objection(to: directory) {
+                return "needs \(String(reflecting: needed))\(reason)"
+            }
+        }
+        return nil
+    }
+
+    private func objection(to directory: String) -> String? {
+        guard let path = LibrarySearch.expand(directory, origin: origin) else {
+            return ", of which only $ORIGIN is understood"
+        }
+        guard path.startsWithBytes(of: "/") else {
+            return ", which is relative to the current directory"
+        }
+        // Damaged text was repaired where it was read: it is another name.
+        if path.containsBytes(of: "\u{FFFD}") { return ", which is not UTF-8" }
+        if path.hasSameBytes(as: origin) { return nil }
+        return FileTrust.objection(toLookingInto: path).map { ": \($0)" }
+    }
+
+    /// Puts the library's directory in the place of `$ORIGIN`; `nil` when there is another `$`.
+    private static func expand(_ text: String, origin: String) -> String? {
+        var path = ""
+        var rest = text[...]
+        while let (head, tail) = rest.cut(at: "$") {
+            path += head
+            guard let token = ["ORIGIN", "{ORIGIN}"].first(where: tail.startsWithBytes) else {
+                return nil
+            }
+            path += origin
+            rest = tail.droppingBytes(token.utf8.count)
+        }
+        return path + rest
+    }
+}
