@@ -1,8 +1,19 @@
 #define _GNU_SOURCE
 #include "CPluginLoad.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Since Linux 6.3; libraries are mapped, not executed. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
 
 static int first(struct dl_phdr_info *info, size_t size, void *count) {
     (void)size;
@@ -43,4 +54,48 @@ bool cpluginload_is_new(uintptr_t address, unsigned long long before) {
     dl_iterate_phdr(look, &search);
     /* The linker appends what it loads: the last ones are the new ones. */
     return search.place != 0 && search.objects - search.place < search.loads - before;
+}
+
+static ssize_t move(int source, int target, unsigned long long *done, unsigned long long limit) {
+    char bytes[65536];
+    ssize_t got;
+    do {
+        got = pread(source, bytes, sizeof bytes, (off_t)*done);
+    } while (got < 0 && errno == EINTR);
+    if (got > 0 && (unsigned long long)got > limit - *done) {
+        errno = EFBIG;
+        return -1;
+    }
+    for (ssize_t written = 0; written < got;) {
+        ssize_t part = write(target, bytes + written, (size_t)(got - written));
+        if (part < 0 && errno != EINTR) return -1;
+        if (part > 0) written += part;
+    }
+    if (got > 0) *done += (unsigned long long)got;
+    return got;
+}
+
+int cpluginload_copy(int source, unsigned long long limit, const char *name) {
+    struct stat facts;
+    if (fstat(source, &facts) != 0) return -1;
+    if ((unsigned long long)facts.st_size > limit) {
+        errno = EFBIG;
+        return -1;
+    }
+    char title[200];
+    snprintf(title, sizeof title, "%s", name);
+    int target = memfd_create(title, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    if (target < 0 && errno == EINVAL) target = memfd_create(title, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (target < 0) return -1;
+    unsigned long long done = 0;
+    ssize_t moved;
+    do {
+        moved = move(source, target, &done, limit);
+    } while (moved > 0);
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+    if (moved == 0 && fcntl(target, F_ADD_SEALS, seals) == 0) return target;
+    int why = errno;
+    close(target);
+    errno = why;
+    return -1;
 }

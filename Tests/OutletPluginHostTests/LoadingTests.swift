@@ -54,7 +54,6 @@ import Testing
             "breaks the plugin contract: 'faulty.bad-signature.f': signature \"q(s)\": unknown "
                 + "letter 'q'"
         ),
-        ("ChangesFile", "cannot be loaded: the file changed while it was loaded"),
         (
             "LyingPermissions",
             "manifest is wrong: its permissions is \"net:a.example\", the code's is \"env:HOME "

@@ -1,5 +1,5 @@
 /*
- * CPluginLoad.h - what the dynamic linker knows of the objects in this process.
+ * CPluginLoad.h - what the dynamic linker knows of the objects in this process, and files for it to load.
  */
 #ifndef CPLUGINLOAD_H
 #define CPLUGINLOAD_H
@@ -15,5 +15,13 @@ unsigned long long cpluginload_count(void);
  * Where objects have been unloaded meanwhile, a few older ones may pass for new. Thread: any.
  */
 bool cpluginload_is_new(uintptr_t address, unsigned long long before);
+
+/*
+ * Copies a file from its beginning into memory (memfd_create(2)), where nobody can change it any more; the
+ * file is called name there, cut if it is long.
+ *
+ * Returns a descriptor, or -1 with errno: EFBIG when there is more than limit. Thread: any.
+ */
+int cpluginload_copy(int source, unsigned long long limit, const char *name);
 
 #endif

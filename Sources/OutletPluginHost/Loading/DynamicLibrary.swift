@@ -1,20 +1,40 @@
 import Glibc
 import OutletHTTP
+import OutletTransport
 
 /// A shared library in this process; once in, it stays.
 ///
 /// Never closed: a Swift library that is unmapped leaves its types behind in the runtime, and the
 /// next dynamic cast crashes.
-struct DynamicLibrary {
+struct DynamicLibrary: @unchecked Sendable {
+    // @unchecked because the library is never unmapped.
     private let handle: UnsafeMutableRawPointer
+
+    /// What is mapped, by the place that it came from.
+    private static let mapped = Lock<[String: [(bundle: PluginBundle, library: Self)]]>([:])
 
     struct Refusal: Error {
         let reason: String
     }
 
     /// Maps a library and binds all its symbols; its constructors run now.
-    init(path: String) throws(Refusal) {
-        let opened = PluginWatch.watching(path, "load", about: nil) {
+    ///
+    /// What was loaded from the same place with the same bytes is the same library, as it is to `dlopen`;
+    /// a place whose bytes are others now has another, in its own place in memory.
+    static func load(_ file: PluginFile) throws(Refusal) -> DynamicLibrary {
+        let known = mapped.withLock { $0[file.place] ?? [] }
+        if let same = known.first(where: { $0.bundle.hasSameBytes(as: file.bundle) }) {
+            return same.library
+        }
+        let library = try file.bundle.withPath { path throws(Refusal) in
+            try DynamicLibrary(path: path, of: file.path)
+        }
+        mapped.withLock { $0[file.place, default: []].append((file.bundle, library)) }
+        return library
+    }
+
+    private init(path: String, of plugin: String) throws(Refusal) {
+        let opened = PluginWatch.watching(plugin, "load", about: nil) {
             dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
         }
         guard let handle = opened else {
@@ -40,6 +60,11 @@ struct DynamicLibrary {
         }
         if let (library, _) = fact.cut(around: ": cannot open shared object file") {
             return "\(fact); install the package that holds \(library)"
+        }
+        if fact.containsBytes(of: "failed to map segment") {
+            return
+                "\(fact); the system lets nobody run code from files in memory, which plugins are "
+                + "copied to"
         }
         return String(fact)
     }

@@ -36,6 +36,19 @@ struct ELFLibrary {
         case invalid(reason: String)
         case wrongMachine(library: String, host: String)
         case manifest(reason: String)
+        case unsafe(reason: String)
+        case notCopied(reason: String)
+
+        /// A problem of a library that the one in question needs.
+        static func needed(_ path: String, _ problem: Problem) -> Problem {
+            switch problem {
+            case .unsafe, .notCopied: problem
+            case .invalid(let reason), .manifest(let reason):
+                .invalid(reason: "it needs \(path): \(reason)")
+            case .wrongMachine(let library, let host):
+                .invalid(reason: "it needs \(path), built for \(library), this host is \(host)")
+            }
+        }
     }
 
     /// Reads and checks the headers.

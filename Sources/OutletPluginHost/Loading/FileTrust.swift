@@ -35,13 +35,13 @@ enum FileTrust {
         }
     }
 
-    /// What speaks against a directory that is looked into by its name, a sentence; `nil` when nothing
-    /// does.
+    /// What speaks against a file or directory that is opened by its name, a sentence; `nil` when
+    /// nothing does.
     ///
     /// Links on the way must be out of others' reach, too, and so must the place of what is missing.
     ///
     /// - Parameter path: Absolute.
-    static func objection(toLookingInto path: String) -> String? {
+    static func objection(toPath path: String) -> String? {
         var rest = Array(path.parts(separatedBy: "/").reversed())
         // Without symbolic links.
         var directory = ""

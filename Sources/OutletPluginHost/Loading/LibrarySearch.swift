@@ -51,7 +51,36 @@ struct LibrarySearch {
         // Damaged text was repaired where it was read: it is another name.
         if path.containsBytes(of: "\u{FFFD}") { return ", which is not UTF-8" }
         if path.hasSameBytes(as: origin) { return nil }
-        return FileTrust.objection(toLookingInto: path).map { ": \($0)" }
+        return FileTrust.objection(toPath: path).map { ": \($0)" }
+    }
+
+    /// A directory that libraries are looked for in.
+    struct Directory {
+        /// The directory as it was written, without a slash at its end.
+        let path: String
+        /// The way to it from the library's own directory; `nil` when it is written without `$ORIGIN`.
+        let wayFromOrigin: String?
+    }
+
+    /// The directories that the library lists, those that cannot be understood left out.
+    ///
+    /// Where there are both lists, `DT_RUNPATH` counts alone.
+    var directories: [Directory] {
+        (library.runPath ?? library.oldRunPath ?? []).compactMap(parsed)
+    }
+
+    /// The directory in which the linker looks for a library whose name says where; `nil` when it does
+    /// not.
+    func directory(ofNeeded name: String) -> Directory? {
+        name.cutAtLast("/").flatMap { parsed(String($0.head)) }
+    }
+
+    private func parsed(_ text: String) -> Directory? {
+        guard let path = LibrarySearch.expand(text, origin: origin) else { return nil }
+        let variable = ["$ORIGIN", "${ORIGIN}"].first(where: text.startsWithBytes)
+        return Directory(
+            path: String(path.endsWithBytes(of: "/") ? path.cutAtLast("/")?.head ?? "" : path[...]),
+            wayFromOrigin: variable.map { String(text.droppingBytes($0.utf8.count)) })
     }
 
     /// Puts the library's directory in the place of `$ORIGIN`; `nil` when there is another `$`.

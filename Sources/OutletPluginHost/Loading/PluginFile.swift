@@ -1,30 +1,15 @@
 import Glibc
 import OutletHTTP
 
-/// A candidate for a plugin: opened once, judged by its bytes, and by what may be done to it.
+/// A candidate for a plugin: opened once, copied, judged by its bytes, and by what may be done to it.
 struct PluginFile {
     let path: String
+    /// The path without symbolic links or relative parts.
+    let place: String
     let library: ELFLibrary
     let manifest: PluginManifest?
-    private let identity: FileIdentity
-
-    /// Which file a path leads to, and whether it was written or moved since.
-    private struct FileIdentity: Equatable {
-        let device: UInt64
-        let node: UInt64
-        let size: Int64
-        let seconds: Int
-        let nanoseconds: Int
-
-        init(_ status: stat) {
-            device = UInt64(status.st_dev)
-            node = UInt64(status.st_ino)
-            size = Int64(status.st_size)
-            // ctime, not mtime: a writer can set mtime back.
-            seconds = status.st_ctim.tv_sec
-            nanoseconds = status.st_ctim.tv_nsec
-        }
-    }
+    /// The bytes that were checked, which are those to map.
+    let bundle: PluginBundle
 
     /// Opens and checks a file; runs none of it.
     init(path: String, checksOwnership: Bool) throws(PluginLoadError) {
@@ -48,22 +33,27 @@ struct PluginFile {
         if checksOwnership, let objection = FileTrust.objection(to: status) {
             throw .unsafe(path: path, reason: objection)
         }
-        identity = FileIdentity(status)
-        let file = FileBytes(descriptor: descriptor, size: UInt64(clamping: status.st_size))
-        do {
-            library = try ELFLibrary(file)
+        let directory = try PluginFile.directory(of: path)
+        let name = path.cutAtLast("/").map { String($0.tail) } ?? path
+        place = "\(directory)/\(name)"
+        do throws(ELFLibrary.Problem) {
+            let copy = try PluginCopy(of: descriptor, name: name)
+            library = try ELFLibrary(copy.bytes)
+            if checksOwnership,
+                let objection = LibrarySearch(library, origin: directory).objection
+            {
+                throw ELFLibrary.Problem.unsafe(reason: objection)
+            }
+            bundle = try PluginBundle(
+                copy, library, directory: directory, name: name, checksOwnership: checksOwnership)
         } catch {
             switch error {
             case .invalid(let reason): throw .invalidLibrary(path: path, reason: reason)
             case .wrongMachine(let library, let host):
                 throw .wrongMachine(path: path, library: library, host: host)
             case .manifest(let reason): throw .invalidManifest(path: path, reason: reason)
-            }
-        }
-        if checksOwnership {
-            let search = LibrarySearch(library, origin: try PluginFile.directory(of: path))
-            if let objection = search.objection {
-                throw .unsafe(path: path, reason: objection)
+            case .unsafe(let reason): throw .unsafe(path: path, reason: reason)
+            case .notCopied(let reason): throw .notLoadable(path: path, reason: reason)
             }
         }
         do {
@@ -81,14 +71,6 @@ struct PluginFile {
         }
         defer { free(resolved) }
         return String(cString: resolved)
-    }
-
-    /// Whether the path still leads to the bytes that were checked.
-    ///
-    /// Asked after `dlopen`, which opens the path anew.
-    var isUnchanged: Bool {
-        var status = stat()
-        return lstat(path, &status) == 0 && FileIdentity(status) == identity
     }
 
     private static func kind(_ mode: mode_t) -> String {

@@ -23,12 +23,9 @@ struct PluginModule {
         }
         let library: DynamicLibrary
         do {
-            library = try DynamicLibrary(path: path)
+            library = try DynamicLibrary.load(file)
         } catch {
             throw .notLoadable(path: path, reason: error.reason)
-        }
-        guard file.isUnchanged else {
-            throw .notLoadable(path: path, reason: "the file changed while it was loaded")
         }
         guard let entry = library.function("outlet_module_v1", as: Entry.self) else {
             throw .noEntryPoint(path: path)

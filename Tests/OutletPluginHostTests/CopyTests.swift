@@ -1,0 +1,147 @@
+import FoundationEssentials
+import Glibc
+import OutletTestSupport
+import Testing
+
+@testable import OutletPluginHost
+
+/// What is checked is what runs, of plugins and of the libraries beside them.
+@Suite struct CopyTests {
+    private func plugin(_ id: String, if condition: String = "1") -> String {
+        """
+        static const outlet_descriptor descriptor = {DESCRIPTOR("\(id)")};
+        static const outlet_descriptor *const list[] = {&descriptor};
+        static const outlet_module module = {sizeof module, OUTLET_ABI_MINOR, 0, 1, list};
+        const outlet_module *outlet_module_v1(uint32_t minor) {
+            (void)minor;
+            return \(condition) ? &module : NULL;
+        }
+        """
+    }
+
+    private func answer(_ name: String, _ value: String) -> String {
+        "int \(name)(void) { return \(value); }"
+    }
+
+    @Test func `what takes a plugin's place after the check is not what runs`() async throws {
+        let folder = try PluginFolder()
+        let path = try await folder.compile(plugin("first.content"), as: "x.so")
+        let file = try PluginFile(path: path, checksOwnership: true)
+        try await folder.compile(plugin("other.content"), as: "x.so")
+        #expect(try PluginModule(file).descriptors.map(\.id) == ["first.content"])
+        #expect(try folder.load().plugins.map(\.id) == ["other.content"])
+    }
+
+    @Test func `a plugin that is written over while it runs keeps its code`() async throws {
+        let folder = try PluginFolder()
+        let path = try await folder.compile(plugin("kept.code"), as: "x.so")
+        let host = try folder.load()
+        truncate(path, 0)
+        let abandoned = await host.shutDown()
+        #expect(abandoned == [])
+    }
+
+    @Test func `the same bytes of a place are one library, other bytes another`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(plugin("some.plugin"), as: "x.so")
+        func table() throws -> UnsafeRawPointer {
+            let plugin = try #require(try folder.load().plugins.first)
+            return UnsafeRawPointer(plugin.instance.descriptor.table)
+        }
+        let first = try table()
+        #expect(try table() == first)
+        let bytes = try folder.directory.read("x.so")
+        try folder.directory.write(bytes + [0], to: "x.so")
+        let second = try table()
+        #expect(second != first)
+        try folder.directory.write(bytes, to: "x.so")
+        #expect(try table() == first)
+        let elsewhere = try PluginFolder()
+        chmod(try elsewhere.directory.write(bytes, to: "x.so"), 0o755)
+        let third = try #require(try elsewhere.load().plugins.first)
+        #expect(UnsafeRawPointer(third.instance.descriptor.table) != first)
+    }
+
+    @Test func `a plugin with too many bytes is refused unread`() throws {
+        let folder = try PluginFolder()
+        let path = try folder.directory.write("\u{7F}ELF", to: "x.so")
+        truncate(path, (512 << 20) + 1)
+        #expect(
+            try folder.load().failures == [
+                .invalidLibrary(
+                    path: path, reason: "more than the 536870912 bytes that a plugin may have")
+            ])
+    }
+
+    /// A plugin that runs only if the libraries beside it give seven, one of which needs the other.
+    ///
+    /// - Parameter name: Part of their names, by which the linker knows them from others'.
+    private func makeBundle(_ folder: PluginFolder, _ name: String, sum: Int = 7) async throws {
+        for name in ["plugins", "lib", "lib/deep"] { mkdir(folder.directory.path(name), 0o755) }
+        try await folder.compile(answer("inner", "\(sum - 1)"), as: "lib/deep/lib\(name)-in.so")
+        try await folder.compile(
+            "int inner(void);" + answer("outer", "inner() + 1"), as: "lib/lib\(name)-out.so",
+            "-Llib/deep", "-l:lib\(name)-in.so", "-Wl,-rpath,${ORIGIN}/deep/")
+        try await folder.compile(
+            "int outer(void);" + plugin("whole.bundle", if: "outer() == 7"), as: "plugins/x.so",
+            "-Llib", "-l:lib\(name)-out.so", "-Wl,-rpath-link,lib/deep",
+            "-Wl,-rpath,/usr/lib:$ORIGIN/missing:$ORIGIN/../lib/deep/..")
+    }
+
+    @Test func `libraries beside a plugin are copied along, and theirs`() async throws {
+        let folder = try PluginFolder()
+        try await makeBundle(folder, "copied")
+        let file = try PluginFile(
+            path: folder.directory.path("plugins/x.so"), checksOwnership: true)
+        #expect(file.bundle.needed.count == 2)
+        // Neither what they are now nor whether they are there counts any more.
+        try await makeBundle(folder, "copied", sum: 8)
+        unlink(folder.directory.path("lib/deep/libcopied-in.so"))
+        #expect(try PluginModule(file).descriptors.map(\.id) == ["whole.bundle"])
+    }
+
+    @Test func `nothing is mapped from a plugin's folder`() async throws {
+        let folder = try PluginFolder()
+        try await makeBundle(folder, "mapped")
+        let host = try PluginHost.load(directory: folder.directory.path("plugins"))
+        #expect(host.plugins.map(\.path) == [folder.directory.path("plugins/x.so")])
+        let maps = try await Program.run("/bin/cat", ["/proc/\(getpid())/maps"]).output
+        #expect(!maps.contains(folder.path))
+        #expect(maps.contains("/memfd:libmapped-in.so"))
+    }
+
+    @Test func `libraries beside a plugin are judged as it is`() async throws {
+        let folder = try PluginFolder()
+        try await makeBundle(folder, "judged")
+        let plugins = folder.directory.path("plugins")
+        func failure() throws -> String? {
+            var options = PluginHost.Options()
+            options.loadPolicy = .usable
+            let host = try PluginHost.load(directories: [plugins], options: options)
+            return host.failures.first?.description
+        }
+        let outer = "\(plugins)/../lib/deep/../libjudged-out.so"
+        chmod(outer, 0o777)
+        #expect(
+            try failure() == "\(plugins)/x.so: not safe to load: it needs \(outer), which is "
+                + "writable by all users (mode 777); chmod go-w")
+        chmod(outer, 0o755)
+        let deep = folder.directory.path("lib/deep")
+        chmod(deep, 0o777)
+        // The plugin's own list names this directory's parent only.
+        #expect(
+            try failure()
+                == "\(plugins)/x.so: not safe to load: it needs \(outer), which looks for "
+                + #"libraries in "${ORIGIN}/deep/" (DT_RUNPATH): \#(deep) is writable by all users "#
+                + "(mode 777); chmod go-w")
+        chmod(deep, 0o755)
+        rename("\(deep)/libjudged-in.so", "\(deep)/real")
+        symlink("real", "\(deep)/libjudged-in.so")
+        let bytes = try folder.directory.read("lib/deep/real")
+        try folder.directory.write([UInt8](bytes.prefix(bytes.count / 2)), to: "lib/deep/real")
+        #expect(
+            try failure()?.hasPrefix(
+                "\(plugins)/x.so: not a usable shared library: it needs "
+                    + "\(plugins)/../lib/deep/../deep/libjudged-in.so: ") == true)
+    }
+}
