@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes a Swift file that puts a plugin's manifest into its library.
+# Writes a Swift file that puts a plugin into its library's manifest; of several, each has a file.
 #
 #   manifest.sh ID VERSION [PERMISSION...] > Manifest.swift
 set -eu
@@ -13,7 +13,7 @@ cat <<SWIFT
 // Made by PluginsSDK/Swift/manifest.sh: what the host reads before it runs any code.
 // $json
 @section(".outlet.manifest") @used
-private let manifest: InlineArray<$(printf %s "$json" | wc -c), UInt8> = [
-$(printf %s "$json" | od -An -v -tx1 -w16 | sed 's/ \(..\)/ 0x\1,/g; s/^ /    /')
+private let manifest: InlineArray<$(printf '%s\0' "$json" | wc -c), UInt8> = [
+$(printf '%s\0' "$json" | od -An -v -tx1 -w16 | sed 's/ \(..\)/ 0x\1,/g; s/^ /    /')
 ]
 SWIFT

@@ -97,7 +97,7 @@ import Testing
     func `a manifest's permissions are texts`(permissions: String, reason: String?) {
         let text = #"{"id": "a.b", "version": "1", "abi": "1.0", "permissions": \#(permissions)}"#
         do {
-            _ = try PluginManifest(bytes: Array(text.utf8))
+            _ = try PluginManifest.all(in: Array(text.utf8))
             #expect(reason == nil)
         } catch {
             #expect(error.reason == reason)

@@ -56,17 +56,24 @@ import Testing
         ),
         (
             "LyingPermissions",
-            "manifest is wrong: its permissions is \"net:a.example\", the code's is \"env:HOME "
-                + "net:a.example\""
+            "manifest is wrong: 'faulty.lying-permissions' has the permissions \"net:a.example\" there, "
+                + "and \"env:HOME net:a.example\" in the code"
         ),
-        ("LyingVersion", "manifest is wrong: its version is \"1.0.1\", the code's is \"1.0.0\""),
-        ("LyingABI", "manifest is wrong: its abi is \"1.7\", the code's is \"1.0\""),
+        (
+            "LyingVersion",
+            "manifest is wrong: 'faulty.lying-version' has the version \"1.0.1\" there, "
+                + "and \"1.0.0\" in the code"
+        ),
+        (
+            "LyingABI",
+            "manifest is wrong: 'faulty.lying-abi' has the abi \"1.7\" there, "
+                + "and \"1.0\" in the code"
+        ),
         ("LargeManifest", "manifest is wrong: it has 65537 bytes, at most 65536 are allowed"),
         ("DoubledManifest", "manifest is wrong: \"id\" is there more than once"),
         (
             "LyingManifest",
-            "manifest is wrong: its id is \"faulty.harmless\", the code's is "
-                + "\"faulty.lying-manifest\""
+            "manifest is wrong: it has no entry for 'faulty.lying-manifest', which the code has"
         ),
     ])
     func `each fault is an error of its own, and the others still load`(
@@ -84,6 +91,73 @@ import Testing
         // Its constructor would end the process.
         let error = try failure(of: "BrokenManifest")
         #expect(error.hasPrefix("manifest is wrong: not JSON: "))
+    }
+
+    /// A library with two plugins, `some.first` and `some.second`.
+    private func pair(_ manifests: String) -> String {
+        """
+        \(manifests)
+        static const outlet_descriptor first = {DESCRIPTOR("some.first")};
+        static const outlet_view needs[] = {OUTLET_TEXT("env:HOME")};
+        static const outlet_descriptor second = {
+            DESCRIPTOR("some.second"), .permission_count = 1, .permissions = needs};
+        static const outlet_descriptor *const list[] = {&first, &second};
+        static const outlet_module module = {sizeof module, OUTLET_ABI_MINOR, 0, 2, list};
+        const outlet_module *outlet_module_v1(uint32_t minor) { return minor == 0 ? &module : NULL; }
+        """
+    }
+
+    @Test func `each plugin of a library has its own entry in the manifest`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(
+            pair(
+                #"""
+                OUTLET_MANIFEST("some.second", "1.0.0", "\"env:HOME\"");
+                OUTLET_MANIFEST("some.first", "1.0.0", "");
+                """#), as: "x.so")
+        let host = try folder.load()
+        #expect(host.failures == [])
+        #expect(host.plugins.map(\.manifest?.id) == ["some.first", "some.second"])
+        #expect(host.plugins.map(\.manifest?.permissions) == [[], ["env:HOME"]])
+    }
+
+    @Test(arguments: [
+        (
+            #"OUTLET_MANIFEST("some.first", "1.0.0", "");"#,
+            "it has no entry for 'some.second', which the code has"
+        ),
+        (
+            #"""
+            OUTLET_MANIFEST("some.first", "1.0.0", "");
+            OUTLET_MANIFEST("some.second", "1.0.0", "\"env:HOME\"");
+            OUTLET_MANIFEST("some.third", "1.0.0", "");
+            """#,
+            "it has an entry for \"some.third\", which the code has not"
+        ),
+        (
+            #"""
+            OUTLET_MANIFEST("some.first", "1.0.0", "");
+            OUTLET_MANIFEST("some.second", "1.0.0", "\"env:HOME\"");
+            OUTLET_MANIFEST("some.first", "1.0.0", "");
+            """#,
+            "\"some.first\" has two entries"
+        ),
+        (
+            #"""
+            OUTLET_MANIFEST("some.first", "1.0.0", "");
+            OUTLET_MANIFEST("some.second", "1.0.0", "");
+            """#,
+            "'some.second' has the permissions \"\" there, and \"env:HOME\" in the code"
+        ),
+    ])
+    func `a manifest that has not the plugins of the code is refused`(
+        manifests: String, reason: String
+    ) async throws {
+        let folder = try PluginFolder()
+        let path = try await folder.compile(pair(manifests), as: "x.so")
+        let host = try folder.load()
+        #expect(host.plugins.isEmpty)
+        #expect(host.failures == [.invalidManifest(path: path, reason: reason)])
     }
 
     @Test func `a plugin without a manifest is refused where one is asked for`() throws {

@@ -1,4 +1,5 @@
 import COutletPlugin
+import OutletHTTP
 
 /// A plugin that runs: what it says of itself, and how it has behaved.
 ///
@@ -22,7 +23,7 @@ public final class LoadedPlugin: Sendable {
     public let path: String
     /// The ABI it was built for, such as `1.0`.
     public let abi: String
-    /// What the file says of itself; `nil` when it holds no manifest.
+    /// What the file says of it; `nil` when that holds no manifest.
     public let manifest: PluginManifest?
     /// What it needs, in its own words.
     public let permissions: [String]
@@ -60,7 +61,7 @@ public final class LoadedPlugin: Sendable {
         configurationSchema = descriptor.configurationSchema
         path = file.path
         abi = "\(PluginModule.abi.major).\(abiMinor)"
-        manifest = file.manifest
+        manifest = file.manifests.first { $0.id.hasSameBytes(as: descriptor.id) }
         permissions = descriptor.permissions
         functions = descriptor.exports.map(PluginFunction.init)
         neededLibraries = file.library.neededLibraries

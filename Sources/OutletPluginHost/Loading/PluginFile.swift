@@ -7,7 +7,8 @@ struct PluginFile {
     /// The path without symbolic links or relative parts.
     let place: String
     let library: ELFLibrary
-    let manifest: PluginManifest?
+    /// What it says of its plugins; empty when it holds no manifest.
+    let manifests: [PluginManifest]
     /// The bytes that were checked, which are those to map.
     let bundle: PluginBundle
 
@@ -57,7 +58,7 @@ struct PluginFile {
             }
         }
         do {
-            manifest = try library.manifest.map(PluginManifest.init(bytes:))
+            manifests = try library.manifest.map(PluginManifest.all) ?? []
         } catch {
             throw .invalidManifest(path: path, reason: error.reason)
         }

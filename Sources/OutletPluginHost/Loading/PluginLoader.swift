@@ -62,7 +62,7 @@ struct PluginLoader {
         do throws(PluginLoadError) {
             if checksOwnership, !isListed { try PluginLoader.checkPlace(of: path) }
             let file = try PluginFile(path: path, checksOwnership: checksOwnership)
-            if requiresManifest, file.manifest == nil {
+            if requiresManifest, file.manifests.isEmpty {
                 throw PluginLoadError.invalidManifest(
                     path: path, reason: "there is none, and this host asks for one")
             }

@@ -1,6 +1,6 @@
 import OutletHTTP
 
-/// What a plugin's file says of itself before any of its code runs.
+/// What a library's file says of one of its plugins before any of its code runs.
 public struct PluginManifest: Equatable, Sendable {
     /// The plugin's id.
     public let id: String
@@ -11,23 +11,35 @@ public struct PluginManifest: Equatable, Sendable {
     /// What it needs, such as `net:api.example.com`.
     public let permissions: [String]
 
-    /// How many bytes a manifest may have.
+    /// How many bytes the manifest of a library may have.
     static let largestSize: UInt64 = 64 << 10
 
     struct Malformed: Error {
         let reason: String
     }
 
-    /// Reads the content of the `.outlet.manifest` section; unknown members are ignored.
+    /// Reads the content of the `.outlet.manifest` section: an entry for each plugin, NULs between them.
+    static func all(in section: [UInt8]) throws(Malformed) -> [PluginManifest] {
+        var manifests: [PluginManifest] = []
+        for entry in section.split(separator: 0) {
+            let manifest = try PluginManifest(entry)
+            guard !manifests.contains(where: { $0.id.hasSameBytes(as: manifest.id) }) else {
+                throw Malformed(reason: "\(String(reflecting: manifest.id)) has two entries")
+            }
+            manifests.append(manifest)
+        }
+        guard !manifests.isEmpty else { throw Malformed(reason: "it is empty") }
+        return manifests
+    }
+
+    /// Reads an entry; unknown members are ignored.
     ///
     /// A name that is there twice is refused: of two readers one would take the first value, the
     /// other the last.
-    init(bytes: [UInt8]) throws(Malformed) {
-        let end = bytes.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0
-        guard end > 0 else { throw Malformed(reason: "it is empty") }
+    private init(_ entry: ArraySlice<UInt8>) throws(Malformed) {
         let json: JSONValue
         do {
-            json = try JSONValue(parsing: bytes[..<end])
+            json = try JSONValue(parsing: entry)
         } catch {
             throw Malformed(reason: "not JSON: \(error)")
         }

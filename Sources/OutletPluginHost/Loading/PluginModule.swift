@@ -1,4 +1,5 @@
 import COutletPlugin
+import OutletHTTP
 
 /// What the entry of a library returned, copied and checked.
 struct PluginModule {
@@ -44,8 +45,13 @@ struct PluginModule {
         } catch {
             throw .invalidModule(path: path, reason: error.reason)
         }
-        try PluginModule.compare(
-            file, descriptors[0], abi: "\(host.major).\(module.abi_minor)")
+        guard !file.manifests.isEmpty else { return }
+        do {
+            try PluginModule.compare(
+                file.manifests, descriptors, abi: "\(host.major).\(module.abi_minor)")
+        } catch {
+            throw .invalidManifest(path: path, reason: error.reason)
+        }
     }
 
     private static func descriptors(
@@ -65,25 +71,36 @@ struct PluginModule {
         return descriptors
     }
 
-    /// The manifest decides what a plugin may do before its code runs, so the code may not differ.
+    /// The manifest decides what plugins may do before their code runs, so the code may not differ.
     private static func compare(
-        _ file: PluginFile, _ descriptor: PluginDescriptor, abi: String
-    ) throws(PluginLoadError) {
-        guard let manifest = file.manifest else { return }
-        let pairs = [
-            ("id", manifest.id, descriptor.id),
-            ("version", manifest.version, descriptor.version),
-            ("abi", manifest.abi, abi),
-            (
-                "permissions", manifest.permissions.sorted().joined(separator: " "),
-                descriptor.permissions.sorted().joined(separator: " ")
-            ),
-        ]
-        for (what, manifest, code) in pairs where manifest != code {
-            throw .invalidManifest(
-                path: file.path,
-                reason: "its \(what) is \(String(reflecting: manifest)), the code's is "
-                    + String(reflecting: code))
+        _ manifests: [PluginManifest], _ descriptors: [PluginDescriptor], abi: String
+    ) throws(PluginManifest.Malformed) {
+        for descriptor in descriptors {
+            let id = descriptor.id
+            guard let manifest = manifests.first(where: { $0.id.hasSameBytes(as: id) }) else {
+                throw PluginManifest.Malformed(
+                    reason: "it has no entry for '\(id)', which the code has")
+            }
+            let pairs = [
+                ("version", manifest.version, descriptor.version), ("abi", manifest.abi, abi),
+                (
+                    "permissions", manifest.permissions.sorted().joined(separator: " "),
+                    descriptor.permissions.sorted().joined(separator: " ")
+                ),
+            ]
+            for (what, manifest, code) in pairs where !manifest.hasSameBytes(as: code) {
+                throw PluginManifest.Malformed(
+                    reason:
+                        "'\(id)' has the \(what) \(String(reflecting: manifest)) there, and "
+                        + "\(String(reflecting: code)) in the code")
+            }
+        }
+        for manifest in manifests
+        where !descriptors.contains(where: { $0.id.hasSameBytes(as: manifest.id) }) {
+            throw PluginManifest.Malformed(
+                reason:
+                    "it has an entry for \(String(reflecting: manifest.id)), which the code has not"
+            )
         }
     }
 }

@@ -17,14 +17,15 @@ let pluginTargets: [FuzzTarget] = [
         do {
             let library = try ELFLibrary(file)
             try expect(library.otherSymbols.count <= 8, "\(library.otherSymbols.count) examples")
-            if let manifest = library.manifest { _ = try? PluginManifest(bytes: manifest) }
+            if let manifest = library.manifest { _ = try? PluginManifest.all(in: manifest) }
         } catch is ELFLibrary.Problem {
         }
     },
     FuzzTarget("manifest") { data in
-        guard let manifest = try? PluginManifest(bytes: Array(data)) else { return }
-        let again = try PluginManifest(bytes: Array(data) + [0, 0])
-        try expect(again == manifest, "padding makes another manifest")
+        guard let manifests = try? PluginManifest.all(in: Array(data)) else { return }
+        let again = try PluginManifest.all(in: [0] + Array(data) + [0, 0])
+        try expect(again == manifests, "padding makes another manifest")
+        try expect(Set(manifests.map(\.id)).count == manifests.count, "an id is there twice")
     },
     FuzzTarget("signature") { data in
         guard let signature = try? Signature(data.text) else { return }

@@ -24,10 +24,11 @@ typedef struct outlet_module {
  * Thread: [control]. */
 OUTLET_EXPORT const outlet_module *OUTLET_OPTIONAL outlet_module_v1(uint32_t host_minor);
 
-/* The section that holds the manifest: a JSON object with "id", "version", "abi" and
- * "permissions". The host reads it without running any code of the plugin's, and refuses a
- * module whose descriptor disagrees. Trailing NULs are ignored. Without one the plugin still
- * loads, unless the host asks for manifests. */
+/* The section that holds the manifest: for each plugin of the library a JSON object with "id",
+ * "version", "abi" and "permissions", NULs between them. The host reads it without running any
+ * code of the library's, and refuses a module that has other plugins, or whose descriptors
+ * disagree. It has 64 KiB at most. Without one the plugins still load, unless the host asks for
+ * manifests. */
 #define OUTLET_MANIFEST_SECTION ".outlet.manifest"
 
 #define OUTLET_STRINGIFY_(x) #x
@@ -42,17 +43,21 @@ OUTLET_EXPORT const outlet_module *OUTLET_OPTIONAL outlet_module_v1(uint32_t hos
 #define OUTLET_RETAIN_
 #endif
 
-/* Puts a manifest into the library, at file scope, once:
+#define OUTLET_JOIN_(a, b) a##b
+#define OUTLET_JOIN(a, b) OUTLET_JOIN_(a, b)
+
+/* Puts a plugin into the library's manifest, at file scope, once for each plugin, on a line of its
+ * own:
  *
  *   OUTLET_MANIFEST("com.example.signer", "1.0.0", "\"net:api.example.com\"");
  *
  * All three are string literals; permissions is the inside of a JSON array, "" for none. */
 #define OUTLET_MANIFEST(id, version, permissions)                                            \
     __attribute__((section(OUTLET_MANIFEST_SECTION), used OUTLET_RETAIN_)) static const char \
-        outlet_manifest_[] = "{\"id\":\"" id "\",\"version\":\"" version                     \
-                             "\",\"abi\":\"" OUTLET_STRINGIFY(OUTLET_ABI_MAJOR) "."          \
-                             OUTLET_STRINGIFY(OUTLET_ABI_MINOR) "\",\"permissions\":["       \
-                             permissions "]}"
+        OUTLET_JOIN(outlet_manifest_, __LINE__)[] =                                          \
+            "{\"id\":\"" id "\",\"version\":\"" version "\",\"abi\":\""                       \
+            OUTLET_STRINGIFY(OUTLET_ABI_MAJOR) "." OUTLET_STRINGIFY(OUTLET_ABI_MINOR)        \
+            "\",\"permissions\":[" permissions "]}"
 
 /* Defines the entry of a library with one plugin, at file scope:
  *
