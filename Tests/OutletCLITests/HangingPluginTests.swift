@@ -70,7 +70,7 @@ import Testing
                 "outlet: interrupted: plugin faulty.hangs has not come back from \(hook) for "))
     }
 
-    @Test(arguments: [["plugins", "list"], ["plugins", "inspect", "x"], [":1/"], ["demo"]])
+    @Test(arguments: [["plugins", "inspect", "--run", "x"], [":1/"], ["demo"]])
     func `a library that hangs while it is loaded ends with a signal, and is named`(
         arguments: [String]
     ) async throws {

@@ -19,9 +19,13 @@ import Testing
     @Test func `the plugins of a directory are listed`() async throws {
         let result = try await outlet("plugins", "list", directory.path)
         #expect(result.exitCode == 0)
-        let lines = result.output.split(separator: "\n")
-        #expect(lines.count == 2)
-        #expect(lines.allSatisfy { $0.contains("1.0.0") })
+        #expect(
+            result.output == """
+                dev.outlet.pacer       1.0.0  ABI 1.0  no permissions  \(pacer)
+                dev.outlet.request-id  1.0.0  ABI 1.0  no permissions  \(requestID)
+
+                """)
+        #expect(result.errorOutput == "")
     }
 
     @Test func `a listing for programs has plugins and failures`() async throws {
@@ -29,11 +33,67 @@ import Testing
         let result = try await outlet("plugins", "list", "--json", "--plugins", directory.path)
         let value = try JSONValue(parsing: result.standardOutput)
         #expect(value["schema"] == "outlet.plugins/1")
-        #expect(value["plugins"]?.arrayValue?.count == 2)
-        #expect(value["plugins"]?[0]?["hooks"]?.arrayValue?.isEmpty == false)
+        #expect(
+            value["plugins"]?.arrayValue?.map { $0["id"] }
+                == ["dev.outlet.pacer", "dev.outlet.request-id"])
+        #expect(value["plugins"]?[0]?["has_manifest"] == true)
+        #expect(value["plugins"]?[0]?["permissions"] == [])
         #expect(value["failures"]?.arrayValue?.count == 1)
         #expect(result.exitCode == 0)
         #expect(result.errorOutput.split(separator: "\n").count == 1)
+    }
+
+    @Test func `no code runs where plugins are listed and inspected`() async throws {
+        let folder = try TemporaryDirectory()
+        let hanging = try folder.copy("libFaultyHangsOnLoad.so")
+        let list = try await outlet("plugins", "list", folder.path)
+        #expect(list.exitCode == 0)
+        #expect(list.output == "?  ?  ABI 1  no manifest (OUTLET_MANIFEST)  \(hanging)\n")
+        let page = try await outlet("plugins", "inspect", hanging)
+        #expect(page.exitCode == 0)
+        #expect(
+            page.output.contains("manifest    none: the plugin was built without OUTLET_MANIFEST"))
+        let report = try await outlet("plugins", "inspect", hanging, "--json")
+        let value = try JSONValue(parsing: report.standardOutput)
+        #expect(value["id"] == .some(nil) && value["has_manifest"] == false)
+        #expect(value["functions"] == nil)
+        let byID = try await outlet("plugins", "inspect", "x", "--plugins", folder.path)
+        #expect(byID.exitCode == 7)
+        #expect(
+            byID.errorOutput == "outlet: x: no such plugin (--run asks the code of files without a "
+                + "manifest)\n")
+    }
+
+    @Test func `no plugin is created to be listed or inspected`() async throws {
+        let folder = try TemporaryDirectory()
+        let path = try folder.copy("libFaultyCreateFails.so")
+        for arguments in [["list", path], ["inspect", path], ["inspect", "--run", path]] {
+            let result = try await Program.run(Products.path("outlet"), ["plugins"] + arguments)
+            #expect(result.exitCode == 0)
+            #expect(result.errorOutput == "")
+        }
+        let byID = try await outlet(
+            "plugins", "inspect", "faulty.create-fails", "--run", "--plugins", folder.path)
+        #expect(byID.output.hasPrefix("faulty.create-fails 1.0.0\n"))
+    }
+
+    @Test func `a second plugin of an id is listed as the failure that it would be`() async throws {
+        let copy = try directory.write(try directory.read("libpacer.so"), to: "z.so")
+        let result = try await outlet("plugins", "list", directory.path)
+        #expect(result.output.split(separator: "\n").count == 2)
+        #expect(
+            result.errorOutput
+                == "outlet: \(copy): a second plugin 'dev.outlet.pacer': the first is \(pacer), and "
+                + "stays\n")
+    }
+
+    @Test func `a manifest that the code denies is found when the code is asked`() async throws {
+        let lying = try directory.copy("libFaultyLyingVersion.so")
+        #expect(try await outlet("plugins", "inspect", lying).exitCode == 0)
+        let asked = try await outlet("plugins", "inspect", "--run", lying)
+        #expect(asked.exitCode == 7)
+        #expect(
+            asked.errorOutput.hasPrefix("outlet: no usable plugin: \(lying): manifest is wrong: "))
     }
 
     @Test func `a plugin is inspected by its file and by its id`() async throws {
@@ -41,7 +101,11 @@ import Testing
         let id = try #require(try JSONValue(parsing: byFile.standardOutput)["id"]?.stringValue)
         let byID = try await outlet("plugins", "inspect", id, "--plugins", directory.path)
         #expect(byID.exitCode == 0)
-        #expect(byID.output.contains("Functions\n  delay_ms(int64) -> int64"))
+        #expect(byID.output.contains("  permissions none\n"))
+        #expect(!byID.output.contains("Functions"))
+        let asked = try await outlet("plugins", "inspect", "--run", id, "--plugins", directory.path)
+        #expect(asked.exitCode == 0)
+        #expect(asked.output.contains("Functions\n  delay_ms(int64) -> int64"))
     }
 
     @Test func `a function is called by name`() async throws {
@@ -197,6 +261,8 @@ import Testing
 
     @Test(arguments: [
         ["plugins", "list"], ["plugins", "inspect", "faulty.raw-text"],
+        ["plugins", "inspect", "faulty.raw-text", "--run"],
+        ["plugins", "inspect", "faulty.raw-text", "--run", "--json"],
         ["plugins", "call", "faulty.raw-text.text"], ["plugins", "list", "--json"],
         ["plugins", "inspect", "faulty.raw-text", "--json"],
         ["plugins", "call", "faulty.raw-text.text", "--json"], ["URL", "-v"], ["URL", "X-Fail:1"],

@@ -64,7 +64,11 @@ enum Help {
                 ("echo '{\"a\":1}' | outlet :8080/post", ""),
             ])
         case .pluginsList: table([("outlet plugins list ./plugins", "")])
-        case .pluginsInspect: table([("outlet plugins inspect ./plugins/librequest-id.so", "")])
+        case .pluginsInspect:
+            table([
+                ("outlet plugins inspect ./plugins/librequest-id.so", ""),
+                ("outlet plugins inspect dev.outlet.pacer --plugins ./plugins --run", ""),
+            ])
         case .pluginsCall:
             table([("outlet plugins call dev.outlet.pacer.delay_ms 3 --plugins ./plugins", "")])
         case .demo: table([("outlet demo --plugins ./plugins", "")])

@@ -11,11 +11,15 @@ enum OptionTable {
             .plugins, value: "DIR", repeats: true, .plugins, verbs: pluginVerbs,
             "Loads the plugins (.so files) of a directory, or one file; may be given often."),
         Option(
-            .pluginConfig, value: "ID=JSON", repeats: true, .plugins, verbs: pluginVerbs,
+            .pluginConfig, value: "ID=JSON", repeats: true, .plugins,
+            verbs: [.request, .pluginsCall, .demo],
             "Configures a plugin with a JSON object; may be given often."),
         Option(
             .pluginsOptional, .plugins, verbs: [.request, .pluginsCall, .demo],
             "Goes on without plugins that cannot be used; they end the program otherwise."),
+        Option(
+            .run, .plugins, verbs: [.pluginsInspect],
+            "Loads the library and asks its code for what its file does not tell; starts nothing."),
     ]
 
     private static let request = [

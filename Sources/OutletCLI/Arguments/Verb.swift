@@ -15,7 +15,10 @@ enum Verb: String, Sendable, CaseIterable {
         case .request: ["outlet [METHOD] URL [ITEM…]"]
         case .pluginsList: ["outlet plugins list DIR…"]
         case .pluginsInspect:
-            ["outlet plugins inspect FILE", "outlet plugins inspect ID --plugins DIR"]
+            [
+                "outlet plugins inspect [--run] FILE",
+                "outlet plugins inspect [--run] ID --plugins DIR",
+            ]
         case .pluginsCall: ["outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR"]
         case .demo: ["outlet demo [--plugins DIR]"]
         case .help: ["outlet help [VERB]"]
@@ -26,8 +29,10 @@ enum Verb: String, Sendable, CaseIterable {
     var summary: String {
         switch self {
         case .request: "Sends one HTTP request, through plugins if asked to."
-        case .pluginsList: "Lists the plugins of a directory, and why others cannot be used."
-        case .pluginsInspect: "Shows what a plugin says of itself: hooks, functions, permissions."
+        case .pluginsList:
+            "Lists the plugins of a directory, and what cannot be used and why; runs none of their code."
+        case .pluginsInspect:
+            "Shows what a plugin's file says of it; with --run what its code says, too."
         case .pluginsCall: "Calls a function that a plugin exports, by name."
         case .demo: "Runs a few requests through sample plugins and a server of its own."
         case .help: "Explains a verb."

@@ -1,21 +1,24 @@
 import FoundationEssentials
 import Outlet
 
-/// `outlet plugins inspect FILE`, `outlet plugins inspect ID --plugins DIR`.
+/// `outlet plugins inspect [--run] FILE`, `outlet plugins inspect [--run] ID --plugins DIR`.
 struct PluginsInspectCommand {
     private let subject: String
+    private let isFile: Bool
     private let loading: PluginLoading
+    private let runsCode: Bool
     private let isReport: Bool
     private let console: Console
 
     init(arguments: ParsedArguments, console: Console) throws(CommandError) {
         self.console = console
+        runsCode = arguments.isOn(.run)
         isReport = arguments.isOn(.json)
         guard arguments.operands.count == 1 else {
             throw .usage("plugins inspect: one file or id is wanted", advice: Self.advice)
         }
         subject = arguments.operands[0]
-        let isFile = subject.containsByte("/") || subject.endsWithBytes(of: ".so")
+        isFile = subject.containsByte("/") || subject.endsWithBytes(of: ".so")
         loading = try PluginLoading(
             arguments, operands: isFile ? [subject] : [], environment: console.environment)
         guard isFile || !loading.places.isEmpty else {
@@ -29,30 +32,64 @@ struct PluginsInspectCommand {
     private static let advice = "outlet plugins inspect FILE, or ID --plugins DIR"
 
     func run() throws -> ExitCode {
-        let host = try loading.loadUsable(
-            observer: PluginWatcher(console: console, isVerbose: false), console: console)
-        let plugins = host.plugins.filter { $0.id == subject || isOfFile($0) }
-        guard !plugins.isEmpty else {
-            throw CommandError(
-                .plugin, "\(subject): no such plugin",
-                advice: "there is \(host.plugins.map(\.id).joined(separator: ", "))")
-        }
-        for plugin in plugins {
-            if isReport {
-                let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
-                try console.print(PluginReport.plugin(plugin).text(format) + "\n")
-            } else {
-                try console.output.write(PluginText(style: console.outputStyle).page(plugin))
+        let inspection = try loading.inspect()
+        var failures = inspection.failures
+        var known: [String] = []
+        var isShown = false
+        if runsCode { PluginWatch.begin(exitCode: ExitCode.plugin.rawValue) }
+        for file in inspection.files {
+            let isNamed = isOfFile(file.path)
+            let isWanted = isNamed || file.manifests.contains { $0.id == subject }
+            var facts = PluginFacts.all(of: file)
+            // What holds no manifest may have the plugin, too.
+            if runsCode, isWanted || file.manifests.isEmpty {
+                do {
+                    facts = try PluginFacts.all(askingCodeOf: file, console: console)
+                } catch {
+                    failures.append(error)
+                    continue
+                }
+            }
+            known += facts.compactMap(\.id)
+            for facts in facts where isNamed || facts.id == subject {
+                isShown = true
+                try show(facts)
             }
         }
-        console.report(abandoned: host.shutDownAndWait())
+        guard isShown else { throw absence(known: known, failures: failures) }
+        for failure in failures { console.report(CommandError(unusable: failure)) }
         return .ok
     }
 
+    private func show(_ facts: PluginFacts) throws(OutputError) {
+        if isReport {
+            let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
+            try console.print(PluginReport.plugin(facts).text(format) + "\n")
+        } else {
+            try console.output.write(PluginText(style: console.outputStyle).page(facts))
+        }
+    }
+
+    /// Why there is nothing to show.
+    private func absence(known: [String], failures: [PluginLoadError]) -> CommandError {
+        if isFile || known.isEmpty, let first = failures.first {
+            let others = failures.count - 1
+            return CommandError(
+                .plugin, "no usable plugin: \(TerminalText.visibleLine("\(first)"))",
+                advice: others == 0 ? "" : "and \(others) more: see 'outlet plugins list'")
+        }
+        for failure in failures { console.report(CommandError(unusable: failure)) }
+        let there = known.isEmpty ? [] : ["there is \(known.joined(separator: ", "))"]
+        let more = runsCode ? [] : ["--run asks the code of files without a manifest"]
+        return CommandError(
+            .plugin, "\(subject): no such plugin",
+            advice: (there + more).joined(separator: "; "))
+    }
+
     /// Several plugins may come from one file.
-    private func isOfFile(_ plugin: LoadedPlugin) -> Bool {
-        guard subject.endsWithBytes(of: ".so"), let name = subject.parts(separatedBy: "/").last,
-            let own = plugin.path.parts(separatedBy: "/").last
+    private func isOfFile(_ path: String) -> Bool {
+        guard isFile, let name = subject.parts(separatedBy: "/").last,
+            let own = path.parts(separatedBy: "/").last
         else { return false }
         return own.hasSameBytes(as: name)
     }

@@ -16,24 +16,22 @@ struct PluginsListCommand {
         }
     }
 
-    /// Prints all plugins; ``ExitCode/plugin`` when none can be used.
+    /// Prints all plugins, as their files tell; ``ExitCode/plugin`` when none can be used.
     func run() throws -> ExitCode {
-        let host = try loading.load(
-            observer: PluginWatcher(console: console, isVerbose: false))
+        let inspection = try loading.inspect()
+        let plugins = inspection.files.flatMap(PluginFacts.all)
         if isReport {
-            let text = PluginReport.list(host).text(console.outputIsTerminal ? .pretty : .compact)
-            try console.print(text + "\n")
+            let report = PluginReport.list(plugins, failures: inspection.failures)
+            try console.print(report.text(console.outputIsTerminal ? .pretty : .compact) + "\n")
         } else {
-            try console.output.write(
-                PluginText(style: console.outputStyle).list(host.plugins))
+            try console.output.write(PluginText(style: console.outputStyle).list(plugins))
         }
-        for failure in host.failures { console.report(CommandError(unusable: failure)) }
-        if host.plugins.isEmpty, host.failures.isEmpty {
+        for failure in inspection.failures { console.report(CommandError(unusable: failure)) }
+        if inspection.files.isEmpty, inspection.failures.isEmpty {
             let place = loading.places.joined(separator: ", ")
             console.report(
                 CommandError(.plugin, "\(place): no plugin: there is no .so file in it"))
         }
-        console.report(abandoned: host.shutDownAndWait())
-        return host.plugins.isEmpty ? .plugin : .ok
+        return inspection.files.isEmpty ? .plugin : .ok
     }
 }

@@ -53,12 +53,8 @@ struct PluginLoading: Sendable {
         return configuration
     }
 
-    /// Loads the plugins; those that cannot be used are among the host's failures.
-    ///
-    /// - Throws: A ``CommandError`` of 66 when a place cannot be read.
-    ///
-    /// Blocks while plugins start.
-    func load(observer: any PluginObserver) throws(CommandError) -> PluginHost {
+    /// The places by what is there; what is not there is named as a directory.
+    private var sortedPlaces: (directories: [String], files: [String]) {
         var directories: [String] = []
         var files: [String] = []
         for place in places {
@@ -66,6 +62,28 @@ struct PluginLoading: Sendable {
             let exists = FileManager.default.fileExists(atPath: place, isDirectory: &isDirectory)
             if exists, !isDirectory { files.append(place) } else { directories.append(place) }
         }
+        return (directories, files)
+    }
+
+    /// Looks at the plugins; none of their code runs.
+    ///
+    /// - Throws: A ``CommandError`` of 66 when a place cannot be read.
+    func inspect() throws(CommandError) -> PluginInspection {
+        let (directories, files) = sortedPlaces
+        do {
+            return try PluginInspection(directories: directories, files: files)
+        } catch {
+            throw CommandError(.noInput, "\(error)")
+        }
+    }
+
+    /// Loads the plugins; those that cannot be used are among the host's failures.
+    ///
+    /// - Throws: A ``CommandError`` of 66 when a place cannot be read.
+    ///
+    /// Blocks while plugins start.
+    func load(observer: any PluginObserver) throws(CommandError) -> PluginHost {
+        let (directories, files) = sortedPlaces
         var options = PluginHost.Options()
         options.configuration = configuration
         options.observer = observer
@@ -104,32 +122,11 @@ struct PluginLoading: Sendable {
             unusable: last, advice: "--plugins-optional goes on without \(others)")
     }
 
-    private var nothingThere: CommandError {
+    /// That no place holds a library.
+    var nothingThere: CommandError {
         CommandError(
             .plugin, "\(places.joined(separator: ", ")): no plugin: there is no .so file in it",
             advice: "'make plugins' fills the folder plugins/")
-    }
-
-    /// Loads the plugins to look at them: at least one.
-    ///
-    /// Each that cannot be used is a line on stderr, or part of the error when none can.
-    ///
-    /// - Throws: A ``CommandError`` of 66 when a place cannot be read, of 7 when no plugin is left.
-    func loadUsable(
-        observer: any PluginObserver, console: Console
-    ) throws(CommandError) -> PluginHost {
-        let host = try load(observer: observer)
-        guard host.plugins.isEmpty else {
-            for failure in host.failures {
-                console.report(CommandError(unusable: failure))
-            }
-            return host
-        }
-        guard let first = host.failures.first else { throw nothingThere }
-        let others = host.failures.count - 1
-        throw CommandError(
-            .plugin, "no usable plugin: \(TerminalText.visibleLine("\(first)"))",
-            advice: others == 0 ? "" : "and \(others) more: see 'outlet plugins list'")
     }
 }
 

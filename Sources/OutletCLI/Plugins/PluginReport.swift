@@ -2,13 +2,13 @@ import Outlet
 
 /// Plugins as JSON, schemas `outlet.plugins/1`, `outlet.plugin/1` and `outlet.call/1`.
 enum PluginReport {
-    /// All plugins of a host, and what could not be loaded.
-    static func list(_ host: PluginHost) -> JSONValue {
+    /// All plugins of some files, and what could not be used.
+    static func list(_ plugins: [PluginFacts], failures: [PluginLoadError]) -> JSONValue {
         [
             "schema": "outlet.plugins/1",
-            "plugins": .array(host.plugins.map(facts).map(JSONValue.object)),
+            "plugins": .array(plugins.map(facts).map(JSONValue.object)),
             "failures": .array(
-                host.failures.map {
+                failures.map {
                     [
                         "file": .string($0.path),
                         "message": .string(TerminalText.visibleLine("\($0)")),
@@ -17,10 +17,11 @@ enum PluginReport {
         ]
     }
 
-    /// One plugin.
-    static func plugin(_ plugin: LoadedPlugin) -> JSONValue {
+    /// One plugin; what its code says only if that was asked.
+    static func plugin(_ plugin: PluginFacts) -> JSONValue {
         var report: JSONObject = ["schema": "outlet.plugin/1"]
         for member in facts(plugin) { report[member.name] = member.value }
+        for member in plugin.code.map(facts) ?? [:] { report[member.name] = member.value }
         return .object(report)
     }
 
@@ -40,25 +41,29 @@ enum PluginReport {
         ]
     }
 
-    private static func facts(_ plugin: LoadedPlugin) -> JSONObject {
+    /// What a file says; null is what only the code could tell.
+    private static func facts(_ plugin: PluginFacts) -> JSONObject {
         [
-            "id": .string(plugin.id),
-            "version": .string(plugin.version),
+            "id": plugin.id.map(JSONValue.string) ?? nil,
+            "version": plugin.version.map(JSONValue.string) ?? nil,
+            "file": .string(plugin.file.path),
+            "abi": .string(plugin.abi),
+            "permissions": plugin.permissions.map { .array($0.map(JSONValue.string)) } ?? nil,
+            "has_manifest": .bool(plugin.manifest != nil),
+            "libraries": .array(plugin.file.neededLibraries.map(JSONValue.string)),
+        ]
+    }
+
+    private static func facts(_ plugin: InspectedPlugin) -> JSONObject {
+        [
             "name": .string(plugin.name),
             "summary": .string(plugin.summary),
             "vendor": .string(plugin.vendor),
             "url": .string(plugin.url),
-            "file": .string(plugin.path),
-            "abi": .string(plugin.abi),
-            "hooks": .array(plugin.hooks.map { .string($0.rawValue) }),
-            "permissions": .array(plugin.permissions.map(JSONValue.string)),
-            "has_manifest": .bool(plugin.manifest != nil),
             "concurrent": .bool(plugin.isConcurrent),
             "nonblocking": .bool(plugin.isNonblocking),
             "makes_threads": .bool(plugin.makesThreads),
-            "libraries": .array(plugin.neededLibraries.map(JSONValue.string)),
             "configuration_schema": (try? JSONValue(parsing: plugin.configurationSchema)) ?? nil,
-            "load_us": .int(Int64(plugin.loadDuration / 1000)),
             "functions": .array(
                 plugin.functions.map { function in
                     [

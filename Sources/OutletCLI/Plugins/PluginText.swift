@@ -4,48 +4,76 @@ import Outlet
 struct PluginText {
     let style: Style
 
-    /// A line per plugin: id, version, hooks, what it is for.
+    /// A line per plugin: id, version, ABI, permissions, file; what has no manifest says so.
+    func list(_ plugins: [PluginFacts]) -> String {
+        table(
+            plugins.map { plugin in
+                [
+                    plugin.id ?? "?", plugin.version ?? "?", "ABI \(plugin.abi)",
+                    plugin.permissions.map { PluginText.list($0, none: "no permissions") }
+                        ?? "no manifest (OUTLET_MANIFEST)",
+                    plugin.file.path,
+                ]
+            })
+    }
+
+    /// A line per plugin that runs: id, version, hooks, what it is for.
     func list(_ plugins: [LoadedPlugin]) -> String {
-        let rows = plugins.map { plugin in
-            [
-                plugin.id, plugin.version, plugin.hooks.map(\.rawValue).joined(separator: ","),
-                plugin.summary,
-            ].map { TerminalText.visibleLine($0) }
-        }
-        let widths = (0..<3).map { column in rows.map { $0[column].count }.max() ?? 0 }
+        table(
+            plugins.map { plugin in
+                [
+                    plugin.id, plugin.version,
+                    plugin.hooks.map(\.rawValue).joined(separator: ","), plugin.summary,
+                ]
+            }, cyan: 2)
+    }
+
+    /// Rows with an id in front, and perhaps a column in another colour.
+    private func table(_ rows: [[String]], cyan: Int? = nil) -> String {
+        let rows = rows.map { $0.map { TerminalText.visibleLine($0) } }
+        let columns = (rows.first?.count ?? 1) - 1
+        let widths = (0..<columns).map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in
-            let id = style.magenta(padded(row[0], to: widths[0]))
-            let version = padded(row[1], to: widths[1])
-            let hooks = style.cyan(padded(row[2], to: widths[2]))
-            return "\(id)  \(version)  \(hooks)  \(row[3])\n"
+            var cells = zip(row, widths).map { padded($0, to: $1) } + row.suffix(1)
+            cells[0] = style.magenta(cells[0])
+            if let cyan { cells[cyan] = style.cyan(cells[cyan]) }
+            return cells.joined(separator: "  ") + "\n"
         }.joined()
     }
 
-    /// Everything a plugin says of itself.
-    func page(_ plugin: LoadedPlugin) -> String {
-        var text =
-            "\(style.bold(TerminalText.visibleLine(plugin.name))) \(TerminalText.visibleLine(plugin.version))\n"
-        if !plugin.summary.isEmpty { text += "\(TerminalText.visibleLine(plugin.summary))\n" }
+    private static func list(_ permissions: [String], none: String) -> String {
+        permissions.isEmpty ? none : permissions.joined(separator: ", ")
+    }
+
+    /// Everything that is known of a plugin.
+    func page(_ plugin: PluginFacts) -> String {
+        let title = plugin.code?.name ?? plugin.id ?? plugin.file.path
+        var text = style.bold(TerminalText.visibleLine(title))
+        text += plugin.version.map { " \(TerminalText.visibleLine($0))" } ?? ""
         text += "\n"
-        text += row("id", plugin.id, style.magenta)
-        text += row("file", plugin.path)
-        text += row("ABI", plugin.abi)
-        text += row("vendor", plugin.vendor)
-        text += row("URL", plugin.url)
-        text += row("hooks", plugin.hooks.map(\.rawValue).joined(separator: ", "))
-        text += row(
-            "permissions",
-            plugin.permissions.isEmpty ? "none" : plugin.permissions.joined(separator: ", "))
-        text += row("manifest", plugin.manifest == nil ? "none" : "agrees with the code")
-        text += row("threads", threads(plugin))
-        text += row("needs", plugin.neededLibraries.joined(separator: ", "))
-        text += row("loaded in", Quantity.duration(Int64(plugin.loadDuration / 1000)))
-        if !plugin.configurationSchema.isEmpty {
-            text += row("settings", plugin.configurationSchema)
+        if let summary = plugin.code?.summary, !summary.isEmpty {
+            text += "\(TerminalText.visibleLine(summary))\n"
         }
-        guard !plugin.functions.isEmpty else { return text }
+        text += "\n"
+        text += row("id", plugin.id ?? "", style.magenta)
+        text += row("file", plugin.file.path)
+        text += row("ABI", plugin.abi)
+        if let code = plugin.code {
+            text += row("vendor", code.vendor)
+            text += row("URL", code.url)
+        }
+        text += row(
+            "permissions", plugin.permissions.map { PluginText.list($0, none: "none") } ?? "")
+        text += row("manifest", manifest(plugin))
+        text += row("threads", plugin.code.map(threads) ?? "")
+        text += row("needs", plugin.file.neededLibraries.joined(separator: ", "))
+        guard let code = plugin.code else {
+            return text + row("more", "--run asks its code: functions, settings, threads")
+        }
+        text += row("settings", code.configurationSchema)
+        guard !code.functions.isEmpty else { return text }
         text += "\n\(style.bold("Functions"))\n"
-        for function in plugin.functions {
+        for function in code.functions {
             text +=
                 "  \(style.cyan(TerminalText.visibleLine(function.name)))\(function.declaration)"
             text +=
@@ -55,7 +83,14 @@ struct PluginText {
         return text
     }
 
-    private func threads(_ plugin: LoadedPlugin) -> String {
+    private func manifest(_ plugin: PluginFacts) -> String {
+        guard plugin.manifest != nil else {
+            return "none: the plugin was built without OUTLET_MANIFEST"
+        }
+        return plugin.code == nil ? "is what this shows" : "agrees with the code"
+    }
+
+    private func threads(_ plugin: InspectedPlugin) -> String {
         [
             plugin.isConcurrent ? "hooks may overlap" : "one hook at a time",
             plugin.isNonblocking ? "never blocks" : "may block",

@@ -60,8 +60,8 @@ struct PluginLoader {
     mutating func load(_ path: String, isListed: Bool) {
         let start = Stopwatch.now
         do throws(PluginLoadError) {
-            if checksOwnership, !isListed { try PluginLoader.checkPlace(of: path) }
-            let file = try PluginFile(path: path, checksOwnership: checksOwnership)
+            let file = try PluginLoader.file(
+                path, isListed: isListed, checksOwnership: checksOwnership)
             if requiresManifest, file.manifests.isEmpty {
                 throw PluginLoadError.invalidManifest(
                     path: path, reason: "there is none, and this host asks for one")
@@ -78,7 +78,18 @@ struct PluginLoader {
         }
     }
 
-    private static func module(_ file: PluginFile) throws(PluginLoadError) -> PluginModule {
+    /// Checks a file; none of its code runs.
+    ///
+    /// - Parameter isListed: Whether its directory has been checked already.
+    static func file(
+        _ path: String, isListed: Bool, checksOwnership: Bool
+    ) throws(PluginLoadError) -> PluginFile {
+        if checksOwnership, !isListed { try checkPlace(of: path) }
+        return try PluginFile(path: path, checksOwnership: checksOwnership)
+    }
+
+    /// Loads a checked file, and is among those that load until it has come back.
+    static func module(_ file: PluginFile) throws(PluginLoadError) -> PluginModule {
         loads.withLock { $0.append((file.path, Stopwatch.now)) }
         defer { loads.withLock { _ = $0.removeLast() } }
         return try PluginModule(file)

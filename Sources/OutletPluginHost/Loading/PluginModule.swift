@@ -16,12 +16,7 @@ struct PluginModule {
     init(_ file: PluginFile) throws(PluginLoadError) {
         let path = file.path
         let host = PluginModule.abi
-        let majors = file.library.entryMajors
-        guard majors.contains(host.major) else {
-            throw majors.isEmpty
-                ? .noEntryPoint(path: path)
-                : .wrongABI(path: path, plugin: majors, host: host.major)
-        }
+        try PluginModule.checkEntry(of: file)
         let library: DynamicLibrary
         do {
             library = try DynamicLibrary.load(file)
@@ -52,6 +47,15 @@ struct PluginModule {
         } catch {
             throw .invalidManifest(path: path, reason: error.reason)
         }
+    }
+
+    /// Refuses a library without an entry for this host.
+    static func checkEntry(of file: PluginFile) throws(PluginLoadError) {
+        let majors = file.library.entryMajors
+        guard !majors.contains(abi.major) else { return }
+        throw majors.isEmpty
+            ? .noEntryPoint(path: file.path)
+            : .wrongABI(path: file.path, plugin: majors, host: abi.major)
     }
 
     private static func descriptors(

@@ -3,6 +3,9 @@
 #include "../faulty.h"
 
 #define RAW "\x1b]0;owned\x07\x1b[31m\xc2\x9b" "2J\xe2\x80\xae\r"
+#define RAW_IN_JSON "\\u001b]0;owned\\u0007\\u001b[31m\\u009b2J\\u202e\\r"
+
+OUTLET_MANIFEST("faulty.raw-text", "1" RAW_IN_JSON, "\"net:" RAW_IN_JSON "\"");
 
 static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
                              outlet_completion completion) {
