@@ -77,7 +77,9 @@ import Testing
     ///
     /// - Parameter name: Part of their names, by which the linker knows them from others'.
     private func makeBundle(_ folder: PluginFolder, _ name: String, sum: Int = 7) async throws {
-        for name in ["plugins", "lib", "lib/deep"] { mkdir(folder.directory.path(name), 0o755) }
+        for name in ["plugins", "lib", "lib/deep", "lib/aside"] {
+            mkdir(folder.directory.path(name), 0o755)
+        }
         try await folder.compile(answer("inner", "\(sum - 1)"), as: "lib/deep/lib\(name)-in.so")
         try await folder.compile(
             "int inner(void);" + answer("outer", "inner() + 1"), as: "lib/lib\(name)-out.so",
@@ -85,7 +87,7 @@ import Testing
         try await folder.compile(
             "int outer(void);" + plugin("whole.bundle", if: "outer() == 7"), as: "plugins/x.so",
             "-Llib", "-l:lib\(name)-out.so", "-Wl,-rpath-link,lib/deep",
-            "-Wl,-rpath,/usr/lib:$ORIGIN/missing:$ORIGIN/../lib/deep/..")
+            "-Wl,-rpath,/usr/lib:$ORIGIN/missing:$ORIGIN/../lib/aside/..")
     }
 
     @Test func `libraries beside a plugin are copied along, and theirs`() async throws {
@@ -120,7 +122,7 @@ import Testing
             let host = try PluginHost.load(directories: [plugins], options: options)
             return host.failures.first?.description
         }
-        let outer = "\(plugins)/../lib/deep/../libjudged-out.so"
+        let outer = "\(plugins)/../lib/aside/../libjudged-out.so"
         chmod(outer, 0o777)
         #expect(
             try failure() == "\(plugins)/x.so: not safe to load: it needs \(outer), which is "
@@ -128,7 +130,6 @@ import Testing
         chmod(outer, 0o755)
         let deep = folder.directory.path("lib/deep")
         chmod(deep, 0o777)
-        // The plugin's own list names this directory's parent only.
         #expect(
             try failure()
                 == "\(plugins)/x.so: not safe to load: it needs \(outer), which looks for "
@@ -142,6 +143,6 @@ import Testing
         #expect(
             try failure()?.hasPrefix(
                 "\(plugins)/x.so: not a usable shared library: it needs "
-                    + "\(plugins)/../lib/deep/../deep/libjudged-in.so: ") == true)
+                    + "\(plugins)/../lib/aside/../deep/libjudged-in.so: ") == true)
     }
 }

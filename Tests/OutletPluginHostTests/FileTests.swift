@@ -177,6 +177,23 @@ import Testing
         #expect(host.plugins.count == 1)
     }
 
+    @Test(.enabled(if: geteuid() == 0, "root may give files away"))
+    func `a library that has others looked for behind another user's link is refused`()
+        async throws
+    {
+        let folder = try PluginFolder()
+        let link = folder.directory.path("link")
+        symlink("/usr/lib", link)
+        try await folder.compile(Self.plugin, as: "x.so", "-Wl,-rpath,$ORIGIN/link")
+        #expect(try folder.load().failures == [])
+        lchown(link, 77, 77)
+        #expect(
+            try failures(in: folder) == [
+                #"not safe to load: it looks for libraries in "$ORIGIN/link" (DT_RUNPATH): \#(link) "#
+                    + "belongs to user 77, neither root nor user 0"
+            ])
+    }
+
     @Test func `a library that has others looked for in safe places is loaded`() async throws {
         let folder = try PluginFolder()
         mkdir(folder.directory.path("$inner"), 0o755)
