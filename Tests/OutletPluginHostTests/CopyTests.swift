@@ -112,6 +112,21 @@ import Testing
         #expect(maps.contains("/memfd:libmapped-in.so"))
     }
 
+    @Test func `a fault of a library beside a plugin is told by its name`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(
+            "int nowhere(void);" + answer("needy", "nowhere()"), as: "libneedy.so.1")
+        try await folder.compile(
+            "int needy(void);" + plugin("needy.plugin", if: "needy()"), as: "x.so", "-L.",
+            "-l:libneedy.so.1", "-Wl,--allow-shlib-undefined,-rpath,$ORIGIN")
+        #expect(
+            try folder.load().failures.map(\.description) == [
+                "\(folder.path)/x.so: cannot be loaded: libneedy.so.1: undefined symbol: nowhere; link "
+                    + "the plugin with the library that defines nowhere, or with -Wl,-z,defs to learn "
+                    + "of it earlier"
+            ])
+    }
+
     @Test func `libraries beside a plugin are judged as it is`() async throws {
         let folder = try PluginFolder()
         try await makeBundle(folder, "judged")

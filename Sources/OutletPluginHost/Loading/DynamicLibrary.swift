@@ -61,6 +61,9 @@ struct DynamicLibrary: @unchecked Sendable {
         if let (library, _) = fact.cut(around: ": cannot open shared object file") {
             return "\(fact); install the package that holds \(library)"
         }
+        if fact.startsWithBytes(of: "cannot open shared object file") {
+            return "\(fact); plugins are loaded by way of /proc, which must be there"
+        }
         if fact.containsBytes(of: "failed to map segment") {
             return
                 "\(fact); the system lets nobody run code from files in memory, which plugins are "

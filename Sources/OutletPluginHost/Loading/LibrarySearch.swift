@@ -76,7 +76,9 @@ struct LibrarySearch {
     }
 
     private func parsed(_ text: String) -> Directory? {
-        guard !text.isEmpty, let path = LibrarySearch.expand(text, origin: origin) else { return nil }
+        guard !text.isEmpty, let path = LibrarySearch.expand(text, origin: origin) else {
+            return nil
+        }
         let variable = ["$ORIGIN", "${ORIGIN}"].first(where: text.startsWithBytes)
         return Directory(
             path: String(path.endsWithBytes(of: "/") ? path.cutAtLast("/")?.head ?? "" : path[...]),

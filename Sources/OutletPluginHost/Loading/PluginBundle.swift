@@ -181,7 +181,14 @@ struct PluginBundle: Sendable {
                 throw DynamicLibrary.Refusal(reason: "\(path): \(systemText(errno))")
             }
         }
-        return try body(path(own))
+        do {
+            return try body(path(own))
+        } catch {
+            // What the linker says of a needed library begins with where that was, which nobody knows.
+            let isNamed = error.reason.startsWithBytes(of: "\(root)/")
+            throw DynamicLibrary.Refusal(
+                reason: String(error.reason.droppingBytes(isNamed ? root.utf8.count + 1 : 0)))
+        }
     }
 
     /// Makes a directory and those above it.
