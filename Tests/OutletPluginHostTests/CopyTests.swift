@@ -127,6 +127,54 @@ import Testing
             ])
     }
 
+    @Test(arguments: [(mode_t(0o700), "runtime"), (0o755, "temporary")])
+    func `the way to copied libraries is the user's alone, and gone when they are loaded`(
+        mode: mode_t, place: String
+    ) async throws {
+        let folder = try PluginFolder()
+        for name in ["plugins", "runtime", "temporary"] {
+            mkdir(folder.directory.path(name), 0o700)
+        }
+        chmod(folder.directory.path("runtime"), mode)
+        try await folder.compile(
+            """
+            #include <dlfcn.h>
+            #include <stdio.h>
+            #include <string.h>
+            #include <sys/stat.h>
+            int told(void) { return 1; }
+            __attribute__((constructor)) static void tell(void) {
+                Dl_info info;
+                struct stat facts;
+                if (dladdr((void *)told, &info) == 0) return;
+                char *place = strdup(info.dli_fname);
+                *strrchr(place, '/') = 0;
+                if (stat(place, &facts) == 0) {
+                    fprintf(stderr, "%s %o\\n", place, facts.st_mode & 0777);
+                }
+            }
+            """, as: "plugins/libtelling.so", "-D_GNU_SOURCE")
+        try await folder.compile(
+            "int told(void);" + plugin("told.plugin", if: "told()"), as: "plugins/x.so",
+            "-Lplugins", "-ltelling", "-Wl,-rpath,$ORIGIN")
+        let result = try await Program.run(
+            Products.path("outlet"),
+            ["plugins", "inspect", "--run", folder.directory.path("plugins/x.so")],
+            environment: [
+                "XDG_RUNTIME_DIR": folder.directory.path("runtime"),
+                "TMPDIR": folder.directory.path("temporary"),
+            ])
+        #expect(result.output.hasPrefix("told.plugin 1.0.0\n"))
+        let start = "\(folder.directory.path(place))/outlet-plugin-"
+        #expect(result.errorOutput.hasPrefix(start))
+        #expect(result.errorOutput.hasSuffix(" 700\n"))
+        for name in ["runtime", "temporary"] {
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: folder.directory.path(name))
+                    == [])
+        }
+    }
+
     @Test func `libraries beside a plugin are judged as it is`() async throws {
         let folder = try PluginFolder()
         try await makeBundle(folder, "judged")
