@@ -67,7 +67,7 @@ import Testing
         #expect(result.exitCode == 130)
         #expect(
             result.errorOutput.hasPrefix(
-                "outlet: interrupted: plugin faulty.hangs has not come back from \(hook) for "))
+                "hanging\noutlet: interrupted: plugin faulty.hangs has not come back from \(hook) for "))
     }
 
     @Test(arguments: [["plugins", "inspect", "--run", "x"], [":1/"], ["demo"]])
@@ -83,7 +83,7 @@ import Testing
         #expect(result.exitCode == 130)
         #expect(
             result.errorOutput.hasPrefix(
-                "outlet: interrupted: plugin \(library) has not come back from load for "))
+                "hanging\noutlet: interrupted: plugin \(library) has not come back from load for "))
     }
 
     @Test func `a plugin that does not end its work is named, and left behind`() async throws {
@@ -111,6 +111,6 @@ import Testing
 
     /// Waits until the plugin hangs: it says so before.
     private func hanging(_ program: RunningProgram) async throws {
-        try await program.output(containing: "hanging")
+        try await program.errorOutput(containing: "hanging\n")
     }
 }

@@ -289,6 +289,15 @@ import Testing
         #expect(text.utf8.count { $0 == 0x0D } == text.utf8.count { $0 == 0x0A })
     }
 
+    @Test func `what a plugin prints does not get between the program's own output`() async throws {
+        let server = try LoopbackServer.start()
+        let raw = try directory.copy("libFaultyRawText.so")
+        let result = try await outlet("\(server.baseURL)/get", "--plugins", raw, "--json")
+        #expect(!result.output.contains("printed by a plugin"))
+        #expect(result.errorOutput.contains("printed by a plugin"))
+        #expect(result.exitCode == 0)
+    }
+
     @Test func `what a function gives goes into a pipe as it is`() async throws {
         let raw = try directory.copy("libFaultyRawText.so")
         let result = try await outlet("plugins", "call", "faulty.raw-text.text", "--plugins", raw)

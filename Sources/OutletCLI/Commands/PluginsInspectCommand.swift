@@ -36,7 +36,10 @@ struct PluginsInspectCommand {
         var failures = inspection.failures
         var known: [String] = []
         var isShown = false
-        if runsCode { PluginWatch.begin(exitCode: ExitCode.plugin.rawValue) }
+        if runsCode {
+            OutputFile.keepStandardOutput()
+            PluginWatch.begin(exitCode: ExitCode.plugin.rawValue)
+        }
         for file in inspection.files {
             let isNamed = isOfFile(file.path)
             let isWanted = isNamed || file.manifests.contains { $0.id == subject }

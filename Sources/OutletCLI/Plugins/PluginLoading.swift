@@ -88,6 +88,7 @@ struct PluginLoading: Sendable {
         options.configuration = configuration
         options.observer = observer
         options.loadPolicy = .usable
+        OutputFile.keepStandardOutput()
         PluginWatch.begin(exitCode: ExitCode.plugin.rawValue)
         do {
             return try PluginHost.load(directories: directories, files: files, options: options)

@@ -12,7 +12,7 @@ struct Console: Sendable {
 
     init(color: ColorChoice, environment: [String: String]) {
         self.environment = environment
-        outputIsTerminal = isatty(STDOUT_FILENO) == 1
+        outputIsTerminal = isatty(output.descriptor) == 1
         errorsAreTerminal = isatty(STDERR_FILENO) == 1
         outputStyle = Style(
             isOn: color.isOn(isTerminal: outputIsTerminal, environment: environment))

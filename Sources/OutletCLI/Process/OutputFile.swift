@@ -28,8 +28,22 @@ struct OutputFile: Sendable {
     let descriptor: Int32
     let name: String
 
-    static let standardOutput = OutputFile(descriptor: STDOUT_FILENO, name: "stdout")
+    /// Stdout as the program was given it, under a number of the program's own.
+    static let standardOutput = OutputFile(
+        descriptor: fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), name: "stdout")
     static let standardError = OutputFile(descriptor: STDERR_FILENO, name: "stderr")
+
+    /// Keeps stdout for the program's own words: what else in the process writes there, a plugin for
+    /// instance, goes to stderr from now on.
+    static func keepStandardOutput() {
+        // Where it is closed, writing to it still has to fail.
+        guard standardOutput.descriptor >= 0 else { return }
+        if dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 { return }
+        let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+        guard nowhere >= 0 else { return }
+        dup2(nowhere, STDOUT_FILENO)
+        close(nowhere)
+    }
 
     func write(_ text: String) throws(OutputError) {
         var text = text

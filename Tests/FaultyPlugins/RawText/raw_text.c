@@ -1,6 +1,7 @@
 /* Says everything with what a terminal would obey: a title (OSC), colours (CSI as C0 and as C1), an
  * override of direction, a carriage return, a byte that is no text. */
 #include "../faulty.h"
+#include <stdio.h>
 
 #define RAW "\x1b]0;owned\x07\x1b[31m\xc2\x9b" "2J\xe2\x80\xae\r"
 #define RAW_IN_JSON "\\u001b]0;owned\\u0007\\u001b[31m\\u009b2J\\u202e\\r"
@@ -13,6 +14,7 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
     const outlet_host *host = self->host;
     outlet_view value;
     const outlet_field fact = {OUTLET_TEXT("fact" RAW), OUTLET_TEXT(RAW)};
+    puts("printed by a plugin");
     host->log(host, call, OUTLET_LOG_WARNING, outlet_text("a log's " RAW), &fact, 1);
     host->request_set_header(host, request, outlet_text("X-Raw"), outlet_text("\xc2\x9b\xe2\x80\xae"));
     if (host->request_header(host, request, outlet_text("X-Fail"), 0, &value) != OUTLET_OK) {

@@ -121,6 +121,14 @@ public final class RunningProgram: Sendable {
         try await output.text(containing: text, within: deadline)
     }
 
+    /// As ``output(containing:within:)``, of standard error.
+    @discardableResult
+    public func errorOutput(containing text: String, within deadline: Duration = .seconds(60))
+        async throws -> String
+    {
+        try await error.text(containing: text, within: deadline)
+    }
+
     /// Waits until something has come on standard output.
     public func outputBegun(within deadline: Duration = .seconds(60)) async throws {
         try await output.begun(within: deadline)
