@@ -23,6 +23,8 @@ public final class PluginHost: SessionPlugins {
         public var loadPolicy = LoadPolicy.all
         /// How long a hook is waited for, one that promises its answer included.
         public var answerDeadline: Duration = .seconds(30)
+        /// How many attempts plugins may ask for beside a request's first, all of them together.
+        public var maximumRetries = 10
         /// How long plugins are waited for when they are let go of without a shutdown.
         public var shutDownDeadline: Duration = .seconds(5)
         /// Told what plugins do; nothing is measured without one.
@@ -114,7 +116,10 @@ public final class PluginHost: SessionPlugins {
     }
 
     private init(_ loader: PluginLoader, options: Options) {
-        plugins = loader.plugins
+        // Stable: of one order, what was loaded first comes first.
+        plugins = (-1...1).flatMap { order in
+            loader.plugins.filter { $0.instance.descriptor.order == order }
+        }
         failures = loader.failures
         let running = RunningPlugins(
             loader.plugins.map(\.instance), deadline: options.shutDownDeadline.nanoseconds)
@@ -127,7 +132,11 @@ public final class PluginHost: SessionPlugins {
         }
         func interceptors(with hook: PluginHook) -> [HookedInterceptor] {
             plugins.filter { $0.hooks.contains(hook) }
-                .map { HookedInterceptor($0.instance, limit: limit, keeping: running) }
+                .map {
+                    HookedInterceptor(
+                        $0.instance, limit: limit, maximumRetries: options.maximumRetries,
+                        keeping: running)
+                }
         }
         let interceptor = Interceptor(
             adapters: interceptors(with: .adapt)

@@ -36,7 +36,8 @@ import Testing
         _ count: Int64, _ name: String, _ host: PluginHost, quick: Bool = false
     ) async throws {
         while try self.count(name, host, quick: quick) < count { await Task.yield() }
-        #expect(try self.count(name, host, quick: quick) == count)
+        let reached = try self.count(name, host, quick: quick)
+        #expect(reached == count, "\(name)")
     }
 
     @Test func `a call has one memory for all of its hooks, which request_done frees`() async throws
@@ -164,6 +165,20 @@ import Testing
         _ = await session.request(address).serializingString().response
         #expect(stub.requests.map { $0.headers["X-Late"] } == [nil])
         #expect(try count("late", host) == -2)
+    }
+
+    @Test func `plugins together ask for so many further attempts and no more`() async throws {
+        var options = PluginHost.Options()
+        options.maximumRetries = 3
+        let folder = try PluginFolder(faulty: "CrossedCompletions")
+        let host = try PluginHost.load(directories: [folder.path], options: options)
+        let stub = StubTransport { _ in .status(503) }
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request(address).validate().serializingData().response
+        #expect(stub.requests.count == 4)
+        #expect(
+            "\(String(describing: response.error))".contains(
+                "it asks for another attempt, and plugins may ask for 3 in all"))
     }
 
     @Test func `a plugin without request_done has nowhere to keep anything`() async throws {

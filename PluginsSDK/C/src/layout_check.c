@@ -98,7 +98,7 @@ AT(outlet_config, struct_size, 0);
 AT(outlet_config, reserved, 4);
 AT(outlet_config, json, 8);
 
-SIZE(outlet_descriptor, 200);
+SIZE(outlet_descriptor, 224);
 AT(outlet_descriptor, struct_size, 0);
 AT(outlet_descriptor, flags, 4);
 AT(outlet_descriptor, id, 8);
@@ -118,6 +118,10 @@ AT(outlet_descriptor, hooks, 168);
 AT(outlet_descriptor, quiesce, 176);
 AT(outlet_descriptor, destroy, 184);
 AT(outlet_descriptor, extension, 192);
+AT(outlet_descriptor, order, 200);
+AT(outlet_descriptor, reserved, 204);
+AT(outlet_descriptor, required_services, 208);
+AT(outlet_descriptor, required_service_count, 216);
 
 SIZE(outlet_module, 24);
 AT(outlet_module, struct_size, 0);

@@ -41,13 +41,29 @@ public struct PluginInfo: Sendable {
     public var permissions: [String]
     /// Promises that no hook ever blocks: each returns within microseconds.
     public var isNonblocking: Bool
+    /// Where the hooks stand among those of other plugins.
+    public var order: Order
+    /// The services that it cannot do without, such as `outlet.http/1`.
+    public var requiredServices: [String]
+
+    /// Where a plugin's hooks stand among those of others.
+    public enum Order: Int32, Sendable {
+        /// Before the others, such as one that answers in their place.
+        case first = -1
+        /// In the order of loading.
+        case normal = 0
+        /// Behind the others, such as one that signs what they made.
+        case last = 1
+    }
 
     /// Describes a plugin.
     public init(
         id: String, version: String, name: String = "", summary: String = "", vendor: String = "",
         url: String = "", configurationSchema: String = "", permissions: [String] = [],
-        isNonblocking: Bool = false
+        isNonblocking: Bool = false, order: Order = .normal, requiredServices: [String] = []
     ) {
+        self.order = order
+        self.requiredServices = requiredServices
         self.id = id
         self.version = version
         self.name = name

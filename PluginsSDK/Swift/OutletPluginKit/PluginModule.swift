@@ -38,6 +38,10 @@ public struct PluginModule: @unchecked Sendable {
         let permissions = info.permissions.map { outlet_view(keeping: $0) }
         descriptor.permissions = kept(permissions)
         descriptor.permission_count = UInt64(permissions.count)
+        descriptor.order = info.order.rawValue
+        let services = info.requiredServices.map { outlet_view(keeping: $0) }
+        descriptor.required_services = kept(services)
+        descriptor.required_service_count = UInt64(services.count)
         let exports = (type as? any FunctionExporting.Type)?.exports ?? []
         descriptor.exports = keptPointers(exports.map(\.table))
         descriptor.export_count = UInt64(exports.count)

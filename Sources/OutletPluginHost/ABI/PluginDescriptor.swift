@@ -14,6 +14,10 @@ struct PluginDescriptor: @unchecked Sendable {
     let configurationSchema: String
     let permissions: [String]
     let exports: [PluginExport]
+    /// The services that it cannot do without.
+    let requiredServices: [String]
+    /// Where its hooks stand among those of others: -1, 0 or 1.
+    let order: Int32
 
     /// What breaks the contract.
     struct Breach: Error {
@@ -46,22 +50,30 @@ struct PluginDescriptor: @unchecked Sendable {
         configurationSchema = try text(copy.config_schema, "config_schema", limit: 1 << 20)
         guard copy.create != nil else { throw Breach(reason: "'\(id)': 'create' is null") }
         guard copy.destroy != nil else { throw Breach(reason: "'\(id)': 'destroy' is null") }
-        permissions = try PluginDescriptor.permissions(copy)
+        permissions = try PluginDescriptor.texts(
+            copy.permissions, copy.permission_count, "permission")
+        requiredServices = try PluginDescriptor.texts(
+            copy.required_services, copy.required_service_count, "required service")
+        guard -1...1 ~= copy.order else {
+            throw Breach(reason: "'\(id)' has the order \(copy.order), which is none")
+        }
+        order = copy.order
         exports = try PluginExport.all(copy, plugin: id)
         functions = copy
         self.table = table
     }
 
-    private static func permissions(_ copy: outlet_descriptor) throws(Breach) -> [String] {
-        guard copy.permission_count > 0 else { return [] }
-        guard copy.permission_count <= 64, let list = copy.permissions else {
-            throw Breach(reason: "\(copy.permission_count) permissions, of which none can be read")
+    /// At most 64 texts.
+    private static func texts(
+        _ list: UnsafePointer<outlet_view>?, _ count: UInt64, _ what: String
+    ) throws(Breach) -> [String] {
+        guard count > 0 else { return [] }
+        guard count <= 64, let list else {
+            throw Breach(reason: "\(count) \(what)s, of which none can be read")
         }
-        var permissions: [String] = []
-        for index in 0..<Int(copy.permission_count) {
-            permissions.append(try text(list[index], "permission", limit: 256))
-        }
-        return permissions
+        var texts: [String] = []
+        for index in 0..<Int(count) { texts.append(try text(list[index], what, limit: 256)) }
+        return texts
     }
 
     private static func isID(_ id: String) -> Bool {

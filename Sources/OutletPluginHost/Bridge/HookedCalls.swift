@@ -62,6 +62,9 @@ private final class CancelledOnce: Sendable {
 
     private let state = Lock(State())
 
+    /// Whether nobody waits any more.
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
     /// Nobody waits any more: for what is under way, and for whatever follows.
     func cancel() {
         let cancel = state.withLock { state in
@@ -114,7 +117,8 @@ private final class HookedCall: Sendable {
     }
 
     func process(_ plugin: PluginInstance, done: @escaping @Sendable () -> Void) {
-        guard let hook = plugin.hooks.process else { return done() }
+        // Of a call that was cancelled there is nothing to replace.
+        guard let hook = plugin.hooks.process, !waiting.isCancelled else { return done() }
         let handle = ResponseHandle(.init(result), isMutable: true)
         let stopwatch = Stopwatch(plugin.owner.observer)
         let asked = RequestHandle(request, isMutable: false, scope: scope)

@@ -11,10 +11,16 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
     private let instance: PluginInstance
     /// How long a promised answer is waited for, in nanoseconds.
     private let limit: UInt64
+    /// How many attempts plugins may ask for beside a request's first.
+    private let maximumRetries: Int
     private let running: RunningPlugins
 
-    init(_ instance: PluginInstance, limit: UInt64, keeping running: RunningPlugins) {
+    init(
+        _ instance: PluginInstance, limit: UInt64, maximumRetries: Int,
+        keeping running: RunningPlugins
+    ) {
         self.running = running
+        self.maximumRetries = maximumRetries
         self.instance = instance
         self.limit = limit
     }
@@ -48,7 +54,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             completion(.doNotRetry)
             return nil
         }
-        let instance = instance
+        let (instance, maximumRetries) = (instance, maximumRetries)
         let requestID = request.id.uuidString
         let attempt = request.retryCount + 1
         let sent = request.request ?? HTTPRequest(url: nil)
@@ -64,7 +70,10 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         ) { answer in
             _ = asked.seal()
             judged.seal()
-            let verdict = Verdict(answer, instance: instance)
+            var verdict = Verdict(answer, instance: instance)
+            if verdict.result.retryRequired, attempt > maximumRetries {
+                verdict = .refused(after: maximumRetries, of: instance)
+            }
             stopwatch.report(
                 instance.owner, .retry, requestID: requestID, effects: { verdict.effects },
                 failure: verdict.failure)
@@ -83,6 +92,19 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         var result: RetryResult
         var effects: [String] = []
         var failure: String?
+
+        /// Nobody may ask for more.
+        static func refused(after count: Int, of instance: PluginInstance) -> Verdict {
+            let error = instance.failure(
+                of: .retry,
+                "it asks for another attempt, and plugins may ask for \(count) in all")
+            return Verdict(result: .doNotRetryWithError(error), failure: error.message)
+        }
+
+        private init(result: RetryResult, failure: String?) {
+            self.result = result
+            self.failure = failure
+        }
 
         init(_ answer: Completion.Answer, instance: PluginInstance) {
             switch answer {

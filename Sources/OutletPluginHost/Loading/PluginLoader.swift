@@ -154,6 +154,10 @@ struct PluginLoader {
         guard configuration.objectValue != nil else {
             throw .invalidConfiguration(path: path, id: id, reason: "not a JSON object")
         }
+        if let missing = descriptor.requiredServices.first {
+            throw .creationFailed(
+                path: path, id: id, reason: "it needs \(missing), which this host does not offer")
+        }
         let isSingle = descriptor.has(flag: UInt32(OUTLET_F_PER_PROCESS))
         if isSingle, !SinglePlugins.claim(id) {
             throw .creationFailed(

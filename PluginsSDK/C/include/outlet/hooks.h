@@ -40,7 +40,7 @@ typedef struct outlet_hooks {
     void (*OUTLET_OPTIONAL did_receive)(outlet_instance *instance, outlet_call call,
                                         outlet_request request, outlet_response response);
 
-    /* May replace the outcome; of a download or a WebSocket not with a body, which fails it. Answers as
+    /* May replace the outcome, unless the call was cancelled; of a download or a WebSocket not with a body, which fails it. Answers as
      * adapt does. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL process)(outlet_instance *instance, outlet_call call,
                                              outlet_request request, outlet_response response,

@@ -22,6 +22,11 @@ OUTLET_BEGIN_DECLARATIONS
 /* At most one instance per process. */
 #define OUTLET_F_PER_PROCESS (1u << 3)
 
+/* Where a plugin's hooks stand among those of others; within one, the order of loading counts. */
+#define OUTLET_ORDER_FIRST (-1) /* before the others, such as one that answers in their place */
+#define OUTLET_ORDER_NORMAL 0
+#define OUTLET_ORDER_LAST 1 /* behind the others, such as one that signs what they made */
+
 /* How an instance is to behave; borrowed until create returns. */
 typedef struct outlet_config {
     uint32_t struct_size; /* sizeof(outlet_config) of the host */
@@ -86,6 +91,14 @@ typedef struct outlet_descriptor {
      * Optional. Thread: [control]. */
     const void *OUTLET_OPTIONAL (*OUTLET_OPTIONAL extension)(outlet_instance *instance,
                                                              outlet_view id);
+
+    int32_t order;     /* OUTLET_ORDER_* */
+    uint32_t reserved; /* 0 */
+
+    /* The services that the plugin cannot do without, such as "outlet.http/1": where one is not offered,
+     * the plugin is refused before create. */
+    const outlet_view *OUTLET_OPTIONAL required_services;
+    uint64_t required_service_count;
 } outlet_descriptor;
 
 OUTLET_END_DECLARATIONS

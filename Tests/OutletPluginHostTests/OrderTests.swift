@@ -1,0 +1,46 @@
+import OutletPluginHost
+import OutletTestSupport
+import Testing
+
+/// What a descriptor says of a plugin's place and needs.
+@Suite struct OrderTests {
+    private func code(_ id: String, _ fields: String) -> String {
+        """
+        static const outlet_view needs[] = {OUTLET_TEXT("example.clock/1")};
+        static const outlet_descriptor descriptor = {DESCRIPTOR("\(id)"), \(fields)};
+        __attribute__((unused)) static const outlet_view *unused = needs;
+        OUTLET_MODULE(descriptor)
+        """
+    }
+
+    @Test func `plugins stand in the order that they ask for, then in that of their files`()
+        async throws
+    {
+        let folder = try PluginFolder()
+        try await folder.compile(code("a.last", ".order = OUTLET_ORDER_LAST"), as: "a.so")
+        try await folder.compile(code("b.normal", ".order = OUTLET_ORDER_NORMAL"), as: "b.so")
+        try await folder.compile(code("c.normal", ".flags = 0"), as: "c.so")
+        try await folder.compile(code("d.first", ".order = OUTLET_ORDER_FIRST"), as: "d.so")
+        let host = try folder.load()
+        #expect(host.plugins.map(\.id) == ["d.first", "b.normal", "c.normal", "a.last"])
+    }
+
+    @Test func `an order that there is not is refused`() async throws {
+        let folder = try PluginFolder()
+        try await folder.compile(code("a.odd", ".order = 2"), as: "a.so")
+        let host = try folder.load()
+        #expect(host.plugins.isEmpty)
+        #expect(host.failures.first?.description.contains("'a.odd' has the order 2") == true)
+    }
+
+    @Test func `a plugin that needs a service which nobody offers is not created`() async throws {
+        let folder = try PluginFolder()
+        let needs = ".required_services = needs, .required_service_count = 1"
+        try await folder.compile(code("a.needy", needs), as: "a.so")
+        let host = try folder.load()
+        #expect(host.plugins.isEmpty)
+        let text = host.failures.first?.description
+        #expect(
+            text?.contains("it needs example.clock/1, which this host does not offer") == true)
+    }
+}
