@@ -67,7 +67,8 @@ import Testing
         #expect(result.exitCode == 130)
         #expect(
             result.errorOutput.hasPrefix(
-                "hanging\noutlet: interrupted: plugin faulty.hangs has not come back from \(hook) for "))
+                "hanging\noutlet: interrupted: plugin faulty.hangs has not come back from \(hook) for "
+            ))
     }
 
     @Test(arguments: [["plugins", "inspect", "--run", "x"], [":1/"], ["demo"]])
