@@ -70,6 +70,20 @@ import Testing
         #expect(try count("hooks_seen", host) == 11 && count("live", host) == 0)
     }
 
+    @Test func `a shutdown right behind an answer leaves no call undone`() async throws {
+        for _ in 0..<20 {
+            let recorder = ActivityRecorder()
+            let host = try PluginFolder(faulty: "Keeps").load(
+                configuration: ["faulty.keeps": #"{"at": "none"}"#], observer: recorder)
+            let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+            _ = await session.request(address).serializingString().response
+            #expect(await host.shutDown() == [])
+            while !recorder.activities.values.contains(where: { $0.hook == .requestDone }) {
+                await Task.yield()
+            }
+        }
+    }
+
     @Test func `a call that fails before it is sent is done as well`() async throws {
         let host = try host(at: "prepare", how: "pend", answerDeadline: .milliseconds(50))
         let stub = StubTransport(answers: [.status(200)])

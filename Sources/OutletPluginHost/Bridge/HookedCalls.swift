@@ -45,8 +45,9 @@ final class HookedCalls: CallbackMiddleware {
             for plugin in self.plugins { order.run { call.tellDidReceive(plugin, done: $0) } }
             for plugin in self.plugins { order.run { call.process(plugin, done: $0) } }
             order.run { done in
-                completion(call.result)
+                // First: the request's end, which may follow at once, waits for no step then.
                 done()
+                completion(call.result)
             }
         }
         return { waiting.cancel() }

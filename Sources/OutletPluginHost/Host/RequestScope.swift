@@ -20,6 +20,17 @@ final class RequestScope: Sendable {
         var slot: UInt = 0
         /// The hooks that are on a stack.
         var calls = 0
+        /// Whether the instance ends before the call does.
+        var isFinishing = false
+        /// Whether the instance is kept from ending until it is told.
+        var isHeld = false
+
+        /// The entry on its way to being told.
+        func held() -> Entry {
+            var entry = self
+            entry.isHeld = instance.hold()
+            return entry
+        }
     }
 
     private struct State {
@@ -43,10 +54,26 @@ final class RequestScope: Sendable {
             guard !state.isLast else { return true }
             guard !state.isOver else { return false }
             let index = Self.index(of: instance, in: state.entries) ?? state.entries.count
-            if index == state.entries.count { state.entries.append(Entry(instance: instance)) }
+            if index == state.entries.count {
+                state.entries.append(Entry(instance: instance))
+                instance.opened(ObjectIdentifier(self)) { [weak self, weak instance] in
+                    if let instance { self?.finish(for: instance) }
+                }
+            }
             state.entries[index].calls += 1
             return true
         }
+    }
+
+    /// An instance ends: it is told now, or once its last hook is off the stack.
+    private func finish(for instance: PluginInstance) {
+        let idle = state.withLock { state -> Entry? in
+            guard let index = Self.index(of: instance, in: state.entries) else { return nil }
+            state.entries[index].isFinishing = true
+            return state.entries[index].calls == 0
+                ? state.entries.remove(at: index).held() : nil
+        }
+        if let idle { finish(idle) }
     }
 
     /// The hook is off the stack.
@@ -55,8 +82,9 @@ final class RequestScope: Sendable {
             guard let index = Self.index(of: instance, in: state.entries) else { return nil }
             guard !state.isLast else { return nil }
             state.entries[index].calls -= 1
-            guard state.isOver, state.entries[index].calls == 0 else { return nil }
-            return state.entries.remove(at: index)
+            let isLast = state.isOver || state.entries[index].isFinishing
+            guard isLast, state.entries[index].calls == 0 else { return nil }
+            return state.entries.remove(at: index).held()
         }
         if let last { finish(last) }
     }
@@ -66,7 +94,7 @@ final class RequestScope: Sendable {
         let idle = state.withLock { state -> [Entry] in
             guard !state.isOver else { return [] }
             state.isOver = true
-            let idle = state.entries.filter { $0.calls == 0 }
+            let idle = state.entries.filter { $0.calls == 0 }.map { $0.held() }
             state.entries.removeAll { $0.calls == 0 }
             return idle
         }
@@ -99,6 +127,8 @@ final class RequestScope: Sendable {
     }
 
     private func finish(_ entry: Entry) {
+        entry.instance.closed(ObjectIdentifier(self))
+        defer { if entry.isHeld { entry.instance.letGo() } }
         let last = RequestScope(id: id)
         last.state.withLock { state in
             state.entries = [Entry(instance: entry.instance, slot: entry.slot)]

@@ -17,6 +17,8 @@ final class PluginInstance: @unchecked Sendable {
     let queue: DispatchQueue
     private let lifecycle = Lock(PluginLifecycle())
     private let completions = Lock(Completions())
+    /// What tells the plugin the end of each call that it has seen.
+    private let openCalls = Lock([ObjectIdentifier: @Sendable () -> Void]())
     private let end = Lock(End.running([]))
 
     /// How an instance ended.
@@ -69,7 +71,7 @@ final class PluginInstance: @unchecked Sendable {
                 plugin: id, hook: hook, kind: .reentered,
                 message: "its hooks run one after another, and one is running")
         }
-        guard lifecycle.withLock({ $0.enter() }) else { throw closed(hook) }
+        guard enter(hook) else { throw closed(hook) }
         defer { act(lifecycle.withLock { $0.leave() }) }
         return isSerial
             ? queue.sync { owner.calling(hook, about: subject) { body(pointer) } }
@@ -104,14 +106,12 @@ final class PluginInstance: @unchecked Sendable {
         }
         if isNonblocking {
             here()
-        } else if isConcurrent {
-            DispatchQueue.global().async(execute: here)
         } else {
             performLater(hook, about: subject, body, then: then)
         }
     }
 
-    /// Runs a hook behind those that are running, without holding up the caller.
+    /// Runs a hook on a worker, behind those that are running unless the plugin allows overlap.
     ///
     /// - Parameter then: Called once, on a worker, when the hook is off the stack.
     private func performLater<Result: Sendable>(
@@ -119,15 +119,22 @@ final class PluginInstance: @unchecked Sendable {
         _ body: @escaping @Sendable (OpaquePointer) -> Result,
         then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
     ) {
-        guard lifecycle.withLock({ $0.enter() }) else {
+        guard enter(hook) else {
             then(.failure(closed(hook)))
             return
         }
-        queue.async {
+        // Counted from here on: a shutdown waits for it.
+        let isConcurrent = isConcurrent
+        (isConcurrent ? DispatchQueue.global() : queue).async {
             let result = self.owner.calling(hook, about: subject) { body(self.pointer) }
             self.act(self.lifecycle.withLock { $0.leave() })
+            if isConcurrent { return then(.success(result)) }
             DispatchQueue.global().async { then(.success(result)) }
         }
+    }
+
+    private func enter(_ hook: PluginHook) -> Bool {
+        lifecycle.withLock { hook == .requestDone ? $0.enterLast() : $0.enter() }
     }
 
     private func closed(_ hook: PluginHook) -> PluginError {
@@ -143,6 +150,33 @@ final class PluginInstance: @unchecked Sendable {
     /// What a hook fails with, in the host's words.
     func failure(of hook: PluginHook, _ message: String) -> PluginError {
         failure(of: hook, PluginReason(message: message))
+    }
+
+    // MARK: Calls of a session
+
+    /// A call has been seen of which the plugin is to be told the end; `finish` tells it, at the latest
+    /// before the plugin ends.
+    func opened(_ call: ObjectIdentifier, finish: @escaping @Sendable () -> Void) {
+        openCalls.withLock { $0[call] = finish }
+    }
+
+    /// Keeps the plugin from ending until ``letGo()``; `false` where it has ended already.
+    func hold() -> Bool { lifecycle.withLock { $0.enterLast() } }
+
+    /// The plugin may end.
+    func letGo() { act(lifecycle.withLock { $0.leave() }) }
+
+    /// The plugin is being told the end of a call.
+    func closed(_ call: ObjectIdentifier) {
+        openCalls.withLock { $0[call] = nil }
+    }
+
+    private func finishCalls() {
+        let calls = openCalls.withLock { calls in
+            defer { calls = [:] }
+            return calls
+        }
+        for finish in calls.values { finish() }
     }
 
     // MARK: Completions
@@ -186,7 +220,8 @@ final class PluginInstance: @unchecked Sendable {
 
     private func cancelCompletions() {
         let pending = completions.withLock { Array($0.pending.values) }
-        for completion in pending {
+        // The end of a call is told all the same.
+        for completion in pending where completion.hook != .requestDone {
             completion.cancel(
                 PluginError(
                     plugin: id, hook: completion.hook, kind: .closed,
@@ -213,9 +248,13 @@ final class PluginInstance: @unchecked Sendable {
             return
         }
         cancelCompletions()
+        // Held, so that the ends of calls come before quiesce.
+        let isHeld = lifecycle.withLock { $0.enter() }
         act(lifecycle.withLock { $0.stop() })
         // Once more: an answer may have been promised between the two.
         cancelCompletions()
+        finishCalls()
+        if isHeld { act(lifecycle.withLock { $0.leave() }) }
         DispatchQueue.global().asyncAfter(deadline: deadline) { self.deadlinePassed() }
     }
 

@@ -34,6 +34,14 @@ struct PluginLifecycle: Equatable {
         return true
     }
 
+    /// Whether the last call about a request may go into the plugin: also while others are still in it, so
+    /// that it comes before `quiesce`.
+    mutating func enterLast() -> Bool {
+        guard case .draining(let calls) = state else { return enter() }
+        state = .draining(calls: calls + 1)
+        return true
+    }
+
     /// A call came out of the plugin.
     mutating func leave() -> Action {
         switch state {
