@@ -204,7 +204,7 @@ final class PluginInstance: @unchecked Sendable {
     /// Whether a stale handle was given to a hook whose answer the host has given up since, so that
     /// the plugin may not know yet.
     func mayNotKnow(isStale handle: UInt64) -> Bool {
-        guard lifecycle.withLock({ $0.isServing }) else { return false }
+        guard lifecycle.withLock({ $0.isRunning }) else { return false }
         return completions.withLock { completions in
             completions.cancelled.values.contains { $0.handles.contains(handle) }
         }

@@ -24,8 +24,13 @@ struct PluginLifecycle: Equatable {
 
     private(set) var state = State.serving(calls: 0)
 
-    /// Whether the plugin is in service.
-    var isServing: Bool { if case .serving = state { true } else { false } }
+    /// Whether the plugin may have work under way: it has not been told to be gone.
+    var isRunning: Bool {
+        switch state {
+        case .serving, .draining, .quiescing, .awaitingQuiesced: true
+        case .closed, .abandoned: false
+        }
+    }
 
     /// Whether a call may go into the plugin; if so, ``leave()`` must follow.
     mutating func enter() -> Bool {
