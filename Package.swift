@@ -69,7 +69,8 @@ let faultyPlugins = [
     "GuardsAddress", "Hangs", "HangsOnLoad", "Keeps", "LargeManifest", "LateSettle", "LaterQuiesce",
     "LyingABI", "LyingManifest", "LyingPermissions", "LyingVersion", "MissingSymbol",
     "NeverSettles", "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging", "OddValues",
-    "RawText", "SettlesTwice", "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "WrongHandles",
+    "RawText", "SettlesTwice", "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "Wire",
+    "WrongHandles",
 ]
 
 /// The parsers of bytes from elsewhere with the rules that hold for them: a program for the fuzzer, or

@@ -52,6 +52,8 @@ public final class PluginHost: SessionPlugins {
     public let interceptors: [any RequestInterceptor]
     /// The plugins that see what is about to be sent, and the answers that they give in its place.
     public let layers: [@Sendable (_ next: any Transport) -> any Transport]
+    /// The plugins that decide about redirects.
+    public let redirectJudges: [any RedirectJudge]
     /// The plugins that see, and process, what a call has come to.
     public let middleware: [any Middleware]
     private let running: RunningPlugins
@@ -147,9 +149,17 @@ public final class PluginHost: SessionPlugins {
         let takesPart = !interceptor.adapters.isEmpty || !interceptor.retriers.isEmpty
         self.interceptors = takesPart ? [interceptor] : []
         let watchers = instances(with: .willSend)
+        let finalizers = instances(with: .finalize)
         layers =
-            watchers.isEmpty && interceptor.adapters.isEmpty
-            ? [] : [{ HookedWire(around: $0, watchers, limit: limit) }]
+            watchers.isEmpty && finalizers.isEmpty && interceptor.adapters.isEmpty
+            ? []
+            : [
+                {
+                    HookedWire(
+                        around: $0, finalizers: finalizers, watchers: watchers, limit: limit)
+                }
+            ]
+        redirectJudges = instances(with: .redirect).map { HookedRedirects($0, limit: limit) }
         let judges = instances(with: .didReceive, .process)
         // Hooks on the wire that may take their time have ended when the call does.
         let isNeeded =

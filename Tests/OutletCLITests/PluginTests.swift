@@ -241,7 +241,7 @@ import Testing
             result.errorOutput.contains("configuration for 'dev.outlet.signer': no such plugin"))
     }
 
-    @Test(arguments: ["prepare", "adapt"])
+    @Test(arguments: ["finalize", "redirect"])
     func `a redirect is no way around a plugin that judges addresses`(hook: String) async throws {
         let server = try LoopbackServer.start()
         let guarding = try directory.copy("libFaultyGuardsAddress.so")

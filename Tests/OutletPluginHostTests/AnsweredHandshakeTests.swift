@@ -13,7 +13,8 @@ import OutletTransport
     @Test func `fails, and does not reach the network`() async throws {
         let network = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
         let session = Session(
-            transport: network, layers: [{ HookedWire(around: $0, [], limit: 0) }])
+            transport: network,
+            layers: [{ HookedWire(around: $0, finalizers: [], watchers: [], limit: 0) }])
         let answer = GivenAnswer(status: 200, headers: ["X-By": "plugin"], body: Data())
         let ended = Recorder<SessionError?>()
         session.webSocketRequest(

@@ -22,7 +22,7 @@ import Testing
         init(_ request: HTTPRequest = HTTPRequest(url: URL(string: "http://a.test/"))) throws {
             owner = PluginOwner(id: "a.test", observer: recorder)
             table = try #require(HostTables.make(number: owner.register()))
-            handle = RequestHandle(request, isMutable: true)
+            handle = RequestHandle(request, access: .answer)
             self.request = outlet_request(
                 id: HandleTable.shared.insert(handle, owner: owner.number))
             call = outlet_call(id: HandleTable.shared.insert(context, owner: owner.number))

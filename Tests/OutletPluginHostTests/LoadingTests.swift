@@ -215,7 +215,7 @@ import Testing
         #expect(
             host.failures.map(\.description) == [
                 "\(folder.path)/libpacer.so: 'dev.outlet.pacer' could not start: configuration: "
-                    + "\"maxAttempts\": not a whole number: x"
+                    + "\"maxAttempts\": not a whole number"
             ])
     }
 

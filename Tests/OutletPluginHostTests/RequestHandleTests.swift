@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct RequestHandleTests {
     private let handle = RequestHandle(
-        HTTPRequest(url: URL(string: "http://test.example/")), isMutable: true)
+        HTTPRequest(url: URL(string: "http://test.example/")), access: .answer)
 
     @Test(arguments: [
         "ftp://test.example/", "file://test.example/etc/passwd", "gopher://test.example/",

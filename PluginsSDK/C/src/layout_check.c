@@ -34,7 +34,7 @@ AT(outlet_completion, id, 0);
 SIZE(outlet_sink, 8);
 AT(outlet_sink, id, 0);
 
-SIZE(outlet_host, 304);
+SIZE(outlet_host, 344);
 AT(outlet_host, struct_size, 0);
 AT(outlet_host, abi_minor, 4);
 AT(outlet_host, name, 8);
@@ -72,8 +72,31 @@ AT(outlet_host, is_awaited, 272);
 AT(outlet_host, done, 280);
 AT(outlet_host, retry_done, 288);
 AT(outlet_host, quiesced, 296);
+AT(outlet_host, redirect_done, 304);
+AT(outlet_host, request_snapshot, 312);
+AT(outlet_host, request_body_read, 320);
+AT(outlet_host, response_snapshot, 328);
+AT(outlet_host, response_body_read, 336);
 
-SIZE(outlet_hooks, 72);
+SIZE(outlet_request_snapshot, 64);
+AT(outlet_request_snapshot, struct_size, 0);
+AT(outlet_request_snapshot, reserved, 4);
+AT(outlet_request_snapshot, method, 8);
+AT(outlet_request_snapshot, url, 24);
+AT(outlet_request_snapshot, fields, 40);
+AT(outlet_request_snapshot, field_count, 48);
+AT(outlet_request_snapshot, body_length, 56);
+
+SIZE(outlet_response_snapshot, 64);
+AT(outlet_response_snapshot, struct_size, 0);
+AT(outlet_response_snapshot, status, 4);
+AT(outlet_response_snapshot, error_code, 8);
+AT(outlet_response_snapshot, error_message, 24);
+AT(outlet_response_snapshot, fields, 40);
+AT(outlet_response_snapshot, field_count, 48);
+AT(outlet_response_snapshot, body_length, 56);
+
+SIZE(outlet_hooks, 88);
 AT(outlet_hooks, struct_size, 0);
 AT(outlet_hooks, reserved, 4);
 AT(outlet_hooks, prepare, 8);
@@ -84,6 +107,8 @@ AT(outlet_hooks, adapt, 40);
 AT(outlet_hooks, retry, 48);
 AT(outlet_hooks, cancel, 56);
 AT(outlet_hooks, request_done, 64);
+AT(outlet_hooks, finalize, 72);
+AT(outlet_hooks, redirect, 80);
 
 SIZE(outlet_export, 64);
 AT(outlet_export, struct_size, 0);
@@ -140,6 +165,8 @@ _Static_assert(OUTLET_E_FAILED == -1 && OUTLET_E_STALE == -2 && OUTLET_E_DENIED 
                "a status changed its value");
 _Static_assert(OUTLET_RETRY_NO == 0 && OUTLET_RETRY_NOW == 1 && OUTLET_RETRY_AFTER == 2 &&
                    OUTLET_RETRY_FAIL_WITH == 3,
+               "a verdict changed its value");
+_Static_assert(OUTLET_REDIRECT_FOLLOW == 0 && OUTLET_REDIRECT_TAKE == 1 && OUTLET_REDIRECT_FAIL == 2,
                "a verdict changed its value");
 _Static_assert(OUTLET_F_CONCURRENT == 1 && OUTLET_F_NONBLOCKING == 2 && OUTLET_F_SPAWNS == 4 &&
                    OUTLET_F_PER_PROCESS == 8 && OUTLET_X_ANY_THREAD == 1 && OUTLET_X_PURE == 2,

@@ -51,7 +51,8 @@ public struct Configuration {
     ) throws(PluginError) -> Value? {
         guard let text = string(key) else { return nil }
         guard let value = parse(text) else {
-            throw PluginError("configuration: \"\(key)\": not \(kind): \(text)")
+            // The value itself may be a secret.
+            throw PluginError("configuration: \"\(key)\": not \(kind)")
         }
         return value
     }

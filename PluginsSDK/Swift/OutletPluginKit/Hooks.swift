@@ -1,4 +1,4 @@
-/// A plugin with hooks that may take their time; what each of the four such protocols has in common.
+/// A plugin with hooks that may take their time; what each such protocol has in common.
 public protocol WorkingPlugin: Plugin {}
 
 /// Changes requests before they are sent.
@@ -63,6 +63,41 @@ public protocol RequestAdapting: WorkingPlugin {
     ///
     /// - Throws: Any error; the request fails with its text.
     nonisolated(nonsending) func adapt(_ request: MutableRequest) async throws
+}
+
+/// Changes the fields of requests as they are sent: signs them, or refuses them.
+public protocol RequestFinalizing: WorkingPlugin {
+    /// Runs before each request on the wire: attempts, hops of redirects, rounds of authentication.
+    ///
+    /// The fields that are sent are there, `Host` and `Content-Length` included, which cannot be changed;
+    /// nothing but fields can. Threads and cancellation as in ``RequestAdapting/adapt(_:)``.
+    ///
+    /// - Throws: Any error; the request fails with its text.
+    nonisolated(nonsending) func finalize(_ request: MutableRequest) async throws
+}
+
+/// Decides about redirects that are about to be followed.
+public protocol RedirectDeciding: WorkingPlugin {
+    /// Runs before each redirect is followed.
+    ///
+    /// Threads and cancellation as in ``RequestAdapting/adapt(_:)``.
+    ///
+    /// - Parameters:
+    ///   - request: What was sent.
+    ///   - response: The redirect, without a body.
+    ///   - next: What would be sent; it may be changed.
+    /// - Throws: Any error; the request fails with its text.
+    nonisolated(nonsending) func redirect(
+        _ request: Request, answeredWith response: Response, to next: MutableRequest
+    ) async throws -> RedirectDecision
+}
+
+/// What a ``RedirectDeciding`` plugin decides.
+public enum RedirectDecision: Sendable {
+    /// Follow it, with the changes made.
+    case follow
+    /// Do not follow: the redirect is the response.
+    case take
 }
 
 /// Decides about another attempt after a failure.

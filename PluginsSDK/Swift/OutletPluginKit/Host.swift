@@ -70,6 +70,18 @@ public struct Host: @unchecked Sendable {
         }
     }
 
+    /// Settles a `redirect`.
+    func settleRedirect(
+        _ completion: outlet_completion, _ verdict: Int32,
+        _ words: (code: String, message: String) = ("", "")
+    ) {
+        withView(words.code) { code in
+            withView(words.message) {
+                _ = table.pointee.redirect_done(table, completion, verdict, code, $0)
+            }
+        }
+    }
+
     func quiesced() {
         _ = table.pointee.quiesced(table)
     }

@@ -13,6 +13,8 @@ final class Instance: @unchecked Sendable {
     let tracking: (any CallTracking)?
     let adapting: (any RequestAdapting)?
     let retrying: (any RequestRetrying)?
+    let finalizing: (any RequestFinalizing)?
+    let redirecting: (any RedirectDeciding)?
 
     private struct Work {
         var isQuiescing = false
@@ -32,6 +34,8 @@ final class Instance: @unchecked Sendable {
         tracking = plugin as? any CallTracking
         adapting = plugin as? any RequestAdapting
         retrying = plugin as? any RequestRetrying
+        finalizing = plugin as? any RequestFinalizing
+        redirecting = plugin as? any RedirectDeciding
     }
 
     /// The instance behind the host's pointer.

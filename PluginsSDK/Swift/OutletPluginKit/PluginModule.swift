@@ -85,6 +85,12 @@ final class PluginFactory: @unchecked Sendable {
         if type is any CallTracking.Type {
             hooks.request_done = { requestDoneHook($0, $1, $2) }
         }
+        if type is any RequestFinalizing.Type {
+            hooks.finalize = { finalizeHook($0, $1, $2, $3) }
+        }
+        if type is any RedirectDeciding.Type {
+            hooks.redirect = { redirectHook($0, $1, $2, $3, $4, $5) }
+        }
         if type is any WorkingPlugin.Type { hooks.cancel = { cancelHook($0, $1) } }
         self.hooks = kept(hooks)
     }

@@ -13,7 +13,7 @@ public struct Request: Sendable {
     public var method: String { view(host.table.pointee.request_method)?.string ?? "" }
     /// The address.
     public var url: String { view(host.table.pointee.request_url)?.string ?? "" }
-    /// The body in memory; `nil` when it comes from a file or a stream.
+    /// The body in memory; `nil` when it comes from a file or a stream, which ``readBody(at:into:)`` reads.
     public var body: [UInt8]? { view(host.table.pointee.request_body)?.bytes }
     /// All header fields in order.
     public var headers: [(name: String, value: String)] {
@@ -32,6 +32,26 @@ public struct Request: Sendable {
         withView(key) { key in
             view { host.table.pointee.request_attr($0, $1, key, $2) }?.string
         }
+    }
+
+    /// Reads a part of the body, whatever it comes from: memory, a file, a stream.
+    ///
+    /// A stream is read in order, or again from its start. May block on a disk.
+    ///
+    /// - Parameters:
+    ///   - offset: Where the part begins, in bytes.
+    ///   - buffer: Filled as far as there are bytes.
+    /// - Returns: How many bytes were read; 0 at the end.
+    /// - Throws: ``PluginError`` when the body cannot be read.
+    public func readBody(
+        at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(PluginError) -> Int {
+        var count: UInt64 = 0
+        let status = host.table.pointee.request_body_read(
+            host.table, handle, offset,
+            buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(buffer.count), &count)
+        try PluginError.check(status, "body")
+        return Int(count)
     }
 
     private func view(

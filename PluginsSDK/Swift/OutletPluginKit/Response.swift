@@ -40,6 +40,20 @@ public struct Response: Sendable {
         return value.bytes
     }
 
+    /// Reads a part of the body: of the file, for a download.
+    ///
+    /// Parameters and result as in ``Request/readBody(at:into:)``.
+    public func readBody(
+        at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(PluginError) -> Int {
+        var count: UInt64 = 0
+        let status = host.table.pointee.response_body_read(
+            host.table, handle, offset,
+            buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt64(buffer.count), &count)
+        try PluginError.check(status, "body")
+        return Int(count)
+    }
+
     /// The first value of a header; its name's case is ignored.
     public func header(_ name: String) -> String? {
         withView(name) { name in

@@ -90,6 +90,42 @@ func retryHook(
     }
 }
 
+func finalizeHook(
+    _ instance: OpaquePointer, _ call: outlet_call, _ request: outlet_request,
+    _ completion: outlet_completion
+) -> outlet_status {
+    guard let instance = Instance.at(instance), let plugin = instance.finalizing else {
+        return OUTLET_OK
+    }
+    let request = MutableRequest(Request(host: instance.host, handle: request))
+    return instance.run(completion) {
+        $0.host.settle(completion, await caught { try await plugin.finalize(request) })
+    }
+}
+
+func redirectHook(
+    _ instance: OpaquePointer, _ call: outlet_call, _ request: outlet_request,
+    _ response: outlet_response, _ next: outlet_request, _ completion: outlet_completion
+) -> outlet_status {
+    guard let instance = Instance.at(instance), let plugin = instance.redirecting else {
+        return OUTLET_OK
+    }
+    let request = Request(host: instance.host, handle: request)
+    let response = Response(host: instance.host, handle: response)
+    let next = MutableRequest(Request(host: instance.host, handle: next))
+    return instance.run(completion) { instance in
+        do {
+            let decision = try await plugin.redirect(request, answeredWith: response, to: next)
+            instance.host.settleRedirect(
+                completion,
+                decision == .follow ? OUTLET_REDIRECT_FOLLOW : OUTLET_REDIRECT_TAKE)
+        } catch {
+            instance.host.settleRedirect(
+                completion, OUTLET_REDIRECT_FAIL, PluginError.words(of: error))
+        }
+    }
+}
+
 func cancelHook(_ instance: OpaquePointer, _ completion: outlet_completion) {
     Instance.at(instance)?.cancel(completion)
 }

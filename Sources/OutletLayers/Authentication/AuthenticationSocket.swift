@@ -13,23 +13,15 @@ final class AuthenticationSocket: WebSocketConnection {
     private let course: AuthenticationCourse
     private let inner = InnerTransfer(reportsProgress: false)
 
-    /// Something to be sent.
-    private struct Order: Sendable {
-        let begin: @Sendable (any WebSocketConnection) -> Void
-        let fail: @Sendable (TransferError) -> Void
-    }
-
     private struct State: Sendable {
         /// Set to `nil` at the end, so that the end is reported once only.
         var handler: (any WebSocketHandler)?
         /// The head that has come is a challenge that is answered.
         var isAnswering = false
-        /// What is sent goes to the connection at once.
-        var isOpen = false
-        var waiting: [Order] = []
         var isServerVerified = true
     }
     private let told: Lock<State>
+    private let orders = SocketOrders()
 
     static func start(
         _ job: WebSocketJob, _ layer: AuthenticationLayer, handler: any WebSocketHandler
@@ -70,52 +62,21 @@ final class AuthenticationSocket: WebSocketConnection {
         _ message: WebSocketMessage,
         completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
     ) {
-        carryOut(
-            Order(
-                begin: { $0.send(message, completion: completion) },
-                fail: { completion(.failure($0)) }))
+        orders.send(message, to: connection, completion: completion)
     }
 
     func sendPing(completion: @escaping @Sendable (Result<Void, TransferError>) -> Void) {
-        carryOut(
-            Order(
-                begin: { $0.sendPing(completion: completion) }, fail: { completion(.failure($0)) }))
+        orders.sendPing(to: connection, completion: completion)
     }
 
     /// Before it is open, closing is cancelling.
     func close(code: WebSocketCloseCode, reason: Data?) {
-        guard let connection = told.withLock({ $0.isOpen }) ? connection : nil else {
-            return cancel()
-        }
+        guard let connection = orders.isOpen ? connection : nil else { return cancel() }
         connection.close(code: code, reason: reason)
     }
 
     private var connection: (any WebSocketConnection)? {
         inner.task as? any WebSocketConnection
-    }
-
-    private func carryOut(_ order: Order) {
-        let (isOver, isOpen) = told.withLock { state in
-            if state.handler != nil, !state.isOpen { state.waiting.append(order) }
-            return (state.handler == nil, state.isOpen)
-        }
-        if isOver { return order.fail(.webSocketIsOver) }
-        guard isOpen else { return }
-        guard let connection else { return order.fail(.webSocketIsOver) }
-        order.begin(connection)
-    }
-
-    /// Gives an open connection what has waited for it.
-    private func flush(to connection: any WebSocketConnection) {
-        while true {
-            let orders = told.withLock { state in
-                state.isOpen = state.waiting.isEmpty
-                defer { state.waiting = [] }
-                return state.waiting
-            }
-            guard !orders.isEmpty else { return }
-            for order in orders { order.begin(connection) }
-        }
     }
 
     // MARK: Handshakes
@@ -141,15 +102,12 @@ final class AuthenticationSocket: WebSocketConnection {
 
     /// Tells the end, the first time only.
     private func finish(_ result: TransferResult, turn: TransportTurn) {
-        let (handler, waiting) = told.withLock { state in
-            defer {
-                state.handler = nil
-                state.waiting = []
-            }
-            return (state.handler, state.waiting)
+        let handler = told.withLock { state in
+            defer { state.handler = nil }
+            return state.handler
         }
         inner.complete()
-        for order in waiting { order.fail(result.error ?? .webSocketIsOver) }
+        orders.end(result.error ?? .webSocketIsOver)
         handler?.transferDidFinish(self, result: result, turn: turn)
     }
 }
@@ -174,7 +132,7 @@ extension AuthenticationSocket: WebSocketHandler {
             course.settle(head)
             // Before the handler knows, which may send and close at once.
             if head.statusCode == 101, let connection = task as? any WebSocketConnection {
-                flush(to: connection)
+                orders.open(connection)
             }
             return handler.transfer(self, didReceive: head, turn: turn)
         }

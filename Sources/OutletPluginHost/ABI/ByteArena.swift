@@ -1,4 +1,5 @@
 import COutletPlugin
+import OutletHTTP
 
 /// Copies of texts that a plugin was lent, kept until the hook that asked for them is over.
 final class ByteArena: @unchecked Sendable {
@@ -34,6 +35,21 @@ final class ByteArena: @unchecked Sendable {
         return fields.map { (name: copy($0.name), value: copy($0.value)) }
     }
 
+    /// Lends a list of fields as C sees it.
+    func lend(_ headers: HTTPHeaders) -> LentFields {
+        let fields = lend(headers.map { (name: $0.name, value: $0.value) })
+        let block = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: max(fields.count, 1) * MemoryLayout<outlet_field>.stride,
+            alignment: MemoryLayout<outlet_field>.alignment)
+        blocks.append(block)
+        let list = block.bindMemory(to: outlet_field.self)
+        for (index, field) in fields.enumerated() {
+            list.initializeElement(
+                at: index, to: outlet_field(name: field.name.view, value: field.value.view))
+        }
+        return LentFields(first: list.baseAddress.map { UnsafePointer($0) }, count: fields.count)
+    }
+
     /// Lends a copy of a text for as long as the process lives.
     static func permanent(_ text: String) -> outlet_view {
         let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: text.utf8.count)
@@ -57,4 +73,11 @@ struct Loan: @unchecked Sendable {
         outlet_view(
             ptr: block.baseAddress?.assumingMemoryBound(to: UInt8.self), len: UInt64(block.count))
     }
+}
+
+/// A list of fields lent to a plugin.
+struct LentFields: @unchecked Sendable {
+    // @unchecked because the list never changes while it is lent.
+    let first: UnsafePointer<outlet_field>?
+    let count: Int
 }

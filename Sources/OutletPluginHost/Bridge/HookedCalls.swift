@@ -54,37 +54,6 @@ final class HookedCalls: CallbackMiddleware {
     }
 }
 
-/// What is to be told that nobody waits any more, one after the other.
-private final class CancelledOnce: Sendable {
-    private struct State {
-        var isCancelled = false
-        var cancel: (@Sendable () -> Void)?
-    }
-
-    private let state = Lock(State())
-
-    /// Whether nobody waits any more.
-    var isCancelled: Bool { state.withLock { $0.isCancelled } }
-
-    /// Nobody waits any more: for what is under way, and for whatever follows.
-    func cancel() {
-        let cancel = state.withLock { state in
-            state.isCancelled = true
-            return state.cancel.take()
-        }
-        cancel?()
-    }
-
-    /// Something is under way in place of what was.
-    func keep(_ cancel: @escaping @Sendable () -> Void) {
-        let isCancelled = state.withLock { state in
-            if !state.isCancelled { state.cancel = cancel }
-            return state.isCancelled
-        }
-        if isCancelled { cancel() }
-    }
-}
-
 /// What a call has come to, as its hooks see it and leave it.
 private final class HookedCall: Sendable {
     private let state: Lock<CallResult>
@@ -111,7 +80,7 @@ private final class HookedCall: Sendable {
     func tellDidReceive(_ plugin: PluginInstance, done: @escaping @Sendable () -> Void) {
         guard let hook = plugin.hooks.did_receive else { return done() }
         plugin.tell(
-            .didReceive, RequestHandle(request, isMutable: false, scope: scope),
+            .didReceive, RequestHandle(request, scope: scope),
             ResponseHandle(.init(result), isMutable: false), requestID: request.context.id,
             limit: limit,
             { hook($0, $1, outlet_request(id: $2[0]), outlet_response(id: $2[1])) }, then: done)
@@ -122,7 +91,7 @@ private final class HookedCall: Sendable {
         guard let hook = plugin.hooks.process, !waiting.isCancelled else { return done() }
         let handle = ResponseHandle(.init(result), isMutable: true)
         let stopwatch = Stopwatch(plugin.owner.observer)
-        let asked = RequestHandle(request, isMutable: false, scope: scope)
+        let asked = RequestHandle(request, scope: scope)
         let token = Completion(
             hook: .process, instance: plugin, lending: [asked, handle], limit: limit
         ) { answer in
@@ -176,7 +145,7 @@ extension ResponseHandle.Outcome {
         switch result {
         case .success(let response):
             self.init(
-                response: response.head, body: response.body ?? Data(),
+                response: response.head, body: response.body ?? Data(), file: response.file,
                 failure: response.failure.map { FailureText.of($0) })
         case .failure(let error):
             self.init(response: nil, body: Data(), failure: FailureText.of(error))

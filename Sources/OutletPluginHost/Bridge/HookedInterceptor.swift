@@ -5,9 +5,7 @@ import OutletSession
 import OutletTransport
 
 /// A plugin's `adapt` and `retry` as the session's adapter and retrier.
-final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, AbandonableRetrier,
-    RedirectGuard
-{
+final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, AbandonableRetrier {
     private let instance: PluginInstance
     /// How long a promised answer is waited for, in nanoseconds.
     private let limit: UInt64
@@ -41,7 +39,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             completion(.success(request))
             return nil
         }
-        return instance.adapt(request, by: .adapt, hook, limit: limit, completion)
+        return instance.change(request, by: .adapt, hook, limit: limit, completion)
     }
 
     // MARK: Retry
@@ -62,7 +60,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             response: request.response, body: (request as? DataRequest)?.data ?? Data(),
             failure: FailureText.of(error))
         let asked = RequestHandle(
-            sent, isMutable: false, scope: sent.context[RequestScope.Key.self])
+            sent, scope: sent.context[RequestScope.Key.self])
         let judged = ResponseHandle(outcome, isMutable: false)
         let stopwatch = Stopwatch(instance.owner.observer)
         let token = Completion(
@@ -108,7 +106,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
 
         init(_ answer: Completion.Answer, instance: PluginInstance) {
             switch answer {
-            case .done, .verdict(.doNotRetry): result = .doNotRetry
+            case .done, .redirectTaken, .verdict(.doNotRetry): result = .doNotRetry
             case .verdict(.retry):
                 result = .retry
                 effects = ["retry at once"]

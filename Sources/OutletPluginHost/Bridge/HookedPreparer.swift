@@ -5,7 +5,7 @@ import OutletSession
 import OutletTransport
 
 /// A plugin's `prepare` as an adapter that is asked last.
-final class HookedPreparer: RequestPreparer, RedirectGuard, AbandonableAdapter {
+final class HookedPreparer: RequestPreparer, AbandonableAdapter {
     private let instance: PluginInstance
     /// How long the answer is waited for, in nanoseconds.
     private let limit: UInt64
@@ -32,7 +32,7 @@ final class HookedPreparer: RequestPreparer, RedirectGuard, AbandonableAdapter {
             completion(.success(request))
             return nil
         }
-        return instance.adapt(request, by: .prepare, hook, limit: limit, completion)
+        return instance.change(request, by: .prepare, hook, limit: limit, completion)
     }
 
     /// The hook of a plugin that never blocks: it has answered when it returns, or has promised to.
@@ -50,50 +50,5 @@ final class HookedPreparer: RequestPreparer, RedirectGuard, AbandonableAdapter {
             }
             return try result.get()
         }
-    }
-}
-
-/// An answer and who waits for it, whichever comes first.
-private final class LaterAnswer<Answer: Sendable>: Sendable {
-    private enum State {
-        case open
-        case given(Answer)
-        case awaited(@Sendable (Answer) -> Void)
-        case over
-    }
-
-    private let state = Lock(State.open)
-
-    /// The answer, if it has been given.
-    var taken: Answer? {
-        state.withLock { state in
-            guard case .given(let answer) = state else { return nil }
-            state = .over
-            return answer
-        }
-    }
-
-    func give(_ answer: Answer) {
-        let waiting = state.withLock { state -> (@Sendable (Answer) -> Void)? in
-            guard case .awaited(let waiting) = state else {
-                state = .given(answer)
-                return nil
-            }
-            state = .over
-            return waiting
-        }
-        waiting?(answer)
-    }
-
-    func whenGiven(_ body: @escaping @Sendable (Answer) -> Void) {
-        let answer = state.withLock { state -> Answer? in
-            guard case .given(let answer) = state else {
-                state = .awaited(body)
-                return nil
-            }
-            state = .over
-            return answer
-        }
-        if let answer { body(answer) }
     }
 }

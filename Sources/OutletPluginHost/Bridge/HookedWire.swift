@@ -2,66 +2,175 @@ import COutletPlugin
 import Dispatch
 import FoundationEssentials
 import OutletHTTP
+import OutletLayers
 import OutletTransport
 
-/// The plugins on the wire: `will_send` of all that is about to be sent, and the answers that they gave
-/// in the network's place.
+/// The plugins on the wire: `finalize` and `will_send` of all that is about to be sent, and the answers
+/// that plugins gave in the network's place.
 ///
-/// Hooks that may block run beside the transfer, on a worker, before any hook that sees its outcome.
+/// Hooks that watch and may block run beside the transfer, on a worker, before any hook that sees its
+/// outcome.
 final class HookedWire: TransportLayer {
     let next: any Transport
-    /// Those that have the hook.
-    private let plugins: [PluginInstance]
+    /// Those that change what is sent.
+    private let finalizers: [PluginInstance]
+    /// Those that see it.
+    private let watchers: [PluginInstance]
     /// How long a hook is waited for, in nanoseconds.
     private let limit: UInt64
+    private let queue = DispatchQueue(label: "outlet.plugin.wire")
 
-    init(around next: any Transport, _ plugins: [PluginInstance], limit: UInt64) {
+    init(
+        around next: any Transport, finalizers: [PluginInstance], watchers: [PluginInstance],
+        limit: UInt64
+    ) {
         self.next = next
-        self.plugins = plugins
+        self.finalizers = finalizers
+        self.watchers = watchers
         self.limit = limit
     }
 
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        tellWillSend(job.request)
-        guard let answer = job.request.givenAnswer, answer.claim() else {
+        let credential = job.credentialUse == .atOnce ? job.credential : nil
+        if let answer = job.request.givenAnswer, answer.claim() {
+            tellWillSend(job.request, sentWith: credential)
+            return PlayedTransfer.start(
+                TransferResult(
+                    response: HTTPResponse(
+                        url: job.request.url, statusCode: answer.status, headers: answer.headers),
+                    body: answer.body.isEmpty ? nil : answer.body),
+                for: job, on: DispatchQueue(label: "outlet.plugin.answer"), handler: handler)
+        }
+        guard !finalizers.isEmpty else {
+            tellWillSend(job.request, sentWith: credential)
             return next.start(job, handler: handler)
         }
-        return PlayedTransfer.start(
-            TransferResult(
-                response: HTTPResponse(
-                    url: job.request.url, statusCode: answer.status, headers: answer.headers),
-                body: answer.body.isEmpty ? nil : answer.body),
-            for: job, on: DispatchQueue(label: "outlet.plugin.answer"), handler: handler)
+        let question = Finalizing(job.request, sentWith: credential, by: finalizers, limit: limit)
+        return DeferredTransfer.start(job, on: queue, handler: handler) { answer in
+            question.ask { request in
+                answer(request.map { job.carrying($0) })
+            }
+        } begin: { job, handler in
+            self.tellWillSend(job.request, sentWith: credential)
+            return self.next.start(job, handler: handler)
+        }
     }
 
     func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
-        tellWillSend(job.request)
-        guard let answer = job.request.givenAnswer, answer.claim() else {
+        let credential = job.credential
+        if let answer = job.request.givenAnswer, answer.claim() {
+            tellWillSend(job.request, sentWith: credential)
+            return refuse(
+                TransferError(
+                    code: .badServerResponse, stage: .receiving, host: job.request.url?.host(),
+                    reason: "a plugin answered \(answer.status) to the WebSocket handshake"),
+                response: HTTPResponse(
+                    url: job.request.url, statusCode: answer.status, headers: answer.headers),
+                handler: handler)
+        }
+        guard !finalizers.isEmpty else {
+            tellWillSend(job.request, sentWith: credential)
             return next.connect(job, handler: handler)
         }
-        return refuse(
-            TransferError(
-                code: .badServerResponse, stage: .receiving, host: job.request.url?.host(),
-                reason: "a plugin answered \(answer.status) to the WebSocket handshake"),
-            response: HTTPResponse(
-                url: job.request.url, statusCode: answer.status, headers: answer.headers),
-            handler: handler)
+        let question = Finalizing(job.request, sentWith: credential, by: finalizers, limit: limit)
+        return DeferredSocket.start(job, on: queue, handler: handler) { answer in
+            question.ask { request in
+                answer(request.map { job.carrying($0) })
+            }
+        } begin: { job, handler in
+            self.tellWillSend(job.request, sentWith: credential)
+            return self.next.connect(job, handler: handler)
+        }
     }
 
-    private func tellWillSend(_ request: HTTPRequest) {
-        guard !plugins.isEmpty else { return }
+    private func tellWillSend(_ request: HTTPRequest, sentWith credential: Credential?) {
+        guard !watchers.isEmpty else { return }
         let scope = request.context[RequestScope.Key.self] ?? RequestScope(id: request.context.id)
+        var fields = WireFields()
+        let shown = fields.shown(request, sentWith: credential)
         let limit = limit
-        for plugin in plugins {
+        for plugin in watchers {
             scope.order.run { done in
                 guard let hook = plugin.hooks.will_send else { return done() }
                 plugin.tell(
-                    .willSend, RequestHandle(request, isMutable: false, scope: scope),
+                    .willSend, RequestHandle(shown, scope: scope),
                     requestID: request.context.id, limit: limit,
                     { hook($0, $1, outlet_request(id: $2[0])) }, then: done)
             }
         }
+    }
+}
+
+/// The plugins that change the fields of one request on the wire, one after the other.
+private final class Finalizing: Sendable {
+    private let request: HTTPRequest
+    private let shown: HTTPRequest
+    private let fields: WireFields
+    private let plugins: [PluginInstance]
+    private let limit: UInt64
+    private let scope: RequestScope
+    private let waiting = CancelledOnce()
+
+    init(
+        _ request: HTTPRequest, sentWith credential: Credential?, by plugins: [PluginInstance],
+        limit: UInt64
+    ) {
+        var fields = WireFields()
+        shown = fields.shown(request, sentWith: credential)
+        self.fields = fields
+        self.request = request
+        self.plugins = plugins
+        self.limit = limit
+        scope = request.context[RequestScope.Key.self] ?? RequestScope(id: request.context.id)
+    }
+
+    /// Asks all.
+    ///
+    /// - Parameter answer: Called once, with what is to be sent.
+    /// - Returns: What tells them that nobody waits any more.
+    func ask(
+        _ answer: @escaping @Sendable (Result<HTTPRequest, TransferError>) -> Void
+    ) -> @Sendable () -> Void {
+        ask(plugins[...], shown, answer)
+        return { [waiting] in waiting.cancel() }
+    }
+
+    private func ask(
+        _ plugins: ArraySlice<PluginInstance>, _ current: HTTPRequest,
+        _ answer: @escaping @Sendable (Result<HTTPRequest, TransferError>) -> Void
+    ) {
+        guard let plugin = plugins.first, let hook = plugin.hooks.finalize else {
+            return answer(.success(fields.hidden(current, shown: shown)))
+        }
+        waiting.keep(
+            plugin.change(
+                current, by: .finalize, hook, access: .fields, scope: scope, limit: limit
+            ) { result in
+                switch result {
+                case .success(let changed): self.ask(plugins.dropFirst(), changed, answer)
+                case .failure(let error):
+                    answer(.failure(TransferError(refusedBecauseOf: error)))
+                }
+            })
+    }
+}
+
+extension TransferJob {
+    /// The same job for a changed request.
+    fileprivate func carrying(_ request: HTTPRequest) -> TransferJob {
+        var job = self
+        job.request = request
+        return job
+    }
+}
+
+extension WebSocketJob {
+    /// The same job for a changed request.
+    fileprivate func carrying(_ request: HTTPRequest) -> WebSocketJob {
+        var job = self
+        job.request = request
+        return job
     }
 }

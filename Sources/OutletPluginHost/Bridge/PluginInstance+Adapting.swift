@@ -5,7 +5,7 @@ import OutletSession
 import OutletTransport
 
 extension PluginInstance {
-    /// The shape of `adapt` and `prepare`.
+    /// The shape of `adapt`, `prepare` and `finalize`.
     typealias AdaptFunction =
         @convention(c) (OpaquePointer, outlet_call, outlet_request, outlet_completion)
         -> outlet_status
@@ -13,22 +13,24 @@ extension PluginInstance {
     /// Has a request changed by a hook.
     ///
     /// - Parameters:
+    ///   - access: What the hook may change.
     ///   - limit: How long the answer is waited for, in nanoseconds.
     ///   - completion: Called once, never on the plugin's stack.
     /// - Returns: What tells the plugin that nobody waits for its answer any more.
-    func adapt(
+    func change(
         _ request: HTTPRequest, by hook: PluginHook, _ function: @escaping AdaptFunction,
-        limit: UInt64, _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+        access: RequestHandle.Access = .answer, scope: RequestScope? = nil, limit: UInt64,
+        _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) -> @Sendable () -> Void {
         let handle = RequestHandle(
-            request, isMutable: true, scope: request.context[RequestScope.Key.self])
+            request, access: access, scope: scope ?? request.context[RequestScope.Key.self])
         let stopwatch = Stopwatch(owner.observer)
         let token = Completion(hook: hook, instance: self, lending: [handle], limit: limit) {
             [self] answer in
-            let (changed, reply) = handle.seal()
-            var adapted = request.accepting(changed)
+            var (adapted, reply) = handle.seal()
             var failure: PluginError?
             if case .failed(let error) = answer { failure = error }
+            if failure == nil { failure = rewind(handle, in: hook) }
             stopwatch.report(
                 owner, hook, requestID: request.context.id?.uuidString,
                 effects: { Effects.of(request, adapted, answer: reply) },
@@ -39,6 +41,16 @@ extension PluginInstance {
         }
         let id = outlet_request(id: token.handles[0])
         return ask(token, about: handle, settled: .done) { function($0, $1, id, $2) }
+    }
+
+    /// Takes the body's stream back to its start, if the plugin has read it; why that cannot be done.
+    func rewind(_ handle: RequestHandle, in hook: PluginHook) -> PluginError? {
+        do {
+            try handle.rewindBody()
+            return nil
+        } catch {
+            return failure(of: hook, "it read the body, which cannot be read again: \(error)")
+        }
     }
 }
 

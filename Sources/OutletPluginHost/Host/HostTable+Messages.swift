@@ -65,8 +65,61 @@ extension HostTable {
         guard let request = find(host, request.id, RequestHandle.self) else {
             return OUTLET_E_STALE
         }
-        guard let body = request.body() else { return OUTLET_E_STATE }
+        guard let body = request.lentBody() else { return OUTLET_E_STATE }
         return store(body.view, at: out)
+    }
+
+    static func requestSnapshot(
+        _ host: Table, _ request: outlet_request,
+        _ out: UnsafeMutablePointer<outlet_request_snapshot>
+    ) -> outlet_status {
+        guard let size = size(of: out, at: \.struct_size) else { return OUTLET_E_ARGUMENT }
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
+        let snapshot = request.snapshot()
+        out.pointee = outlet_request_snapshot(
+            struct_size: size, reserved: 0, method: snapshot.method.view, url: snapshot.url.view,
+            fields: snapshot.fields.first, field_count: UInt64(snapshot.fields.count),
+            body_length: snapshot.length ?? .max)
+        return OUTLET_OK
+    }
+
+    /// The size that a plugin has given a snapshot; `nil` where it is too small, or null.
+    private static func size<Snapshot>(
+        of out: UnsafeMutablePointer<Snapshot>, at path: KeyPath<Snapshot, UInt32>
+    ) -> UInt32? {
+        guard UInt(bitPattern: out) != 0 else { return nil }
+        let size = out.pointee[keyPath: path]
+        return size >= MemoryLayout<Snapshot>.size ? size : nil
+    }
+
+    static func requestBodyRead(
+        _ host: Table, _ request: outlet_request, _ offset: UInt64,
+        _ out: UnsafeMutablePointer<UInt8>?, _ capacity: UInt64,
+        _ count: UnsafeMutablePointer<UInt64>
+    ) -> outlet_status {
+        guard let request = find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
+        return readBody(into: out, capacity, count) { request.readBody(at: offset, into: $0) }
+    }
+
+    private static func readBody(
+        into out: UnsafeMutablePointer<UInt8>?, _ capacity: UInt64,
+        _ count: UnsafeMutablePointer<UInt64>,
+        _ read: (UnsafeMutableRawBufferPointer) -> BodyReader.Part
+    ) -> outlet_status {
+        guard out != nil || capacity == 0 else { return OUTLET_E_ARGUMENT }
+        // Never more at once than a body may have.
+        let buffer = UnsafeMutableRawBufferPointer(
+            start: out, count: Int(min(capacity, UInt64(OUTLET_MAX_BODY))))
+        switch read(buffer) {
+        case .bytes(let read): return store(UInt64(read), at: count)
+        case .unreadable: return OUTLET_E_STATE
+        case .failed: return OUTLET_E_FAILED
+        case .stale: return OUTLET_E_STALE
+        }
     }
 
     static func requestAttribute(
@@ -186,6 +239,35 @@ extension HostTable {
             return OUTLET_E_STALE
         }
         return store(response.body().view, at: out)
+    }
+
+    static func responseSnapshot(
+        _ host: Table, _ response: outlet_response,
+        _ out: UnsafeMutablePointer<outlet_response_snapshot>
+    ) -> outlet_status {
+        guard let size = size(of: out, at: \.struct_size) else { return OUTLET_E_ARGUMENT }
+        guard let response = find(host, response.id, ResponseHandle.self) else {
+            return OUTLET_E_STALE
+        }
+        let snapshot = response.snapshot()
+        out.pointee = outlet_response_snapshot(
+            struct_size: size, status: response.status ?? 0,
+            error_code: snapshot.failure?.code.view ?? outlet_view(),
+            error_message: snapshot.failure?.message.view ?? outlet_view(),
+            fields: snapshot.fields.first, field_count: UInt64(snapshot.fields.count),
+            body_length: snapshot.length ?? .max)
+        return OUTLET_OK
+    }
+
+    static func responseBodyRead(
+        _ host: Table, _ response: outlet_response, _ offset: UInt64,
+        _ out: UnsafeMutablePointer<UInt8>?, _ capacity: UInt64,
+        _ count: UnsafeMutablePointer<UInt64>
+    ) -> outlet_status {
+        guard let response = find(host, response.id, ResponseHandle.self) else {
+            return OUTLET_E_STALE
+        }
+        return readBody(into: out, capacity, count) { response.readBody(at: offset, into: $0) }
     }
 
     static func responseReplace(

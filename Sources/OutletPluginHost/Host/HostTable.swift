@@ -65,7 +65,12 @@ enum HostTable {
             is_awaited: { HostTable.isAwaited($0, $1) },
             done: { HostTable.done($0, $1, $2, $3, $4) },
             retry_done: { HostTable.retryDone($0, $1, $2, $3, $4, $5) },
-            quiesced: { HostTable.quiesced($0) })
+            quiesced: { HostTable.quiesced($0) },
+            redirect_done: { HostTable.redirectDone($0, $1, $2, $3, $4) },
+            request_snapshot: { HostTable.requestSnapshot($0, $1, $2) },
+            request_body_read: { HostTable.requestBodyRead($0, $1, $2, $3, $4, $5) },
+            response_snapshot: { HostTable.responseSnapshot($0, $1, $2) },
+            response_body_read: { HostTable.responseBodyRead($0, $1, $2, $3, $4, $5) })
     }
 
     /// The object of an id that the caller was given; any other id is noted.
@@ -156,7 +161,7 @@ enum HostTable {
         _ host: Table, _ completion: outlet_completion, _ result: outlet_status,
         _ code: outlet_view, _ message: outlet_view
     ) -> outlet_status {
-        settle(host, completion, isRetry: false, code, message) { completion, reason in
+        settle(host, completion, by: .done, code, message) { completion, reason in
             guard result != OUTLET_OK else { return .done }
             if result > 0 {
                 completion.noteForbidden("its completion was settled with \(result)")
@@ -170,7 +175,7 @@ enum HostTable {
         _ host: Table, _ completion: outlet_completion, _ verdict: Int32, _ delay: UInt64,
         _ code: outlet_view, _ message: outlet_view
     ) -> outlet_status {
-        settle(host, completion, isRetry: true, code, message) { completion, reason in
+        settle(host, completion, by: .retryDone, code, message) { completion, reason in
             switch verdict {
             case OUTLET_RETRY_NO: return .verdict(.doNotRetry)
             case OUTLET_RETRY_NOW: return .verdict(.retry)
@@ -185,8 +190,28 @@ enum HostTable {
         }
     }
 
+    private static func redirectDone(
+        _ host: Table, _ completion: outlet_completion, _ verdict: Int32,
+        _ code: outlet_view, _ message: outlet_view
+    ) -> outlet_status {
+        settle(host, completion, by: .redirectDone, code, message) { completion, reason in
+            switch verdict {
+            case OUTLET_REDIRECT_FOLLOW: return .done
+            case OUTLET_REDIRECT_TAKE: return .redirectTaken
+            case OUTLET_REDIRECT_FAIL:
+                return .failed(
+                    completion.failure(reason.or("OUTLET_REDIRECT_FAIL, without a reason")))
+            default:
+                completion.noteForbidden("its completion was settled with the verdict \(verdict)")
+                return .failed(
+                    completion.failure(reason.or("verdict \(verdict), without a reason")))
+            }
+        }
+    }
+
     private static func settle(
-        _ host: Table, _ id: outlet_completion, isRetry: Bool, _ code: outlet_view,
+        _ host: Table, _ id: outlet_completion, by function: Completion.Settler,
+        _ code: outlet_view,
         _ message: outlet_view,
         _ answer: (Completion, PluginReason) -> Completion.Answer
     ) -> outlet_status {
@@ -203,9 +228,7 @@ enum HostTable {
             }
             return OUTLET_E_STALE
         }
-        guard completion.isPromise, (completion.hook == .retry) == isRetry else {
-            return OUTLET_E_ARGUMENT
-        }
+        guard completion.settler == function else { return OUTLET_E_ARGUMENT }
         var reason = PluginReason(code: code, message: message)
         if reason == nil {
             // Settled all the same: a request that waits for a better text would only wait.

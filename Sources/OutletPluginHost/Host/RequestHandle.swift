@@ -13,26 +13,55 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         var body: [UInt8]
     }
 
+    /// What a hook may change.
+    enum Access: Sendable {
+        /// Nothing.
+        case read
+        /// The fields, but for those that say how the request is sent.
+        case fields
+        /// All of it.
+        case request
+        /// All of it; and it may be answered.
+        case answer
+        /// Nothing any more.
+        case sealed
+    }
+
     private struct State {
         var request: HTTPRequest
         var answer: Answer?
-        var isMutable: Bool
-        var isSealed = false
+        var access: Access
         var scope: RequestScope?
         var index = FieldIndex()
         var arena = ByteArena()
 
-        /// Why no change is accepted.
-        var objection: outlet_status { isSealed ? OUTLET_E_STALE : OUTLET_E_STATE }
+        /// Why no change is accepted; `nil` where it is.
+        ///
+        /// - Parameter field: The field that is changed; `nil` for anything else.
+        func objection(changing field: String? = nil) -> outlet_status? {
+            switch access {
+            case .sealed: return OUTLET_E_STALE
+            case .read: return OUTLET_E_STATE
+            case .fields:
+                guard let field else { return OUTLET_E_STATE }
+                return WireFields.isProtected(field) ? OUTLET_E_DENIED : nil
+            case .request, .answer: return nil
+            }
+        }
     }
 
     private let state: Lock<State>
+    private let body: BodyReader
 
     /// - Parameters:
-    ///   - isMutable: Whether changes and answers are accepted.
+    ///   - access: What is accepted.
     ///   - scope: The call that the request belongs to, if that is known.
-    init(_ request: HTTPRequest, isMutable: Bool, scope: RequestScope? = nil) {
-        state = Lock(State(request: request, isMutable: isMutable, scope: scope))
+    init(_ request: HTTPRequest, access: Access = .read, scope: RequestScope? = nil) {
+        state = Lock(State(request: request, access: access, scope: scope))
+        // A stream is being sent where nothing may be changed any more.
+        var mayReadStream = true
+        if case .read = access { mayReadStream = false }
+        body = BodyReader(request.body, mayReadStream: mayReadStream)
     }
 
     /// The request in a few words, secrets left out.
@@ -42,8 +71,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     /// plugin has borrowed is kept.
     func seal() -> (request: HTTPRequest, answer: Answer?) {
         state.withLock { state in
-            state.isMutable = false
-            state.isSealed = true
+            state.access = .sealed
             defer {
                 state.request = HTTPRequest(url: nil)
                 state.answer = nil
@@ -53,11 +81,13 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     }
 
     func close() {
-        state.withLock { state in
-            state.isMutable = false
-            state.isSealed = true
-        }
+        state.withLock { $0.access = .sealed }
     }
+
+    /// Takes a stream that the plugin has read back to its start.
+    ///
+    /// - Throws: The stream's error: the request cannot be sent any more.
+    func rewindBody() throws { try body.rewind() }
 
     // MARK: The call
 
@@ -110,8 +140,31 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         }
     }
 
+    /// Method, address, fields, and how long the body is.
+    func snapshot() -> (method: Loan, url: Loan, fields: LentFields, length: UInt64?) {
+        state.withLock { state in
+            let request = state.request
+            return (
+                state.arena.lend(request.method.rawValue),
+                state.arena.lend(request.url?.absoluteString ?? ""),
+                state.arena.lend(request.headers), BodyReader.length(of: request.body)
+            )
+        }
+    }
+
+    /// Reads a part of the body.
+    func readBody(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> BodyReader.Part
+    {
+        // One that a plugin has set is in memory.
+        if case .data(let data) = state.withLock({ $0.request.body }) {
+            return .bytes(data.copy(from: offset, into: buffer))
+        }
+        if case .sealed = state.withLock({ $0.access }) { return .stale }
+        return body.read(at: offset, into: buffer)
+    }
+
     /// `nil` when the body is not in memory.
-    func body() -> Loan? {
+    func lentBody() -> Loan? {
         state.withLock { state in
             switch state.request.body {
             case .none: state.arena.lend("")
@@ -158,7 +211,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
 
     func remove(header name: String) -> outlet_status {
         state.withLock { state in
-            guard state.isMutable else { return state.objection }
+            if let objection = state.objection(changing: name) { return objection }
             state.index.remove(name, from: &state.request.headers)
             return OUTLET_OK
         }
@@ -175,7 +228,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         for reserved in ["target.", "request.", "outlet."] where key.startsWithBytes(of: reserved) {
             return OUTLET_E_DENIED
         }
-        return change { request in
+        return change(field: "") { request in
             request.context.notes[key] = value
             return !key.isEmpty
         }
@@ -183,7 +236,11 @@ final class RequestHandle: WatchedSubject, SettledSubject {
 
     func answer(_ answer: Answer) -> outlet_status {
         state.withLock { state in
-            guard state.isMutable else { return state.objection }
+            switch state.access {
+            case .sealed: return OUTLET_E_STALE
+            case .answer: break
+            default: return OUTLET_E_STATE
+            }
             state.answer = answer
             return OUTLET_OK
         }
@@ -194,14 +251,14 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         _ field: HTTPHeader, _ body: (inout FieldIndex, inout HTTPHeaders) -> Void
     ) -> outlet_status {
         guard field.isWellFormed else {
-            return change { request in
+            return change(field: field.name) { request in
                 var index = FieldIndex()
                 body(&index, &request.headers)
                 return (try? request.checkFields()) != nil
             }
         }
         return state.withLock { state in
-            guard state.isMutable else { return state.objection }
+            if let objection = state.objection(changing: field.name) { return objection }
             guard state.request.headers.count < OUTLET_MAX_FIELDS else {
                 // Only a change that adds none.
                 var (index, headers) = (FieldIndex(), state.request.headers)
@@ -217,9 +274,13 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     }
 
     /// Keeps a change if it was accepted.
-    private func change(_ body: (inout HTTPRequest) -> Bool) -> outlet_status {
+    ///
+    /// - Parameter field: The field that is changed; `nil` for anything else.
+    private func change(
+        field: String? = nil, _ body: (inout HTTPRequest) -> Bool
+    ) -> outlet_status {
         state.withLock { state in
-            guard state.isMutable else { return state.objection }
+            if let objection = state.objection(changing: field) { return objection }
             var request = state.request
             guard body(&request) else { return OUTLET_E_ARGUMENT }
             state.request = request

@@ -137,6 +137,6 @@ final class RequestScope: Sendable {
         }
         var request = HTTPRequest(url: nil)
         request.context.id = id
-        entry.instance.tellDone(RequestHandle(request, isMutable: false, scope: last), id: id)
+        entry.instance.tellDone(RequestHandle(request, scope: last), id: id)
     }
 }

@@ -10,6 +10,8 @@ final class ResponseHandle: Sendable, SettledSubject {
     struct Outcome: Sendable {
         var response: HTTPResponse?
         var body: Data
+        /// Where a download's body is.
+        var file: URL?
         /// A stable word and a text; `nil` when the request did not fail.
         var failure: (code: String, message: String)?
     }
@@ -29,9 +31,13 @@ final class ResponseHandle: Sendable, SettledSubject {
     }
 
     private let state: Lock<State>
+    private let file: BodyReader?
 
     init(_ outcome: Outcome, isMutable: Bool) {
         state = Lock(State(outcome: outcome, replacement: nil, isMutable: isMutable))
+        file = outcome.file.map {
+            BodyReader(.file(path: $0.path(percentEncoded: false)), mayReadStream: false)
+        }
     }
 
     /// What the plugin put in place of the outcome, if it did; no change is accepted any more, and only
@@ -59,6 +65,34 @@ final class ResponseHandle: Sendable, SettledSubject {
     /// `nil` when no response arrived.
     var status: Int32? {
         state.withLock { $0.outcome.response.map { Int32(clamping: $0.statusCode) } }
+    }
+
+    /// The fields, why the request failed, and how long the body is.
+    func snapshot() -> (fields: LentFields, failure: (code: Loan, message: Loan)?, length: UInt64?)
+    {
+        state.withLock { state in
+            let outcome = state.outcome
+            return (
+                state.arena.lend(outcome.response?.headers ?? HTTPHeaders()),
+                outcome.failure.map {
+                    (state.arena.lend($0.code), state.arena.lend($0.message))
+                },
+                outcome.file.map {
+                    BodyReader.length(of: .file(path: $0.path(percentEncoded: false)))
+                } ?? UInt64(outcome.body.count)
+            )
+        }
+    }
+
+    /// Reads a part of the body.
+    func readBody(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> BodyReader.Part
+    {
+        let (isSealed, data) = state.withLock { state in
+            (state.isSealed, state.outcome.file == nil ? state.outcome.body : nil)
+        }
+        if isSealed { return .stale }
+        if let data { return .bytes(data.copy(from: offset, into: buffer)) }
+        return file?.read(at: offset, into: buffer) ?? .bytes(0)
     }
 
     func failure() -> (code: Loan, message: Loan)? {
@@ -99,6 +133,7 @@ final class ResponseHandle: Sendable, SettledSubject {
                     url: state.outcome.response?.url, statusCode: answer.status,
                     headers: answer.headers)
                 state.outcome.body = Data(answer.body)
+                state.outcome.file = nil
                 state.outcome.failure = nil
             case .failure(let reason):
                 state.outcome.failure = (

@@ -20,6 +20,8 @@ final class Completion: CallContext, @unchecked Sendable {
     enum Answer: Sendable {
         case done
         case verdict(Verdict)
+        /// A redirect is the response.
+        case redirectTaken
         case failed(PluginError)
     }
 
@@ -62,13 +64,25 @@ final class Completion: CallContext, @unchecked Sendable {
         super.init(deadline: Stopwatch.now &+ limit)
     }
 
-    /// Whether the plugin may answer later, and is told when nobody waits any more.
-    var isPromise: Bool {
+    /// The function of the host that settles it.
+    enum Settler {
+        case done
+        case retryDone
+        case redirectDone
+    }
+
+    /// What settles it; `nil` for hooks that only watch.
+    var settler: Settler? {
         switch hook {
-        case .willSend, .didReceive, .requestDone: false
-        default: true
+        case .willSend, .didReceive, .requestDone: nil
+        case .retry: .retryDone
+        case .redirect: .redirectDone
+        default: .done
         }
     }
+
+    /// Whether the plugin may answer later, and is told when nobody waits any more.
+    var isPromise: Bool { settler != nil }
 
     /// Makes the completion known to C.
     func register() -> outlet_completion {

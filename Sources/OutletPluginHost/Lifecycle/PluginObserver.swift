@@ -118,8 +118,12 @@ public enum PluginHook: String, Sendable, CaseIterable {
     case adapt
     /// A request is changed.
     case prepare
+    /// The fields of a request on the wire are changed.
+    case finalize
     /// A request is about to be sent.
     case willSend = "will_send"
+    /// A redirect is decided about.
+    case redirect
     /// Another attempt is decided about.
     case retry
     /// The outcome is known.

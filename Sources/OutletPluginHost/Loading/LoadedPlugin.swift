@@ -73,7 +73,8 @@ public final class LoadedPlugin: Sendable {
         let table = instance.hooks
         let all: [(PluginHook, Bool)] = [
             (.adapt, table.adapt != nil), (.prepare, table.prepare != nil),
-            (.willSend, table.will_send != nil), (.retry, table.retry != nil),
+            (.finalize, table.finalize != nil), (.willSend, table.will_send != nil),
+            (.redirect, table.redirect != nil), (.retry, table.retry != nil),
             (.didReceive, table.did_receive != nil), (.process, table.process != nil),
             (.requestDone, table.request_done != nil),
         ]

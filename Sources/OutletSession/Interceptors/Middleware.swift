@@ -71,6 +71,8 @@ public struct CallResponse: Sendable {
     public var failure: (any Error)?
     /// The request as it was sent last; `nil` in responses that middleware has made.
     package private(set) var request: HTTPRequest?
+    /// Where a download's body is; `nil` for others, and where there is no file.
+    package private(set) var file: URL?
 
     /// Makes a response, for instance to answer without the network.
     public init(head: HTTPResponse, body: Data? = nil, failure: (any Error)? = nil) {
@@ -79,9 +81,10 @@ public struct CallResponse: Sendable {
         self.failure = failure
     }
 
-    init(head: HTTPResponse, of facts: AttemptFacts) {
+    init(head: HTTPResponse, of facts: AttemptFacts, in file: URL?) {
         self.init(head: head, body: facts.data, failure: facts.error)
         request = facts.request
+        self.file = file
     }
 }
 

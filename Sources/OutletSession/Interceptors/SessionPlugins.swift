@@ -8,6 +8,8 @@ public protocol SessionPlugins: Sendable {
     var interceptors: [any RequestInterceptor] { get }
     /// See every hop on the wire, behind the session's own layers.
     var layers: [@Sendable (_ next: any Transport) -> any Transport] { get }
+    /// Decide about redirects, behind the request's own handler.
+    var redirectJudges: [any RedirectJudge] { get }
     /// Surrounds all calls, inside of the session's own middleware.
     var middleware: [any Middleware] { get }
 }
@@ -17,6 +19,8 @@ extension SessionPlugins {
     public var interceptors: [any RequestInterceptor] { [] }
     /// None.
     public var layers: [@Sendable (_ next: any Transport) -> any Transport] { [] }
+    /// None.
+    public var redirectJudges: [any RedirectJudge] { [] }
     /// None.
     public var middleware: [any Middleware] { [] }
 }

@@ -55,7 +55,9 @@ extension Request: TransferHandler {
             }
             mutable.attempt.receive(result.response)
             if let trailers = result.trailers { mutable.watched().trailers = trailers }
-            if let error = result.error { mutable.attempt.fail(.sessionTaskFailed(error: error)) }
+            if let error = result.error {
+                mutable.attempt.fail(.sessionTaskFailed(error: error.cause ?? error))
+            }
             let data = take(result, &mutable)
             mutable.attempt.conclude(
                 result.metrics, data, of: mutable.history.requests.last,

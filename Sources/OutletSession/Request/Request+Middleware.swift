@@ -113,7 +113,8 @@ extension Request {
             (interception.next.take(), mutable.facts)
         }
         if let head = facts.response {
-            next?(.success(CallResponse(head: head, of: facts)))
+            let file = (self as? DownloadRequest)?.fileURL
+            next?(.success(CallResponse(head: head, of: facts, in: file)))
         } else {
             next?(.failure(facts.error ?? .explicitlyCancelled))
         }

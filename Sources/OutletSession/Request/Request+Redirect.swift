@@ -61,9 +61,7 @@ extension Request {
         let wait = Wait<Verdict>(core.deadlines, calledOff: Verdict.fail) { verdict in
             switch verdict {
             case .follow(let request): self.follow(request, after: hop)
-            case .take:
-                self.tellLateHead(response, of: task)
-                self.judgeLate(response) { $0.conclude(task, result, turn: nil) }
+            case .take: self.take(hop)
             case .fail(let error): self.end(hop, with: error)
             }
         }
@@ -89,7 +87,13 @@ extension Request {
         return true
     }
 
-    /// What becomes of a redirect.
+    /// Takes a redirect that somebody was asked about as the response.
+    private func take(_ hop: Hop) {
+        tellLateHead(hop.response, of: hop.task)
+        judgeLate(hop.response) { $0.conclude(hop.task, hop.result, turn: nil) }
+    }
+
+    /// What becomes of a redirect, as its handler says.
     private enum Verdict: Sendable {
         case follow(HTTPRequest)
         /// It is the response.
@@ -110,10 +114,11 @@ extension Request {
     func redirectFate(of head: HTTPResponse, from task: any TransferTask) -> RedirectFate {
         guard head.isRedirect else { return .response }
         let handler = mutable.withLock { $0.redirectHandler } ?? core.redirectHandler
-        guard let handler else { return .redirect }
+        let isFollowed = core.redirectJudges.isEmpty ? RedirectFate.redirect : .undecided
+        guard let handler else { return isFollowed }
         guard let handler = handler as? Redirector else { return .undecided }
         switch handler.behavior {
-        case .follow: return .redirect
+        case .follow: return isFollowed
         case .doNotFollow: return .response
         case .modify: return .undecided
         }
@@ -126,12 +131,49 @@ extension Request {
         return true
     }
 
-    /// Follows a redirect once all guards agree.
+    /// Follows a redirect once all judges and guards agree.
     private func follow(_ next: HTTPRequest, after hop: Hop) {
         var next = next
         if next.hasContext {
             next = next.redirected(mutable.withLock { $0.machine.redirects } + 1)
         }
+        let judges = core.redirectJudges
+        guard !judges.isEmpty else { return ask(next, after: hop) }
+        core.requestQueue.async { [next] in self.judge(next, with: judges[...], after: hop) }
+    }
+
+    /// Has judges decide about a redirect, one after the other.
+    private func judge(
+        _ next: HTTPRequest, with judges: ArraySlice<any RedirectJudge>, after hop: Hop
+    ) {
+        guard let judge = judges.first, let sent = mutable.withLock({ $0.attempt.prepared }) else {
+            return ask(next, after: hop)
+        }
+        let wait = Wait<RedirectVerdict>(core.deadlines, calledOff: RedirectVerdict.fail) {
+            verdict in
+            switch verdict {
+            case .follow(var request):
+                if !Origin.isSame(next.url, request.url) { RedirectRules.dropSecrets(of: &request) }
+                self.core.requestQueue.async { [request] in
+                    self.judge(request, with: judges.dropFirst(), after: hop)
+                }
+            case .take: self.take(hop)
+            case .fail(let error):
+                self.end(hop, with: error.asSessionError { .sessionTaskFailed(error: $0) })
+            }
+        }
+        let isWanted = mutable.withLock { mutable in
+            mutable.wait = wait
+            return mutable.machine.mayProceed(attempt: hop.attempt)
+        }
+        guard isWanted else { return wait.callOff(error ?? .explicitlyCancelled) }
+        let redirect = ProposedRedirect(request: sent, response: hop.response, next: next)
+        let abandon = judge.judge(redirect) { wait.answer($0) }
+        if let abandon { wait.onAbandon(abandon) }
+    }
+
+    /// Asks the guards among the adapters about a hop, and sends it.
+    private func ask(_ next: HTTPRequest, after hop: Hop) {
         let guards =
             hasInterceptors
             ? core.adapters(for: interceptor).filter { $0 is any RedirectGuard } : []

@@ -24,6 +24,8 @@ final class SessionCore: Sendable {
     let interceptor: (any RequestInterceptor)?
     let serverTrustManager: ServerTrustManager?
     let redirectHandler: (any RedirectHandler)?
+    /// Decide about redirects that the handler would follow.
+    let redirectJudges: [any RedirectJudge]
     let cachedResponseHandler: (any CachedResponseHandler)?
     /// The transport and the layers around it.
     let stack: any Transport
@@ -104,6 +106,7 @@ final class SessionCore: Sendable {
         collectsStreams = self.middleware.contains(where: \.needsStreamedBodies)
         self.serverTrustManager = serverTrustManager
         self.redirectHandler = redirectHandler
+        redirectJudges = plugins?.redirectJudges ?? []
         self.cachedResponseHandler = cachedResponseHandler
         let network = layers.reversed().reduce(transport) { next, layer in layer(next) }
         hasOwnLayers = !layers.isEmpty

@@ -74,6 +74,8 @@ extension TransferError {
         case requestQueueFull
         /// The host's address is one that the session's address policy refuses.
         case addressNotAllowed
+        /// A layer between the session and the network does not let the request pass.
+        case refused
         /// The request cannot go on the wire (method, header, body).
         case badRequest
         /// A setting of the transport has a value that it cannot have.

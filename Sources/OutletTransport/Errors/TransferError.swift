@@ -36,6 +36,14 @@ public struct TransferError: Error, Sendable, Equatable {
         var downloadResumeData: Data?
         var method: HTTPMethod?
         var url: URL?
+        var cause = Cause()
+    }
+
+    /// What a layer failed a transfer with; no part of what makes two failures the same.
+    private struct Cause: Sendable, Equatable {
+        var error: (any Error)?
+
+        static func == (a: Cause, b: Cause) -> Bool { true }
     }
 
     /// Boxed, so that the many results without an error do not carry room for one.
@@ -99,6 +107,19 @@ public struct TransferError: Error, Sendable, Equatable {
     public var url: URL? {
         get { facts.value.url }
         set { facts.value.url = newValue }
+    }
+
+    /// What a layer failed the transfer with, where that is an error of its own type: requests fail with
+    /// it in place of this.
+    public var cause: (any Error)? {
+        get { facts.value.cause.error }
+        set { facts.value.cause.error = newValue }
+    }
+
+    /// Makes the error of a transfer that a layer does not let pass.
+    public init(refusedBecauseOf cause: any Error) {
+        self.init(code: .refused, reason: "\(cause)")
+        self.cause = cause
     }
 
     /// Makes an error.

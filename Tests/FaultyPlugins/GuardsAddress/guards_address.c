@@ -1,11 +1,11 @@
-/* Refuses addresses that hold a configured text, in prepare or adapt; notes what will_send sees.
- * Adds a field that is meant for the first address only, and moves /old to /new. */
+/* Refuses addresses that hold a configured text, in finalize or redirect; notes what will_send sees. In
+ * redirect it also moves /old to /new. */
 #include "../faulty.h"
 
 struct guard {
     outlet_instance base;
     char refused[64];
-    int in_adapt;
+    int in_redirect;
 };
 
 static int holds(outlet_view text, const char *part) {
@@ -31,19 +31,20 @@ static outlet_status judge(outlet_instance *self, outlet_call call, outlet_reque
         moved[url.len] = 0;
         return host->request_set_url(host, request, outlet_text(moved));
     }
-    return host->request_set_header(host, request, outlet_text("X-Secret"), outlet_text("for you"));
+    return OUTLET_OK;
 }
 
-static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
-                             outlet_completion completion) {
+static outlet_status finalize(outlet_instance *self, outlet_call call, outlet_request request,
+                              outlet_completion completion) {
     (void)completion;
-    return ((struct guard *)self)->in_adapt ? OUTLET_OK : judge(self, call, request);
+    return ((struct guard *)self)->in_redirect ? OUTLET_OK : judge(self, call, request);
 }
 
-static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_request request,
-                           outlet_completion completion) {
-    (void)completion;
-    return ((struct guard *)self)->in_adapt ? judge(self, call, request) : OUTLET_OK;
+static outlet_status redirect(outlet_instance *self, outlet_call call, outlet_request request,
+                              outlet_response response, outlet_request next,
+                              outlet_completion completion) {
+    (void)completion, (void)request, (void)response;
+    return ((struct guard *)self)->in_redirect ? judge(self, call, next) : OUTLET_OK;
 }
 
 static void will_send(outlet_instance *self, outlet_call call, outlet_request request) {
@@ -66,16 +67,16 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
         value.len < sizeof self->refused) {
         memcpy(self->refused, value.ptr, value.len);
     }
-    self->in_adapt = host->config_value(host, call, outlet_text("hook"), &value) == OUTLET_OK &&
-                     value.len == 5 && memcmp(value.ptr, "adapt", 5) == 0;
+    self->in_redirect = host->config_value(host, call, outlet_text("hook"), &value) == OUTLET_OK &&
+                        value.len == 8 && memcmp(value.ptr, "redirect", 8) == 0;
     *out = &self->base;
     return OUTLET_OK;
 }
 
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
-                                   .prepare = prepare,
                                    .will_send = will_send,
-                                   .adapt = adapt};
+                                   .finalize = finalize,
+                                   .redirect = redirect};
 
 static const outlet_hooks *hooks(outlet_instance *self) {
     (void)self;

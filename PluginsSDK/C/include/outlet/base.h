@@ -79,7 +79,7 @@ OUTLET_BEGIN_DECLARATIONS
 typedef int32_t outlet_status;
 
 #define OUTLET_OK 0              /* Done. */
-#define OUTLET_PENDING 1         /* adapt, retry, quiesce: the answer follows. */
+#define OUTLET_PENDING 1         /* Hooks with a completion, and quiesce: the answer follows. */
 #define OUTLET_E_FAILED (-1)     /* Failed; the reason was given to outlet_host.fail. */
 #define OUTLET_E_STALE (-2)      /* The handle's owner is gone, or the completion was used. */
 #define OUTLET_E_DENIED (-3)     /* Not granted to this plugin. */
@@ -113,7 +113,7 @@ typedef struct outlet_call {
     uint64_t id;
 } outlet_call;
 
-/* A request, as seen from one hook; changeable in prepare and adapt only. */
+/* A request, as seen from one hook; changeable as that hook says. */
 typedef struct outlet_request {
     uint64_t id;
 } outlet_request;
@@ -123,7 +123,7 @@ typedef struct outlet_response {
     uint64_t id;
 } outlet_response;
 
-/* The right to settle one adapt or retry, once. */
+/* The right to settle one call of a hook, once. */
 typedef struct outlet_completion {
     uint64_t id;
 } outlet_completion;

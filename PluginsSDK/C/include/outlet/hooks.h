@@ -1,16 +1,16 @@
 /* outlet/hooks.h - the moments of a request that a plugin can take part in.
  *
- *   adapt -> prepare -> will_send -> (network) -> retry? -> did_receive -> process
+ *   adapt -> prepare, then for every request on the wire
+ *       finalize -> will_send -> (network) -> redirect?
+ *   then retry? -> did_receive -> process -> request_done
  *
  * A further attempt begins again at adapt. prepare comes behind all that the program itself makes of
- * the request. will_send is on the wire: it sees what is sent, cookies and credentials included, each
- * round of authentication too, and not what the host's cache answers. did_receive and process see what
- * the call came to in the end, once: a stored response as well.
+ * the request. On the wire are attempts, the hops that redirects lead to, and the rounds of an
+ * authentication; what the host's cache answers is not. A request that libcurl repeats because a kept
+ * connection was closed counts once, and so do the rounds of NTLM and Negotiate. did_receive and process
+ * see what the call came to in the end, once: a stored response as well.
  *
- * Each hop that a redirect leads to passes adapt, prepare and will_send as well, before it is sent;
- * its attribute "request.redirects" says how many redirects came before. There a plugin may refuse,
- * answer, or set another address; the other changes it makes are accepted and dropped, because what
- * is added for one address may be a secret to another. */
+ * adapt and prepare see no redirects: whoever has to see every request that leaves needs finalize. */
 #ifndef OUTLET_HOOKS_H
 #define OUTLET_HOOKS_H
 
@@ -76,6 +76,29 @@ typedef struct outlet_hooks {
      * asked for because a body could not be read is a call of its own. Thread: [hook]. */
     void (*OUTLET_OPTIONAL request_done)(outlet_instance *instance, outlet_call call,
                                          outlet_request request);
+
+    /* Sees a request as it is sent, and may set or add fields: sign it, or refuse it.
+     *
+     * Host, Content-Length, Accept-Encoding, User-Agent, Cookie and Authorization are there as far as they
+     * are sent; not so what answers Digest, NTLM and Negotiate, and the fields of a WebSocket's
+     * handshake. Only fields can be changed, and not Host and Content-Length: OUTLET_E_DENIED. What is set for
+     * one request is not sent with the next. "request.redirects" says how many redirects came before.
+     * Not called for requests that a plugin answered. Answers as adapt does. Thread: [hook]. */
+    outlet_status (*OUTLET_OPTIONAL finalize)(outlet_instance *instance, outlet_call call,
+                                              outlet_request request,
+                                              outlet_completion completion);
+
+    /* Decides about a redirect that is about to be followed.
+     *
+     * request: what was sent; response: the redirect, without a body; next: what would be sent, with all that the
+     * program drops on the way to another server already gone; changeable as in adapt, but not to be
+     * answered. Sent to another server than proposed, it loses its credentials.
+     *
+     * OUTLET_OK: settled by redirect_done, or OUTLET_REDIRECT_FOLLOW. OUTLET_PENDING: redirect_done follows.
+     * Thread: [hook]. */
+    outlet_status (*OUTLET_OPTIONAL redirect)(outlet_instance *instance, outlet_call call,
+                                              outlet_request request, outlet_response response,
+                                              outlet_request next, outlet_completion completion);
 } outlet_hooks;
 
 OUTLET_END_DECLARATIONS

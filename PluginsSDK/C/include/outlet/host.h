@@ -34,7 +34,38 @@ OUTLET_BEGIN_DECLARATIONS
 #define OUTLET_RETRY_AFTER 2     /* Send again after delay_ns. */
 #define OUTLET_RETRY_FAIL_WITH 3 /* Do not retry, and fail with the error given here. */
 
+/* Verdicts of outlet_host.redirect_done. */
+#define OUTLET_REDIRECT_FOLLOW 0 /* Follow it, with the changes made; the next plugin is asked. */
+#define OUTLET_REDIRECT_TAKE 1   /* Do not follow: the redirect is the response. */
+#define OUTLET_REDIRECT_FAIL 2   /* Do not follow: fail with the error given here. */
+
 typedef struct outlet_host outlet_host;
+
+/* A request at once, for request_snapshot: what accessors would say one by one.
+ *
+ * The views, and the array, are borrowed as theirs are. */
+typedef struct outlet_request_snapshot {
+    uint32_t struct_size; /* set by the plugin: sizeof(outlet_request_snapshot) */
+    uint32_t reserved;    /* 0 */
+    outlet_view method;
+    outlet_view url;
+    const outlet_field *OUTLET_OPTIONAL fields;
+    uint64_t field_count;
+    uint64_t body_length; /* in bytes; OUTLET_UNKNOWN_LENGTH where it is not known */
+} outlet_request_snapshot;
+
+/* A response at once, for response_snapshot. */
+typedef struct outlet_response_snapshot {
+    uint32_t struct_size;  /* set by the plugin: sizeof(outlet_response_snapshot) */
+    int32_t status;        /* 0 when no response arrived */
+    outlet_view error_code; /* empty when the request did not fail */
+    outlet_view error_message;
+    const outlet_field *OUTLET_OPTIONAL fields;
+    uint64_t field_count;
+    uint64_t body_length; /* of what response_body_read reads, in bytes */
+} outlet_response_snapshot;
+
+#define OUTLET_UNKNOWN_LENGTH UINT64_MAX
 
 struct outlet_host {
     uint32_t struct_size; /* sizeof(outlet_host) of the host */
@@ -78,7 +109,8 @@ struct outlet_host {
     outlet_status (*config_value)(const outlet_host *host, outlet_call call, outlet_view key,
                                   outlet_view *out);
 
-    /* ---- requests: the readers work in every hook, the writers in prepare and adapt ----------
+    /* ---- requests: the readers work in every hook, the writers in prepare and adapt, for fields in
+     * finalize, and for what would be sent in redirect ----
      *
      * A view from a reader is also dead after the next change of the same part.
      * Thread: [in-call], all of them. */
@@ -200,6 +232,38 @@ struct outlet_host {
 
     /* Answers a quiesce that returned OUTLET_PENDING. Thread: [any]. */
     outlet_status (*quiesced)(const outlet_host *host);
+
+    /* Settles a redirect; `verdict` is one of OUTLET_REDIRECT_*, `code` and `message` count for
+     * OUTLET_REDIRECT_FAIL only. A verdict that the host does not know is a failure.
+     *
+     * Returns as `done` does. Thread: [any]. */
+    outlet_status (*redirect_done)(const outlet_host *host, outlet_completion completion,
+                                   int32_t verdict, outlet_view code, outlet_view message);
+
+    /* All of a request's head in one call.
+     *
+     * OUTLET_E_ARGUMENT when out->struct_size is less than that of this minor 0. Thread: [in-call]. */
+    outlet_status (*request_snapshot)(const outlet_host *host, outlet_request request,
+                                      outlet_request_snapshot *out);
+
+    /* Reads a part of a request's body, whatever it comes from: memory, a file, a stream.
+     *
+     * Fills at most `capacity` bytes from `offset` on; *count is how many, 0 at the end. A stream is read
+     * in order, or again from its start for an earlier offset; OUTLET_E_STATE where it is being sent
+     * already. One that cannot go back to its start fails the request. May block on a disk. Thread: [in-call]. */
+    outlet_status (*request_body_read)(const outlet_host *host, outlet_request request,
+                                       uint64_t offset, uint8_t *OUTLET_OPTIONAL out,
+                                       uint64_t capacity, uint64_t *count);
+
+    /* All of a response's head in one call; as request_snapshot. Thread: [in-call]. */
+    outlet_status (*response_snapshot)(const outlet_host *host, outlet_response response,
+                                       outlet_response_snapshot *out);
+
+    /* Reads a part of a response's body: of the file, for a download. As request_body_read.
+     * Thread: [in-call]. */
+    outlet_status (*response_body_read)(const outlet_host *host, outlet_response response,
+                                        uint64_t offset, uint8_t *OUTLET_OPTIONAL out,
+                                        uint64_t capacity, uint64_t *count);
 };
 
 OUTLET_END_DECLARATIONS

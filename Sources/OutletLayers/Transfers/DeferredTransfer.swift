@@ -1,0 +1,187 @@
+package import Dispatch
+package import OutletHTTP
+package import OutletTransport
+
+/// A transfer that begins once a question about it is answered.
+///
+/// Cancelled before, it never begins.
+package class DeferredTransfer: TransferTask, @unchecked Sendable {
+    // @unchecked because all is constant but what has its own lock, in its subclass as well.
+
+    /// Asks whether, and as what, the transfer is to begin.
+    ///
+    /// - Parameter answer: To be called once, on any thread.
+    /// - Returns: What is called when nobody waits for the answer any more.
+    package typealias Question<Job> = (
+        _ answer: @escaping @Sendable (Result<Job, TransferError>) -> Void
+    ) -> @Sendable () -> Void
+
+    package let identifier = TransferIdentifier.next()
+    private let request: HTTPRequest
+    private let queue: DispatchQueue
+    let inner: InnerTransfer
+
+    private struct State: Sendable {
+        /// Set to `nil` at the end, so that the end is reported once only.
+        var handler: (any TransferHandler)?
+        var abandon: (@Sendable () -> Void)?
+        var isAnswered = false
+        var isCancelled = false
+        var proxy = ""
+        var isServerVerified = true
+        var source = ResponseSource.network
+    }
+    private let told: Lock<State>
+
+    /// Begins to wait for the answer.
+    ///
+    /// - Parameters:
+    ///   - job: What is to be sent.
+    ///   - queue: Where the handler is told of an end without a transfer.
+    ///   - handler: Told as by a transport.
+    ///   - question: Asked before this returns.
+    ///   - begin: Begins the transfer as the answer says.
+    package static func start(
+        _ job: TransferJob, on queue: DispatchQueue, handler: any TransferHandler,
+        asking question: Question<TransferJob>,
+        begin: @escaping @Sendable (TransferJob, any TransferHandler) -> any TransferTask
+    ) -> DeferredTransfer {
+        let task = DeferredTransfer(
+            job.request, reportsProgress: job.reportsProgress, on: queue, handler)
+        task.ask(question) { job in
+            var job = job
+            return task.inner.begin { wishes in
+                job.reportsProgress = wishes.reportsProgress
+                return begin(job, task)
+            }
+        }
+        return task
+    }
+
+    init(
+        _ request: HTTPRequest, reportsProgress: Bool, on queue: DispatchQueue,
+        _ handler: any TransferHandler
+    ) {
+        self.request = request
+        self.queue = queue
+        inner = InnerTransfer(reportsProgress: reportsProgress)
+        told = Lock(State(handler: handler))
+    }
+
+    /// Begins as the answer says.
+    ///
+    /// - Parameter begin: Begins the transfer, and says whether it did.
+    func ask<Job>(
+        _ question: Question<Job>, begin: @escaping @Sendable (Job) -> Bool
+    ) {
+        let abandon = question { answer in
+            self.told.withLock { state in
+                state.isAnswered = true
+                state.abandon = nil
+            }
+            switch answer {
+            case .success(let job):
+                if !begin(job) { self.endLater(.cancelled) }
+            case .failure(let error): self.endLater(error)
+            }
+        }
+        let isTooLate = told.withLock { state in
+            guard !state.isAnswered else { return false }
+            state.abandon = abandon
+            return state.isCancelled
+        }
+        if isTooLate { abandon() }
+    }
+
+    // MARK: The handler's side
+
+    package var state: TransferState { inner.state }
+    package var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? request }
+    package var proxy: String { inner.task?.proxy ?? told.withLock { $0.proxy } }
+    package var isServerVerified: Bool {
+        inner.task?.isServerVerified ?? told.withLock { $0.isServerVerified }
+    }
+    package var source: ResponseSource { inner.task?.source ?? told.withLock { $0.source } }
+    package var credentialsSent: Int { inner.task?.credentialsSent ?? 0 }
+
+    package func cancel() {
+        guard inner.cancel() else { return }
+        let abandon = told.withLock { state in
+            state.isCancelled = true
+            return state.abandon.take()
+        }
+        abandon?()
+        endLater(.cancelled)
+    }
+
+    package func suspend() { inner.suspend() }
+    package func resume() { inner.resume() }
+    package func reportProgress() { inner.reportProgress() }
+
+    var handler: (any TransferHandler)? { told.withLock { $0.handler } }
+
+    /// Ends without a transfer.
+    private func endLater(_ error: TransferError) {
+        queue.async {
+            let turn = TransportTurn()
+            self.finish(TransferResult(error: error), turn: turn)
+            turn.end()
+        }
+    }
+
+    /// Tells the end, the first time only.
+    func finish(_ result: TransferResult, turn: TransportTurn) {
+        let handler = told.withLock { $0.handler.take() }
+        inner.complete()
+        handler?.transferDidFinish(self, result: result, turn: turn)
+    }
+}
+
+extension DeferredTransfer: TransferHandler {
+    package func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
+        handler?.transfer(self, didRefuseServer: refusal)
+    }
+
+    package func transfer(_ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn)
+    {
+        inner.note(task)
+        handler?.transfer(self, didUse: head, turn: turn)
+    }
+
+    package func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError) {
+        try handler?.transferNeedsNewBody(self)
+    }
+
+    package func transfer(
+        _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
+    ) -> TransferDecision {
+        inner.note(task)
+        return handler?.transfer(self, didReceive: head, turn: turn) ?? .cancel
+    }
+
+    package func transfer(
+        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
+    ) -> TransferDecision {
+        handler?.transfer(self, didReceive: chunk, turn: turn) ?? .cancel
+    }
+
+    package func transfer(
+        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
+    ) {
+        inner.note(task)
+        handler?.transfer(self, didProgress: progress, turn: turn)
+    }
+
+    package func transferDidFinish(
+        _ task: any TransferTask, result: TransferResult, turn: TransportTurn
+    ) {
+        let (proxy, isVerified, source) = (task.proxy, task.isServerVerified, task.source)
+        inner.end()
+        told.withLock { state in
+            state.proxy = proxy
+            state.isServerVerified = isVerified
+            state.source = source
+        }
+        finish(result, turn: turn)
+    }
+}

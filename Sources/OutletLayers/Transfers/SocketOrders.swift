@@ -1,0 +1,87 @@
+import OutletTransport
+
+/// What is to be sent on a WebSocket that is not open yet.
+///
+/// Thread: any. Connections are called outside the lock.
+final class SocketOrders: Sendable {
+    /// Something to be sent.
+    private struct Order: Sendable {
+        let begin: @Sendable (any WebSocketConnection) -> Void
+        let fail: @Sendable (TransferError) -> Void
+    }
+
+    private enum State {
+        case waiting([Order])
+        case open
+        case over
+    }
+
+    private let state = Lock(State.waiting([]))
+
+    /// Whether what is sent goes to the connection at once.
+    var isOpen: Bool {
+        state.withLock { state in
+            if case .open = state { true } else { false }
+        }
+    }
+
+    /// Sends a message, now or once the connection is open.
+    func send(
+        _ message: WebSocketMessage, to connection: (any WebSocketConnection)?,
+        completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
+    ) {
+        carryOut(
+            Order(
+                begin: { $0.send(message, completion: completion) },
+                fail: { completion(.failure($0)) }), on: connection)
+    }
+
+    /// Sends a ping, now or once the connection is open.
+    func sendPing(
+        to connection: (any WebSocketConnection)?,
+        completion: @escaping @Sendable (Result<Void, TransferError>) -> Void
+    ) {
+        carryOut(
+            Order(
+                begin: { $0.sendPing(completion: completion) },
+                fail: { completion(.failure($0)) }), on: connection)
+    }
+
+    private func carryOut(_ order: Order, on connection: (any WebSocketConnection)?) {
+        let (isWaiting, isOver) = state.withLock { state in
+            switch state {
+            case .waiting(let orders):
+                state = .waiting(orders + [order])
+                return (true, false)
+            case .open: return (false, false)
+            case .over: return (false, true)
+            }
+        }
+        guard !isWaiting else { return }
+        guard !isOver, let connection else { return order.fail(.webSocketIsOver) }
+        order.begin(connection)
+    }
+
+    /// Gives an open connection what has waited for it.
+    func open(_ connection: any WebSocketConnection) {
+        while true {
+            let orders = state.withLock { state -> [Order] in
+                guard case .waiting(let orders) = state else { return [] }
+                state = orders.isEmpty ? .open : .waiting([])
+                return orders
+            }
+            guard !orders.isEmpty else { return }
+            for order in orders { order.begin(connection) }
+        }
+    }
+
+    /// Nothing is sent any more; what waits fails.
+    func end(_ error: TransferError) {
+        let orders = state.withLock { state -> [Order] in
+            defer { state = .over }
+            guard case .waiting(let orders) = state else { return [] }
+            return orders
+        }
+        for order in orders { order.fail(error) }
+    }
+}

@@ -1,0 +1,63 @@
+import COutletPlugin
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+
+/// A plugin that decides about redirects.
+final class HookedRedirects: RedirectJudge {
+    private let instance: PluginInstance
+    /// How long the answer is waited for, in nanoseconds.
+    private let limit: UInt64
+
+    init(_ instance: PluginInstance, limit: UInt64) {
+        self.instance = instance
+        self.limit = limit
+    }
+
+    func judge(
+        _ redirect: ProposedRedirect,
+        completion: @escaping @Sendable (RedirectVerdict) -> Void
+    ) -> (@Sendable () -> Void)? {
+        guard let hook = instance.hooks.redirect else {
+            completion(.follow(redirect.next))
+            return nil
+        }
+        let instance = instance
+        let scope = redirect.request.context[RequestScope.Key.self]
+        let sent = RequestHandle(redirect.request, scope: scope)
+        let answer = ResponseHandle(
+            .init(response: redirect.response, body: Data()), isMutable: false)
+        let next = RequestHandle(redirect.next, access: .request, scope: scope)
+        let stopwatch = Stopwatch(instance.owner.observer)
+        let token = Completion(
+            hook: .redirect, instance: instance, lending: [sent, answer, next], limit: limit
+        ) { decision in
+            _ = sent.seal()
+            answer.seal()
+            let changed = next.seal().request
+            let verdict: RedirectVerdict
+            var effects: [String] = []
+            var failure = instance.rewind(next, in: .redirect)
+            if case .failed(let error) = decision { failure = error }
+            if let failure {
+                verdict = .fail(failure)
+            } else if case .redirectTaken = decision {
+                effects = ["the redirect is the response"]
+                verdict = .take
+            } else {
+                effects = Effects.of(redirect.next, changed, answer: nil)
+                verdict = .follow(changed)
+            }
+            stopwatch.report(
+                instance.owner, .redirect, requestID: redirect.request.context.id?.uuidString,
+                effects: { effects }, failure: failure?.message)
+            completion(verdict)
+        }
+        let handles = token.handles
+        return instance.ask(token, about: next, settled: .done) {
+            hook(
+                $0, $1, outlet_request(id: handles[0]), outlet_response(id: handles[1]),
+                outlet_request(id: handles[2]), $2)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import COutletPlugin
+import FoundationEssentials
+import Glibc
+import OutletHTTP
+import OutletTransport
+
+/// Reads a body in pieces, whatever it comes from.
+///
+/// Thread: any, one read at a time; may block on a disk.
+final class BodyReader: Sendable {
+    /// What a read came to.
+    enum Part {
+        case bytes(Int)
+        /// It cannot be read here.
+        case unreadable
+        /// Reading it failed.
+        case failed
+        /// The hook is over.
+        case stale
+    }
+
+    private struct State {
+        var file: Int32 = -1
+        /// How much of a stream was read.
+        var position: UInt64 = 0
+        var hasFailed = false
+    }
+
+    private let body: HTTPBody
+    private let mayReadStream: Bool
+    private let state = Lock(State())
+
+    /// - Parameter mayReadStream: Whether nobody else reads it.
+    init(_ body: HTTPBody, mayReadStream: Bool) {
+        self.body = body
+        self.mayReadStream = mayReadStream
+    }
+
+    deinit {
+        let file = state.withLock { $0.file }
+        if file >= 0 { close(file) }
+    }
+
+    /// How long a body is, in bytes; `nil` where that is not known.
+    static func length(of body: HTTPBody) -> UInt64? {
+        switch body {
+        case .none: 0
+        case .data(let data): UInt64(data.count)
+        case .file(let path): fileLength(path)
+        case .stream(let stream): stream.length.map { UInt64(clamping: $0) }
+        }
+    }
+
+    private static func fileLength(_ path: String) -> UInt64? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return UInt64(clamping: status.st_size)
+    }
+
+    /// Reads bytes from an offset on.
+    func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> Part {
+        switch body {
+        case .none: return .bytes(0)
+        case .data(let data): return .bytes(data.copy(from: offset, into: buffer))
+        case .file(let path):
+            let file = state.withLock { state in
+                if state.file < 0 { state.file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+                return state.file
+            }
+            guard file >= 0, let offset = Int(exactly: offset) else { return .failed }
+            let count = pread(file, buffer.baseAddress, buffer.count, offset)
+            return count < 0 ? .failed : .bytes(count)
+        case .stream(let stream):
+            guard mayReadStream else { return .unreadable }
+            return state.withLock { state in
+                Self.read(stream, &state, at: offset, into: buffer)
+            }
+        }
+    }
+
+    private static func read(
+        _ stream: any BodyStream, _ state: inout State, at offset: UInt64,
+        into buffer: UnsafeMutableRawBufferPointer
+    ) -> Part {
+        guard !state.hasFailed else { return .failed }
+        do {
+            if offset < state.position {
+                try stream.rewind()
+                state.position = 0
+            }
+            while state.position < offset {
+                let skipped = try withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 1) {
+                    let wanted = Int(min(offset - state.position, UInt64($0.count)))
+                    return try stream.read(into: .init(rebasing: $0[..<wanted]))
+                }
+                guard skipped > 0 else { return .bytes(0) }
+                state.position += UInt64(skipped)
+            }
+            let count = try stream.read(into: buffer)
+            state.position += UInt64(count)
+            return .bytes(count)
+        } catch {
+            state.hasFailed = true
+            return .failed
+        }
+    }
+
+    /// Takes a stream that was read back to its start.
+    func rewind() throws {
+        guard case .stream(let stream) = body else { return }
+        try state.withLock { state in
+            guard state.position > 0 || state.hasFailed else { return }
+            try stream.rewind()
+            state.position = 0
+            state.hasFailed = false
+        }
+    }
+}
+
+extension Data {
+    /// Copies bytes from an offset on, and says how many.
+    func copy(from offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard let offset = Int(exactly: offset), offset < count else { return 0 }
+        let part = self[startIndex + offset..<endIndex].prefix(buffer.count)
+        return part.copyBytes(to: buffer)
+    }
+}

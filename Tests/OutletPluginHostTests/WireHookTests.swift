@@ -1,0 +1,328 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletLayers
+import OutletPluginHost
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import OutletTransport
+import Testing
+
+/// What plugins see and change on the wire: `finalize`, `redirect`, and bodies in pieces.
+@Suite(.timeLimit(.minutes(2))) struct WireHookTests {
+    private let address = "http://test.example/page"
+
+    private func host(
+        finalize: String = "", redirect: String = "", quick: Bool = false,
+        observer: ActivityRecorder? = nil
+    ) throws -> PluginHost {
+        let id = quick ? "faulty.wire-quick" : "faulty.wire"
+        return try PluginFolder(faulty: "Wire").load(
+            configuration: [id: #"{"finalize": "\#(finalize)", "redirect": "\#(redirect)"}"#],
+            observer: observer, answerDeadline: .seconds(60))
+    }
+
+    private func count(_ name: String, _ host: PluginHost, quick: Bool = false) throws -> Int64 {
+        let value = try host.call("\(quick ? "faulty.wire-quick" : "faulty.wire").\(name)")
+        guard case .int(let count) = value else { return -1 }
+        return count
+    }
+
+    /// Waits until a count is reached.
+    private func reach(
+        _ count: Int64, _ name: String, _ host: PluginHost, quick: Bool = false
+    ) async throws {
+        while try self.count(name, host, quick: quick) < count { await Task.yield() }
+    }
+
+    // MARK: Finalize
+
+    @Test(arguments: [false, true])
+    func `a request is signed with its body, wherever that comes from`(quick: Bool) async throws {
+        let host = try host(finalize: "sign", quick: quick)
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let bytes = Data((0..<1000).map { UInt8(truncatingIfNeeded: $0) })
+        let directory = try TemporaryDirectory()
+        let file = directory.path("body")
+        try bytes.write(to: URL(filePath: file))
+        let stream = CountedStream(bytes, mayRewind: true)
+        var request = HTTPRequest(url: URL(string: address), method: .post)
+        for body in [HTTPBody.data(bytes), .file(path: file), .stream(stream)] {
+            request.body = body
+            let response = await session.request(request).serializingString().response
+            #expect(response.error == nil)
+        }
+        let signatures = stub.requests.map { $0.headers["X-Signature"] }
+        #expect(signatures.count == 3 && Set(signatures).count == 1)
+        #expect(signatures.first??.hasPrefix("1000-") == true)
+        // Read, taken back, and sent.
+        #expect(stream.rewinds == 1 && stream.position == 1000)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a request whose body is gone once a plugin has read it is not sent`() async throws {
+        let host = try host(finalize: "read")
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        var request = HTTPRequest(url: URL(string: address), method: .post)
+        request.body = .stream(CountedStream(Data("abc".utf8), mayRewind: false))
+        let response = await session.request(request).serializingString().response
+        let error = response.error?.underlyingError as? PluginError
+        #expect(error?.hook == .finalize && error?.kind == .failed)
+        #expect(error?.message.hasPrefix("it read the body, which cannot be read again") == true)
+        #expect(stub.requests.isEmpty)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `fields are all that may be changed on the wire`() async throws {
+        let host = try host(finalize: "probe")
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        _ = await session.request(address).serializingString().response
+        // Method, address, body, answer; Host, Content-Length; a field, an attribute.
+        #expect(try host.call("faulty.wire.seen") == .text("-6 -6 -6 -6 -3 -3 0 0"))
+        #expect(stub.requests.first?.headers["X-Probe"] == "v")
+        // Shown to the plugin, and left to the transport.
+        #expect(stub.requests.first?.headers["Host"] == nil)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `each request on the wire is finalized, and no answer of the cache`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try host(finalize: "look", redirect: "", observer: recorder)
+        let stub = StubTransport { job in
+            job.request.url?.path() == "/page"
+                ? .redirect(to: "/cached")
+                : StubAnswer.status(200, headers: ["Cache-Control": "max-age=1000"])
+        }
+        var configuration = SessionConfiguration()
+        configuration.urlCache = ResponseCache()
+        let session = Session(transport: stub, configuration: configuration, plugins: host)
+        for _ in 0..<2 { _ = await session.request(address).serializingString().response }
+        #expect(try count("calls", host) == 3)
+        #expect(stub.requests.count == 3)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: [false, true])
+    func `a request that is refused on the wire fails with the plugin's words`(quick: Bool)
+        async throws
+    {
+        let host = try host(finalize: "fail", quick: quick)
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(
+            transport: stub, interceptor: RetryPolicy(retryLimit: 3), plugins: host)
+        let response = await session.request(address).serializingString().response
+        let error = response.error?.underlyingError as? PluginError
+        #expect(error?.hook == .finalize && error?.code == "not-allowed")
+        #expect(error?.message == "it is not allowed")
+        #expect(stub.requests.isEmpty)
+        #expect(try count("calls", host, quick: quick) == 1)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: [false, true])
+    func `a request waits for a plugin that takes its time`(quick: Bool) async throws {
+        let host = try host(finalize: "pend", quick: quick)
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let task = session.request(address).serializingString()
+        async let response = task.response
+        try await reach(1, "pending", host, quick: quick)
+        #expect(stub.requests.isEmpty)
+        #expect(try host.call("\(quick ? "faulty.wire-quick" : "faulty.wire").release") == .int(0))
+        #expect(await response.value == "x")
+        #expect(try count("cancels", host, quick: quick) == 0)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a request that is cancelled while it is finalized is not sent`() async throws {
+        let host = try host(finalize: "pend")
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let request = session.request(address)
+        async let response = request.serializingString().response
+        try await reach(1, "pending", host)
+        request.cancel()
+        #expect(await response.error?.isExplicitlyCancelledError == true)
+        try await reach(1, "cancels", host)
+        // Late, and no breach.
+        #expect(try host.call("faulty.wire.release") == .int(-2))
+        #expect(stub.requests.isEmpty)
+        #expect(host.plugins.first?.misbehaviour == [:])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a suspended request stays so behind a plugin that takes its time`() async throws {
+        let host = try host(finalize: "pend")
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        let request = session.request(address)
+        async let response = request.serializingString().response
+        try await reach(1, "pending", host)
+        request.suspend()
+        #expect(try host.call("faulty.wire.release") == .int(0))
+        #expect(request.isSuspended)
+        request.resume()
+        #expect(await response.value == "x")
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a handshake waits for a plugin, and what is sent meanwhile for the handshake`()
+        async throws
+    {
+        let host = try host(finalize: "pend")
+        let network = StubTransport { _ in
+            .webSocket([.receive, .send(.string("hello")), .close(.normalClosure)])
+        }
+        let session = Session(transport: network, plugins: host)
+        let request = session.webSocketRequest(to: "ws://a.test/")
+        let messages = Recorder<WebSocketMessage>()
+        request.streamMessages { messages.record($0) }
+        try await reach(1, "pending", host)
+        let sent = Once<Bool>()
+        request.send(.string("early")) { result in
+            sent.set((try? result.get()) != nil)
+        }
+        #expect(network.requests.isEmpty)
+        #expect(try host.call("faulty.wire.release") == .int(0))
+        #expect(try await messages.values(1) == [.string("hello")])
+        #expect(try await sent.value())
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a handshake that is refused fails with the plugin's words`() async throws {
+        let host = try host(finalize: "fail")
+        let network = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
+        let session = Session(transport: network, plugins: host)
+        let ended = Recorder<SessionError?>()
+        session.webSocketRequest(to: "ws://a.test/").streamMessageEvents { event in
+            if case .completed(let completion) = event.kind { ended.record(completion.error) }
+        }
+        let error = try await ended.values(1)[0]
+        #expect((error?.underlyingError as? PluginError)?.code == "not-allowed")
+        #expect(network.requests.isEmpty)
+        withExtendedLifetime(session) {}
+    }
+
+    // MARK: Redirect
+
+    @Test func `a redirect that a plugin takes is the response`() async throws {
+        let host = try host(redirect: "take")
+        let stub = StubTransport { _ in .redirect(to: "http://next.example/") }
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request(address).serializingUnserialized().response
+        #expect(response.response?.statusCode == 302 && response.error == nil)
+        #expect(stub.requests.count == 1)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a redirect that a plugin refuses fails the request in its words`() async throws {
+        let host = try host(redirect: "fail")
+        let stub = StubTransport { _ in .redirect(to: "http://next.example/") }
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request(address).serializingUnserialized().response
+        let error = response.error?.underlyingError as? PluginError
+        #expect(error?.hook == .redirect && error?.code == "not-allowed")
+        #expect(stub.requests.count == 1)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a redirect that a plugin moves to another server takes no credentials along`()
+        async throws
+    {
+        let host = try host(redirect: "http://moved.example/")
+        let stub = StubTransport { job in
+            job.request.url?.host() == "test.example" ? .redirect(to: "/next") : .text("moved")
+        }
+        let session = Session(transport: stub, plugins: host)
+        var request = HTTPRequest(url: URL(string: address))
+        request.headers = ["Authorization": "Bearer secret", "X-Plain": "1"]
+        let response = await session.request(request).serializingString().response
+        #expect(response.value == "moved")
+        #expect(stub.requests.last?.headers["Authorization"] == nil)
+        #expect(stub.requests.last?.headers["X-Plain"] == "1")
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a hop may be changed, but not answered`() async throws {
+        let host = try host(redirect: "probe")
+        let stub = StubTransport { job in
+            job.request.url?.host() == "test.example" ? .redirect(to: "/next") : .text("there")
+        }
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request(address).serializingString().response
+        #expect(response.value == "there")
+        // Method, address and body may be set, an answer not; Host is not protected here.
+        #expect(try host.call("faulty.wire.seen") == .text("0 0 0 -6 0 0 0 0"))
+        #expect(
+            stub.requests.last?.method == .put && stub.requests.last?.httpBody == Data("b".utf8))
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a cancel reaches a plugin that decides about a redirect`() async throws {
+        let host = try host(redirect: "pend")
+        let stub = StubTransport { _ in .redirect(to: "http://next.example/") }
+        let session = Session(transport: stub, plugins: host)
+        let request = session.request(address)
+        async let response = request.serializingUnserialized().response
+        try await reach(1, "pending", host)
+        request.cancel()
+        #expect(await response.error?.isExplicitlyCancelledError == true)
+        try await reach(1, "cancels", host)
+        #expect(stub.requests.count == 1)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a plugin may promise to decide about a redirect`() async throws {
+        let host = try host(redirect: "pend")
+        let stub = StubTransport(answers: [.redirect(to: "/next"), .text("there")])
+        let session = Session(transport: stub, plugins: host)
+        async let response = session.request(address).serializingString().response
+        try await reach(1, "pending", host)
+        #expect(try host.call("faulty.wire.release") == .int(0))
+        #expect(await response.value == "there")
+        withExtendedLifetime(session) {}
+    }
+}
+
+/// A body that knows how often it was taken back to its start.
+private final class CountedStream: BodyStream {
+    private struct State {
+        var position = 0
+        var rewinds = 0
+    }
+
+    private let bytes: Data
+    private let mayRewind: Bool
+    private let state = Lock(State())
+
+    init(_ bytes: Data, mayRewind: Bool) {
+        self.bytes = bytes
+        self.mayRewind = mayRewind
+    }
+
+    var length: Int64? { Int64(bytes.count) }
+    var rewinds: Int { state.withLock { $0.rewinds } }
+    var position: Int { state.withLock { $0.position } }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        state.withLock { state in
+            let count = min(buffer.count, bytes.count - state.position)
+            bytes.copyBytes(
+                to: buffer.bindMemory(to: UInt8.self),
+                from: state.position..<state.position + count)
+            state.position += count
+            return count
+        }
+    }
+
+    func rewind() throws {
+        guard mayRewind else { throw TestSupportError("the bytes are gone") }
+        state.withLock { state in
+            state.position = 0
+            state.rewinds += 1
+        }
+    }
+}
