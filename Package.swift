@@ -69,7 +69,7 @@ let faultyPlugins = [
     "GuardsAddress", "Hangs", "HangsOnLoad", "Keeps", "LargeManifest", "LateSettle", "LaterQuiesce",
     "LyingABI", "LyingManifest", "LyingPermissions", "LyingVersion", "MissingSymbol",
     "NeverSettles", "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging", "OddValues",
-    "RawText", "SettlesTwice", "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "Wire",
+    "RawText", "Services", "SettlesTwice", "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "Wire",
     "WrongHandles",
 ]
 

@@ -164,8 +164,16 @@ public final class PluginHost: SessionPlugins {
         // Hooks on the wire that may take their time have ended when the call does.
         let isNeeded =
             !judges.isEmpty || watchers.contains { !$0.isNonblocking }
-            || plugins.contains { $0.hooks.contains(.requestDone) }
+            // What a plugin sends for a call goes through the session of the call.
+            || plugins.contains {
+                $0.hooks.contains(.requestDone) || $0.instance.owner.sendsRequests
+            }
         middleware = isNeeded ? [HookedCalls(judges, limit: limit, keeping: running)] : []
+    }
+
+    /// Lets plugins send requests of their own through a session.
+    public func attach(to session: Session) {
+        for plugin in plugins { plugin.instance.sessions.add(session) }
     }
 
     // MARK: Functions

@@ -5,6 +5,7 @@ import OutletProvider
 import OutletSession
 import OutletTestSupport
 import OutletTesting
+import OutletTransport
 import Testing
 
 @Suite struct KitTests {
@@ -29,7 +30,9 @@ import Testing
         #expect(plugin.vendor == "Tests")
         #expect(plugin.permissions == ["env:HOME"])
         #expect(
-            plugin.hooks == [.adapt, .prepare, .willSend, .retry, .didReceive, .process])
+            plugin.hooks == [
+                .adapt, .prepare, .finalize, .willSend, .redirect, .retry, .didReceive, .process,
+            ])
         #expect(plugin.isConcurrent && !plugin.isNonblocking && plugin.makesThreads)
         #expect(plugin.misbehaviour == [:])
     }
@@ -55,6 +58,67 @@ import Testing
         let line = try #require(recorder.lines.values.first { $0.message.hasPrefix("POST") })
         #expect(line.message.hasSuffix("] hello gold 12"))
         #expect(line.level == .info)
+    }
+
+    /// A request with a mode, through a session of the plugin's.
+    private func response(
+        mode: String, body: HTTPBody = .none, over stub: StubTransport
+    ) async throws -> DataResponse<String, SessionError> {
+        let session = Session(transport: stub, plugins: try load())
+        var request = HTTPRequest(url: URL(string: "http://test.example/page"), method: .post)
+        request.headers = ["X-Mode": mode]
+        request.body = body
+        let response = await session.request(request).serializingString().response
+        withExtendedLifetime(session) {}
+        return response
+    }
+
+    @Test func `a plugin signs what is sent`() async throws {
+        let stub = StubTransport { _ in .text("x") }
+        let response = try await response(mode: "sign", body: .data(Data("abc".utf8)), over: stub)
+        #expect(response.value == "x")
+        #expect(stub.requests.last?.headers["X-Signature"] == "test.example 3 294")
+    }
+
+    @Test(arguments: ["follow", "take", "refuse"])
+    func `a plugin decides about a redirect`(mode: String) async throws {
+        let stub = StubTransport { job in
+            job.request.url?.path() == "/page" ? .redirect(307, to: "/next") : .text("there")
+        }
+        let response = try await response(mode: mode, over: stub)
+        switch mode {
+        case "take": #expect(response.response?.statusCode == 307)
+        case "refuse":
+            let error = response.error?.underlyingError as? PluginError
+            #expect(error?.code == "not-allowed" && error?.message == "not there")
+        default:
+            #expect(response.value == "there")
+            #expect(stub.requests.last?.headers["X-From"] == "307 http://test.example/page")
+        }
+        #expect(stub.requests.count == (mode == "follow" ? 2 : 1))
+    }
+
+    @Test func `a plugin fetches what it needs, without its own hooks`() async throws {
+        let stub = StubTransport { job in
+            job.request.url?.host() == "token.example"
+                ? .text(String(decoding: job.request.httpBody ?? Data(), as: UTF8.self))
+                : .text("x")
+        }
+        let response = try await response(mode: "fetch", over: stub)
+        #expect(response.value == "x")
+        #expect(
+            stub.requests.last?.headers["X-Adapted"] == "200 text/plain; charset=utf-8 who")
+        #expect(stub.requests.first?.headers["X-Ask"] == "1")
+        #expect(stub.requests.first?.headers["X-Many"] == nil)
+    }
+
+    @Test func `a plugin is told why what it fetches failed`() async throws {
+        let stub = StubTransport { _ in
+            .failure(TransferError(code: .cannotFindHost, reason: "no such host"))
+        }
+        let error = try await response(mode: "fetch", over: stub).error?.underlyingError
+        #expect((error as? PluginError)?.code == "cannot-find-host")
+        #expect((error as? PluginError)?.message.contains("no such host") == true)
     }
 
     @Test func `an error that a plugin throws fails the request`() async throws {

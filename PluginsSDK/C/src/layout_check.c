@@ -155,6 +155,34 @@ AT(outlet_module, min_host_minor, 8);
 AT(outlet_module, descriptor_count, 12);
 AT(outlet_module, descriptors, 16);
 
+SIZE(outlet_exchange, 8);
+AT(outlet_exchange, id, 0);
+
+SIZE(outlet_http_request, 80);
+AT(outlet_http_request, struct_size, 0);
+AT(outlet_http_request, reserved, 4);
+AT(outlet_http_request, method, 8);
+AT(outlet_http_request, url, 24);
+AT(outlet_http_request, fields, 40);
+AT(outlet_http_request, field_count, 48);
+AT(outlet_http_request, body, 56);
+AT(outlet_http_request, timeout_ns, 72);
+
+SIZE(outlet_http, 24);
+AT(outlet_http, struct_size, 0);
+AT(outlet_http, reserved, 4);
+AT(outlet_http, send, 8);
+AT(outlet_http, cancel, 16);
+
+SIZE(outlet_timer, 8);
+AT(outlet_timer, id, 0);
+
+SIZE(outlet_timers, 24);
+AT(outlet_timers, struct_size, 0);
+AT(outlet_timers, reserved, 4);
+AT(outlet_timers, start, 8);
+AT(outlet_timers, cancel, 16);
+
 /* Statuses and verdicts are part of it too. */
 _Static_assert(sizeof(outlet_status) == 4, "outlet_status changed its size");
 _Static_assert(OUTLET_OK == 0 && OUTLET_PENDING == 1, "a status changed its value");

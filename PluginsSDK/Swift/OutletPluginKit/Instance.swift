@@ -66,7 +66,7 @@ final class Instance: @unchecked Sendable {
         }
         guard accepted else { return OUTLET_E_CANCELLED }
         let task = Task.immediate {
-            await body(self)
+            await CurrentCall.$id.withValue(completion.id) { await body(self) }
             self.finished(completion.id)
         }
         let isOver = work.withLock { work in

@@ -146,7 +146,7 @@ private func caught(
     }
 }
 
-private func nanoseconds(_ duration: Duration) -> UInt64 {
+func nanoseconds(_ duration: Duration) -> UInt64 {
     let (seconds, attoseconds) = duration.components
     guard seconds >= 0, attoseconds >= 0 else { return 0 }
     let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)

@@ -29,7 +29,8 @@ final class HookedCalls: CallbackMiddleware {
         let id = request.context.id
         let lifetime = request.context[RequestLifetime.Key.self]
         let scope =
-            lifetime?.object(of: self, make: { RequestScope(id: id) }) { scope in
+            lifetime?.object(of: self, make: { RequestScope(id: id, lifetime: lifetime) }) {
+                scope in
                 scope.order.run { done in
                     scope.end()
                     done()
@@ -42,8 +43,9 @@ final class HookedCalls: CallbackMiddleware {
             let call = HookedCall(
                 result, of: asked, in: scope, limit: self.limit, waiting: waiting)
             let order = scope.order
-            for plugin in self.plugins { order.run { call.tellDidReceive(plugin, done: $0) } }
-            for plugin in self.plugins { order.run { call.process(plugin, done: $0) } }
+            let plugins = self.plugins.filter { !asked.context.excludes($0) }
+            for plugin in plugins { order.run { call.tellDidReceive(plugin, done: $0) } }
+            for plugin in plugins { order.run { call.process(plugin, done: $0) } }
             order.run { done in
                 // First: the request's end, which may follow at once, waits for no step then.
                 done()

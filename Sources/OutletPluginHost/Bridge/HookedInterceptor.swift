@@ -35,7 +35,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         _ request: HTTPRequest, using state: RequestAdapterState,
         _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) -> (@Sendable () -> Void)? {
-        guard let hook = instance.hooks.adapt else {
+        guard let hook = instance.hooks.adapt, !request.excludes(instance) else {
             completion(.success(request))
             return nil
         }
@@ -48,7 +48,9 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         _ request: Request, for session: Session, dueTo error: any Error,
         _ completion: @escaping @Sendable (RetryResult) -> Void
     ) -> (@Sendable () -> Void)? {
-        guard let hook = instance.hooks.retry else {
+        guard let hook = instance.hooks.retry,
+            request.request?.excludes(instance) != true
+        else {
             completion(.doNotRetry)
             return nil
         }

@@ -28,7 +28,7 @@ final class HookedPreparer: RequestPreparer, AbandonableAdapter {
         _ request: HTTPRequest, using state: RequestAdapterState,
         _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) -> (@Sendable () -> Void)? {
-        guard let hook = instance.hooks.prepare else {
+        guard let hook = instance.hooks.prepare, !request.excludes(instance) else {
             completion(.success(request))
             return nil
         }

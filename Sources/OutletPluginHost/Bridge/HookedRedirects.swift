@@ -18,7 +18,7 @@ final class HookedRedirects: RedirectJudge {
         _ redirect: ProposedRedirect,
         completion: @escaping @Sendable (RedirectVerdict) -> Void
     ) -> (@Sendable () -> Void)? {
-        guard let hook = instance.hooks.redirect else {
+        guard let hook = instance.hooks.redirect, !redirect.request.excludes(instance) else {
             completion(.follow(redirect.next))
             return nil
         }

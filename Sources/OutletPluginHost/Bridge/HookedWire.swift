@@ -91,7 +91,7 @@ final class HookedWire: TransportLayer {
         var fields = WireFields()
         let shown = fields.shown(request, sentWith: credential)
         let limit = limit
-        for plugin in watchers {
+        for plugin in watchers where !request.excludes(plugin) {
             scope.order.run { done in
                 guard let hook = plugin.hooks.will_send else { return done() }
                 plugin.tell(
@@ -141,8 +141,11 @@ private final class Finalizing: Sendable {
         _ plugins: ArraySlice<PluginInstance>, _ current: HTTPRequest,
         _ answer: @escaping @Sendable (Result<HTTPRequest, TransferError>) -> Void
     ) {
-        guard let plugin = plugins.first, let hook = plugin.hooks.finalize else {
+        guard let plugin = plugins.first else {
             return answer(.success(fields.hidden(current, shown: shown)))
+        }
+        guard let hook = plugin.hooks.finalize, !request.excludes(plugin) else {
+            return ask(plugins.dropFirst(), current, answer)
         }
         waiting.keep(
             plugin.change(

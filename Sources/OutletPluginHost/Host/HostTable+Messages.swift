@@ -158,10 +158,6 @@ extension HostTable {
         return OUTLET_OK
     }
 
-    private static func instance(_ host: Table) -> PluginInstance? {
-        HandleTable.shared.owner(numbered: HostTables.number(of: host))?.instance
-    }
-
     static func requestSetBody(_ host: Table, _ request: outlet_request, _ body: outlet_view)
         -> outlet_status
     {

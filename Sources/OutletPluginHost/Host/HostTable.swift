@@ -89,14 +89,38 @@ enum HostTable {
         return nil
     }
 
+    /// The object of an id that the caller was given, which may have ended without the caller's knowledge.
+    static func findOwn<Object: AnyObject & Sendable>(
+        _ host: Table, _ id: UInt64, _ type: Object.Type
+    ) -> Object? {
+        guard id >> 48 == HostTables.number(of: host) else {
+            return find(host, id, type)
+        }
+        return HandleTable.shared.find(id, as: type)
+    }
+
+    /// The instance that calls, from after its `create`.
+    static func instance(_ host: Table) -> PluginInstance? {
+        HandleTable.shared.owner(numbered: HostTables.number(of: host))?.instance
+    }
+
     // MARK: Calls
 
     private static func service(
         _ host: Table, _ id: outlet_view, _ out: UnsafeMutablePointer<UnsafeRawPointer?>
     ) -> outlet_status {
-        guard id.text(.name) != nil else { return OUTLET_E_ARGUMENT }
-        return OUTLET_E_UNSUPPORTED
+        guard let id = id.text(.name) else { return OUTLET_E_ARGUMENT }
+        switch id {
+        case HTTPService.name:
+            HandleTable.shared.owner(numbered: HostTables.number(of: host))?.sendsRequests = true
+            return store(UnsafeRawPointer(HTTPService.table), at: out)
+        case TimerService.name: return store(UnsafeRawPointer(TimerService.table), at: out)
+        default: return OUTLET_E_UNSUPPORTED
+        }
     }
+
+    /// The services by name.
+    static let services: Set = [HTTPService.name, TimerService.name]
 
     private static func log(
         _ host: Table, _ call: outlet_call, _ level: UInt32, _ message: outlet_view,

@@ -15,20 +15,20 @@ extension PluginInstance {
     ///
     /// - Parameters:
     ///   - token: Told what the hook answers; made for this call.
-    ///   - handle: The request that it is about.
+    ///   - subject: What it is about.
     ///   - settled: What `OUTLET_OK` means.
     /// - Returns: What tells the plugin that nobody waits for its answer any more.
     @discardableResult
     func ask(
-        _ token: Completion, about handle: RequestHandle, settled: Completion.Answer,
+        _ token: Completion, about subject: any WatchedSubject, settled: Completion.Answer,
         _ hook: @escaping HookCall
     ) -> @Sendable () -> Void {
         let completion = token.register()
         if !isNonblocking { token.startTimer() }
         let call: @Sendable (OpaquePointer) -> Completion.Answer? = { [self] pointer in
             guard token.begin() else { return nil }
-            handle.enter(self)
-            defer { handle.leave(self) }
+            subject.enter(self)
+            defer { subject.leave(self) }
             let status = hook(pointer, outlet_call(id: completion.id), completion)
             switch status {
             case OUTLET_OK: return settled
@@ -36,7 +36,7 @@ extension PluginInstance {
             default: return .failed(token.failure(token.reason(status)))
             }
         }
-        run(token.hook, about: handle, call) { result in
+        run(token.hook, about: subject, call) { result in
             switch result {
             case .success(let answer): token.hookReturned(answer)
             case .failure(let error): token.cancel(error)
@@ -81,6 +81,26 @@ extension PluginInstance {
         }
     }
 
+    /// Tells what came of something that the plugin asked for.
+    func report(
+        _ hook: PluginHook, about subject: any WatchedSubject,
+        lending lenders: [any AnyObject & Sendable],
+        _ body: @escaping @Sendable (OpaquePointer, outlet_call, [UInt64]) -> Void
+    ) {
+        let stopwatch = Stopwatch(owner.observer)
+        let token = Completion(
+            hook: hook, instance: self, lending: lenders, limit: Self.limitOfDone
+        ) { [owner] answer in
+            guard case .done = answer else { return }
+            stopwatch.report(owner, hook, requestID: nil, effects: { [] }, failure: nil)
+        }
+        let handles = token.handles
+        ask(token, about: subject, settled: .done) { pointer, call, _ in
+            body(pointer, call, handles)
+            return OUTLET_OK
+        }
+    }
+
     /// Says that a call is over, of which the instance has seen something.
     func tellDone(_ handle: RequestHandle, id: UUID?) {
         guard let hook = hooks.request_done else { return }
@@ -89,7 +109,7 @@ extension PluginInstance {
             { hook($0, $1, outlet_request(id: $2[0])) }, then: {})
     }
 
-    /// How long `request_done` may take before it is held against a plugin, in nanoseconds; nobody waits
+    /// How long what frees something may take before it is held against a plugin, in nanoseconds; nobody waits
     /// for it.
     private static let limitOfDone: UInt64 = 30_000_000_000
 }

@@ -52,12 +52,15 @@ final class RequestHandle: WatchedSubject, SettledSubject {
 
     private let state: Lock<State>
     private let body: BodyReader
+    /// The instances that the request passes by.
+    let excluded: Set<ObjectIdentifier>?
 
     /// - Parameters:
     ///   - access: What is accepted.
     ///   - scope: The call that the request belongs to, if that is known.
     init(_ request: HTTPRequest, access: Access = .read, scope: RequestScope? = nil) {
         state = Lock(State(request: request, access: access, scope: scope))
+        excluded = request.hasContext ? request.context.excluded : nil
         // A stream is being sent where nothing may be changed any more.
         var mayReadStream = true
         if case .read = access { mayReadStream = false }
@@ -90,6 +93,9 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     func rewindBody() throws { try body.rewind() }
 
     // MARK: The call
+
+    /// The session of the call, as far as that is known.
+    var session: Session? { state.withLock { $0.scope }?.session }
 
     /// A hook of an instance is about to be called with this.
     func enter(_ instance: PluginInstance) {
@@ -296,19 +302,23 @@ extension RequestHandle.Answer {
         status: Int32, fields: UnsafePointer<outlet_field>?, count: UInt64, body: outlet_view
     ) {
         guard 200...599 ~= status, let bytes = body.foreign(.body),
-            count <= UInt64(OUTLET_MAX_FIELDS),
-            count == 0 || fields != nil
+            let headers = HTTPHeaders(fields, count)
         else { return nil }
-        var headers = HTTPHeaders()
+        self.init(status: Int(status), headers: headers, body: Array(bytes))
+    }
+}
+
+extension HTTPHeaders {
+    /// Fields as a plugin passed them; `nil` when there are too many, or HTTP cannot carry them.
+    init?(_ fields: UnsafePointer<outlet_field>?, _ count: UInt64) {
+        guard count <= UInt64(OUTLET_MAX_FIELDS), count == 0 || fields != nil else { return nil }
+        self.init()
         for index in 0..<Int(count) {
             guard let name = fields?[index].name.text(.name),
                 let value = fields?[index].value.text(.value)
             else { return nil }
-            headers.append(name: name, value: value)
+            append(name: name, value: value)
         }
-        guard (try? headers.checkSyntax()) != nil else {
-            return nil
-        }
-        self.init(status: Int(status), headers: headers, body: Array(bytes))
+        guard (try? checkSyntax()) != nil else { return nil }
     }
 }

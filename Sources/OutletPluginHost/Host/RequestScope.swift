@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletSession
 import OutletTransport
 
 /// One call of a session as plugins know it: what each of them keeps for it, until `request_done`.
@@ -42,9 +43,18 @@ final class RequestScope: Sendable {
 
     private let state = Lock(State())
     private let id: UUID?
+    private let lifetime: RequestLifetime?
 
-    /// - Parameter id: The request's.
-    init(id: UUID?) { self.id = id }
+    /// - Parameters:
+    ///   - id: The request's.
+    ///   - lifetime: The call's, where a session keeps one.
+    init(id: UUID?, lifetime: RequestLifetime? = nil) {
+        self.id = id
+        self.lifetime = lifetime
+    }
+
+    /// The session of the call, as far as that is known.
+    var session: Session? { lifetime?.session }
 
     /// A hook of an instance is about to be called.
     ///

@@ -19,6 +19,10 @@ final class PluginInstance: @unchecked Sendable {
     private let completions = Lock(Completions())
     /// What tells the plugin the end of each call that it has seen.
     private let openCalls = Lock([ObjectIdentifier: @Sendable () -> Void]())
+    /// How much the host is doing for the plugin.
+    private let services = Lock([PluginHook: Int]())
+    /// Those that the plugin takes part in.
+    let sessions = AttachedSessions()
     private let end = Lock(End.running([]))
 
     /// How an instance ended.
@@ -134,7 +138,7 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     private func enter(_ hook: PluginHook) -> Bool {
-        lifecycle.withLock { hook == .requestDone ? $0.enterLast() : $0.enter() }
+        lifecycle.withLock { hook.isOwed ? $0.enterLast() : $0.enter() }
     }
 
     private func closed(_ hook: PluginHook) -> PluginError {
@@ -169,6 +173,36 @@ final class PluginInstance: @unchecked Sendable {
     /// The plugin is being told the end of a call.
     func closed(_ call: ObjectIdentifier) {
         openCalls.withLock { $0[call] = nil }
+    }
+
+    /// Takes in something that the host is to do for the plugin; `finish` ends it, at the latest before the
+    /// plugin ends.
+    ///
+    /// - Returns: `false` where so many are under way already, or the plugin is ending.
+    func admit(
+        _ call: ObjectIdentifier, as hook: PluginHook, limit: Int,
+        finish: @escaping @Sendable () -> Void
+    ) -> Bool {
+        let hasRoom = services.withLock { counts in
+            guard counts[hook, default: 0] < limit else { return false }
+            counts[hook, default: 0] += 1
+            return true
+        }
+        guard hasRoom else { return false }
+        opened(call, finish: finish)
+        // Behind it, because an end looks for open calls once it has begun.
+        guard lifecycle.withLock({ $0.enter() }) else {
+            dismiss(call, as: hook)
+            return false
+        }
+        act(lifecycle.withLock { $0.leave() })
+        return true
+    }
+
+    /// What the host was to do has come to an end.
+    func dismiss(_ call: ObjectIdentifier, as hook: PluginHook) {
+        closed(call)
+        services.withLock { $0[hook, default: 0] -= 1 }
     }
 
     private func finishCalls() {
@@ -221,7 +255,7 @@ final class PluginInstance: @unchecked Sendable {
     private func cancelCompletions() {
         let pending = completions.withLock { Array($0.pending.values) }
         // The end of a call is told all the same.
-        for completion in pending where completion.hook != .requestDone {
+        for completion in pending where !completion.hook.isOwed {
             completion.cancel(
                 PluginError(
                     plugin: id, hook: completion.hook, kind: .closed,
@@ -328,5 +362,15 @@ final class PluginInstance: @unchecked Sendable {
             for id in cancelled.keys { HandleTable.shared.remove(id) }
         }
         for completion in waiting { completion(outcome) }
+    }
+}
+
+extension PluginHook {
+    /// Whether the plugin is told in any case, until it ends: it frees something then.
+    var isOwed: Bool {
+        switch self {
+        case .requestDone, .httpDone, .timerDone: true
+        default: false
+        }
     }
 }

@@ -132,6 +132,10 @@ public enum PluginHook: String, Sendable, CaseIterable {
     case process
     /// A call is over.
     case requestDone = "request_done"
+    /// A request of the plugin's own has come to an end.
+    case httpDone = "http_done"
+    /// A timer of the plugin's has come to an end.
+    case timerDone = "timer_done"
     /// Nobody waits for an answer any more.
     case cancel
     /// An exported function is called.

@@ -16,6 +16,7 @@ final class PluginOwner: Sendable {
         var counts: [PluginMisbehaviour.Kind: Int] = [:]
         weak var instance: PluginInstance?
         var calls = CallsUnderWay()
+        var sendsRequests = false
     }
 
     init(id: String, observer: (any PluginObserver)?) {
@@ -32,6 +33,12 @@ final class PluginOwner: Sendable {
     var number: UInt16 { state.withLock { $0.number } }
     /// How often the plugin broke the contract.
     var misbehaviour: [PluginMisbehaviour.Kind: Int] { state.withLock { $0.counts } }
+
+    /// Whether the plugin has asked for the service that sends requests of its own.
+    var sendsRequests: Bool {
+        get { state.withLock { $0.sendsRequests } }
+        set { state.withLock { $0.sendsRequests = newValue } }
+    }
 
     /// The running instance, from after `create` until it is gone.
     var instance: PluginInstance? {

@@ -34,4 +34,15 @@ public enum PluginWatch {
 protocol WatchedSubject: Sendable {
     /// It in a few words, secrets left out.
     var name: String { get }
+    /// A hook of an instance is about to be called with it.
+    func enter(_ instance: PluginInstance)
+    /// That hook is off the stack.
+    func leave(_ instance: PluginInstance)
+}
+
+extension WatchedSubject {
+    /// Belongs to no call of a session.
+    func enter(_ instance: PluginInstance) {}
+    /// Belongs to no call of a session.
+    func leave(_ instance: PluginInstance) {}
 }

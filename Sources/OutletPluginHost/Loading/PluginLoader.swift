@@ -154,7 +154,9 @@ struct PluginLoader {
         guard configuration.objectValue != nil else {
             throw .invalidConfiguration(path: path, id: id, reason: "not a JSON object")
         }
-        if let missing = descriptor.requiredServices.first {
+        if let missing = descriptor.requiredServices.first(where: {
+            !HostTable.services.contains($0)
+        }) {
             throw .creationFailed(
                 path: path, id: id, reason: "it needs \(missing), which this host does not offer")
         }

@@ -16,8 +16,12 @@ package final class RequestLifetime: Sendable {
     }
 
     private let state = Lock(State())
+    private let core: SessionCore
 
-    init() {}
+    init(of core: SessionCore) { self.core = core }
+
+    /// The request's session, as long as it is there.
+    package var session: Session? { core.session }
 
     /// What a piece of middleware keeps, made when it asks for the first time.
     ///

@@ -12,6 +12,8 @@ public protocol SessionPlugins: Sendable {
     var redirectJudges: [any RedirectJudge] { get }
     /// Surrounds all calls, inside of the session's own middleware.
     var middleware: [any Middleware] { get }
+    /// A session begins to use them; it is not to be kept.
+    func attach(to session: Session)
 }
 
 extension SessionPlugins {
@@ -23,4 +25,6 @@ extension SessionPlugins {
     public var redirectJudges: [any RedirectJudge] { [] }
     /// None.
     public var middleware: [any Middleware] { [] }
+    /// Does nothing.
+    public func attach(to session: Session) {}
 }

@@ -91,6 +91,7 @@ open class Session: @unchecked Sendable {
             cachedResponseHandler: cachedResponseHandler, layers: layers,
             middleware: middleware, plugins: plugins, eventMonitors: eventMonitors)
         core.belongs(to: self)
+        plugins?.attach(to: self)
     }
 
     deinit { core.close(.sessionDeinitialized) }

@@ -2,7 +2,7 @@ public import OutletPluginKit
 
 /// Takes part in everything that the kit offers; the request's `X-Mode` says how.
 struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, RequestAdapting,
-    RequestRetrying, FunctionExporting
+    RequestRetrying, RequestFinalizing, RedirectDeciding, FunctionExporting
 {
     static let info = PluginInfo(
         id: "test.kit", version: "0.1.0", name: "Kit", summary: "All of the kit.",
@@ -26,6 +26,14 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
             try request.setHeader("X-Adapted", "later")
         case "throw":
             throw PluginError("no token in the vault")
+        case "fetch":
+            let call = HTTPCall(
+                "POST", "http://token.example/", headers: [("X-Ask", "1")], body: Array("who".utf8))
+            let reply = try await host.send(call)
+            let kind = reply.header("content-type") ?? "none"
+            try request.setHeader(
+                "X-Adapted",
+                "\(reply.status) \(kind) " + String(decoding: reply.body, as: UTF8.self))
         case "hang":
             try await Task.sleep(for: .seconds(3600))
         default:
@@ -42,6 +50,35 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
         try request.setMethod("POST")
         try request.setURL("https://other.example/new")
         try request.setBody(Array("body of \(request.current.method)".utf8))
+    }
+
+    func finalize(_ request: MutableRequest) async throws {
+        guard request.current.header("X-Mode") == "sign" else { return }
+        var sum = 0
+        var offset: UInt64 = 0
+        var piece = [UInt8](repeating: 0, count: 3)
+        while true {
+            let count = try piece.withUnsafeMutableBytes {
+                try request.current.readBody(at: offset, into: $0)
+            }
+            guard count > 0 else { break }
+            sum += piece.prefix(count).reduce(0) { $0 + Int($1) }
+            offset += UInt64(count)
+        }
+        let host = request.current.header("Host") ?? "none"
+        try request.setHeader("X-Signature", "\(host) \(offset) \(sum)")
+    }
+
+    func redirect(
+        _ request: Request, answeredWith response: Response, to next: MutableRequest
+    ) async throws -> RedirectDecision {
+        switch request.header("X-Mode") {
+        case "take": return .take
+        case "refuse": throw PluginError("not there", code: "not-allowed")
+        default:
+            try next.setHeader("X-From", "\(response.status ?? 0) \(request.url)")
+            return .follow
+        }
     }
 
     func willSend(_ request: Request) {

@@ -7,7 +7,9 @@
 #include "export.h"
 #include "hooks.h"
 #include "host.h"
+#include "http.h"
 #include "plugin.h"
+#include "timer.h"
 #include "version.h"
 
 #endif

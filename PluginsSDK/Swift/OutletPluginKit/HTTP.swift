@@ -1,0 +1,178 @@
+import COutletPlugin
+import Synchronization
+
+/// A request of a plugin's own.
+public struct HTTPCall: Sendable {
+    /// The method.
+    public var method: String
+    /// The address, absolute, http or https.
+    public var url: String
+    /// The header fields.
+    public var headers: [(name: String, value: String)]
+    /// The body; empty for none.
+    public var body: [UInt8]
+    /// How long all of it may take, redirects included.
+    public var timeout: Duration
+
+    /// Makes a request.
+    public init(
+        _ method: String = "GET", _ url: String, headers: [(name: String, value: String)] = [],
+        body: [UInt8] = [], timeout: Duration = .seconds(30)
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.timeout = timeout
+    }
+}
+
+/// What a request of a plugin's own was answered with.
+public struct HTTPReply: Sendable {
+    /// The status code.
+    public let status: Int
+    /// The header fields in order.
+    public let headers: [(name: String, value: String)]
+    /// The body.
+    public let body: [UInt8]
+
+    /// The first value of a header; its name's case is ignored.
+    public func header(_ name: String) -> String? {
+        headers.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+}
+
+extension Host {
+    /// Sends a request through the session of the hook that this is called in, or through one of the
+    /// program's, and passes by this plugin's own hooks.
+    ///
+    /// Cancelling the task gives the request up.
+    ///
+    /// - Throws: ``PluginError`` when it cannot be sent, or failed; its code is that of the failure, such
+    ///   as `timed-out`. A response of any status is none.
+    ///
+    /// Thread: any; not in `init` of the plugin.
+    public func send(_ call: HTTPCall) async throws(PluginError) -> HTTPReply {
+        guard let http: UnsafePointer<outlet_http> = service(OUTLET_HTTP_1) else {
+            throw PluginError("this host sends no requests for plugins", code: "unsupported")
+        }
+        let exchange = Exchange(http: http, table: table)
+        let reply = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                exchange.begin(call, for: CurrentCall.id, continuation)
+            }
+        } onCancel: {
+            exchange.cancel()
+        }
+        return try reply.get()
+    }
+
+    /// A service's table; `nil` where the host does not offer it.
+    private func service<Table>(_ name: String) -> UnsafePointer<Table>? {
+        var found: UnsafeRawPointer?
+        let status = withView(name) { table.pointee.extension(table, $0, &found) }
+        return status == OUTLET_OK ? found?.assumingMemoryBound(to: Table.self) : nil
+    }
+}
+
+/// The call that a task works for.
+enum CurrentCall {
+    @TaskLocal static var id: UInt64 = 0
+}
+
+/// One request under way, and who waits for it.
+private final class Exchange: Sendable {
+    typealias Reply = Result<HTTPReply, PluginError>
+
+    private struct State: Sendable {
+        var continuation: CheckedContinuation<Reply, Never>?
+        var id: UInt64 = 0
+        var isCancelled = false
+    }
+
+    private nonisolated(unsafe) let http: UnsafePointer<outlet_http>
+    private nonisolated(unsafe) let table: UnsafePointer<outlet_host>
+    private let state = Mutex(State())
+
+    init(http: UnsafePointer<outlet_http>, table: UnsafePointer<outlet_host>) {
+        // Both are constant as long as the instance lives.
+        self.http = http
+        self.table = table
+    }
+
+    func begin(
+        _ call: HTTPCall, for hook: UInt64, _ continuation: CheckedContinuation<Reply, Never>
+    ) {
+        state.withLock { $0.continuation = continuation }
+        var exchange = outlet_exchange()
+        let status = withView(call.method) { method in
+            withView(call.url) { url in
+                withFields(call.headers) { fields, count in
+                    withView(call.body) { body in
+                        var request = outlet_http_request(
+                            struct_size: UInt32(MemoryLayout<outlet_http_request>.size),
+                            reserved: 0, method: method, url: url, fields: fields,
+                            field_count: count, body: body, timeout_ns: nanoseconds(call.timeout))
+                        // Held by the host until it calls back.
+                        let data = Unmanaged.passRetained(self)
+                        let status = http.pointee.send(
+                            table, outlet_call(id: hook), &request,
+                            { exchangeDone($0, $1, $2, $3) }, data.toOpaque(), &exchange)
+                        if status != OUTLET_OK { data.release() }
+                        return status
+                    }
+                }
+            }
+        }
+        guard status == OUTLET_OK else {
+            return end(.failure(PluginError(status: status, refusing: "request")))
+        }
+        let isCancelled = state.withLock { state in
+            state.id = exchange.id
+            return state.isCancelled
+        }
+        if isCancelled { cancel() }
+    }
+
+    func cancel() {
+        let id = state.withLock { state in
+            state.isCancelled = true
+            return state.id
+        }
+        if id != 0 { _ = http.pointee.cancel(table, outlet_exchange(id: id)) }
+    }
+
+    func end(_ response: Response) {
+        guard let status = response.status, response.failure == nil else {
+            let failure = response.failure ?? ("unknown", "no response")
+            return end(
+                .failure(PluginError(failure.message, code: failure.code.hyphenated)))
+        }
+        end(.success(HTTPReply(status: status, headers: response.headers, body: response.body)))
+    }
+
+    private func end(_ reply: Reply) {
+        let continuation = state.withLock { $0.continuation.take() }
+        continuation?.resume(returning: reply)
+    }
+}
+
+private func exchangeDone(
+    _ instance: OpaquePointer, _ call: outlet_call, _ response: outlet_response,
+    _ data: UnsafeMutableRawPointer?
+) {
+    guard let data else { return }
+    let exchange = Unmanaged<Exchange>.fromOpaque(data).takeRetainedValue()
+    guard let host = Instance.at(instance)?.host else { return }
+    exchange.end(Response(host: host, handle: response))
+}
+
+extension String {
+    /// The word as plugins write codes: `timed-out` for `timedOut`.
+    fileprivate var hyphenated: String {
+        reduce(into: "") { word, letter in
+            if letter.isUppercase { word += "-" }
+            word += letter.lowercased()
+        }
+    }
+}

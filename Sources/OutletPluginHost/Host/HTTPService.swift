@@ -1,0 +1,126 @@
+import COutletPlugin
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTransport
+
+/// `outlet.http/1`: requests of a plugin's own, through a session, without the plugin's own hooks.
+enum HTTPService {
+    static let name = "outlet.http/1"
+
+    // `nonisolated(unsafe)` because it is written once, before anybody can read it, and never freed.
+    nonisolated(unsafe) static let table = permanent(
+        outlet_http(
+            struct_size: UInt32(MemoryLayout<outlet_http>.size), reserved: 0,
+            send: { HTTPService.send($0, $1, $2, $3, $4, $5) },
+            cancel: { HTTPService.cancel($0, $1) }))
+
+    private typealias Call = ServiceCall<ResponseHandle.Outcome>
+
+    private static func send(
+        _ host: HostTable.Table, _ call: outlet_call, _ asked: UnsafePointer<outlet_http_request>,
+        _ done: outlet_http_done, _ data: UnsafeMutableRawPointer?,
+        _ out: UnsafeMutablePointer<outlet_exchange>
+    ) -> outlet_status {
+        guard UInt(bitPattern: out) != 0, UInt(bitPattern: unsafeBitCast(done, to: Int.self)) != 0,
+            var request = HTTPRequest(asked)
+        else { return OUTLET_E_ARGUMENT }
+        var caller: RequestHandle?
+        if call.id != 0 {
+            guard let context = HostTable.find(host, call.id, CallContext.self) else {
+                return OUTLET_E_STALE
+            }
+            caller = (context as? Completion)?.lenders.first as? RequestHandle
+        }
+        guard let instance = HostTable.instance(host),
+            let session = caller?.session ?? instance.sessions.first
+        else { return OUTLET_E_STATE }
+        request.context.exclude(instance, and: caller?.excluded)
+        let limit = asked.pointee.timeout_ns
+        let data = UInt(bitPattern: data)
+        let exchange = Call(
+            of: instance, .httpDone, name: "\(request)",
+            lend: { [ResponseHandle($0, isMutable: false)] },
+            tell: { pointer, call, _, handles in
+                done(
+                    pointer, call, outlet_response(id: handles[0]),
+                    UnsafeMutableRawPointer(bitPattern: data))
+            })
+        let closed = ResponseHandle.Outcome.failure(
+            "sessionClosed", "the plugin is being shut down")
+        guard let id = exchange.begin(limit: Int(OUTLET_MAX_EXCHANGES), closed: closed) else {
+            return OUTLET_E_STATE
+        }
+        out.pointee = outlet_exchange(id: id)
+        begin(exchange, request, in: session, limit: limit == 0 ? 30_000_000_000 : limit)
+        return OUTLET_OK
+    }
+
+    private static func begin(
+        _ exchange: Call, _ request: HTTPRequest, in session: Session, limit: UInt64
+    ) {
+        let sent = session.request(request, shouldAutomaticallyResume: true)
+        let timer = DeadlineTimer(limit) {
+            exchange.end(.failure("timedOut", "no answer within \(Double(limit) / 1e9) s"))
+        }
+        exchange.stops {
+            timer.cancel()
+            sent.cancel()
+        }
+        // The session is kept for what a plugin waits for.
+        sent.response(queue: .global()) { response in
+            withExtendedLifetime(session) {
+                exchange.end(
+                    ResponseHandle.Outcome(
+                        response: response.response, body: response.data ?? Data(),
+                        failure: response.error.map { FailureText.of($0) }))
+            }
+        }
+    }
+
+    private static func cancel(
+        _ host: HostTable.Table, _ exchange: outlet_exchange
+    ) -> outlet_status {
+        guard let call = HostTable.findOwn(host, exchange.id, Call.self) else {
+            return OUTLET_E_STALE
+        }
+        call.giveUp(.failure("cancelled", "the plugin gave it up"))
+        return OUTLET_OK
+    }
+}
+
+extension ResponseHandle.Outcome {
+    /// Nothing but an error.
+    static func failure(_ code: String, _ message: String) -> Self {
+        Self(response: nil, body: Data(), failure: (code: code, message: message))
+    }
+}
+
+extension HTTPRequest {
+    /// A request as a plugin passed it; `nil` when HTTP cannot carry it.
+    fileprivate init?(_ asked: UnsafePointer<outlet_http_request>) {
+        guard UInt(bitPattern: asked) != 0 else { return nil }
+        let size = Int(asked.pointee.struct_size)
+        guard size >= 40 else { return nil }
+        let table = copyTable(asked, size: size, empty: outlet_http_request())
+        guard let method = table.method.text(.name), let text = table.url.text(.value),
+            let url = URL(string: text), (try? Origin(url)) != nil,
+            let scheme = url.scheme?.lowercasedASCII, scheme == "http" || scheme == "https",
+            let headers = HTTPHeaders(table.fields, table.field_count),
+            let body = table.body.foreign(.body)
+        else { return nil }
+        self.init(
+            url: url, method: method.isEmpty ? .get : HTTPMethod(rawValue: method))
+        self.headers = headers
+        if !body.isEmpty { self.body = .data(Data(body)) }
+        guard (try? checkFields()) != nil else { return nil }
+    }
+}
+
+/// Copies a table to where it stays for good.
+func permanent<Table>(_ table: Table) -> UnsafePointer<Table> {
+    let copy = UnsafeMutablePointer<Table>.allocate(capacity: 1)
+    copy.initialize(to: table)
+    return UnsafePointer(copy)
+}

@@ -1,0 +1,28 @@
+import OutletHTTP
+
+/// The instances that a request passes by: the one that sends it, and those it was called for.
+private enum ExcludedPlugins: RequestContextKey {
+    typealias Value = Set<ObjectIdentifier>
+}
+
+extension RequestContext {
+    /// The instances that the request passes by; `nil` for none.
+    var excluded: Set<ObjectIdentifier>? { self[ExcludedPlugins.self] }
+
+    /// Lets the request pass by an instance, and by others.
+    mutating func exclude(_ instance: PluginInstance, and others: Set<ObjectIdentifier>?) {
+        self[ExcludedPlugins.self] = (others ?? []).union([ObjectIdentifier(instance)])
+    }
+
+    /// Whether the request passes by an instance.
+    func excludes(_ instance: PluginInstance) -> Bool {
+        excluded?.contains(ObjectIdentifier(instance)) ?? false
+    }
+}
+
+extension HTTPRequest {
+    /// Whether the request passes by an instance.
+    func excludes(_ instance: PluginInstance) -> Bool {
+        hasContext && context.excludes(instance)
+    }
+}

@@ -1,0 +1,93 @@
+import COutletPlugin
+import Dispatch
+import OutletTransport
+
+/// Something that a plugin has asked the host to do, until the plugin is told what came of it: exactly
+/// once, at the latest before `quiesce`.
+///
+/// Thread: any.
+final class ServiceCall<Outcome: Sendable>: WatchedSubject {
+    private enum State {
+        /// It is being done; what ends it early.
+        case underWay(stop: (@Sendable () -> Void)?)
+        case over
+    }
+
+    let name: String
+    private let instance: PluginInstance
+    private let hook: PluginHook
+    /// What the plugin is lent of an outcome.
+    private let lend: @Sendable (Outcome) -> [any AnyObject & Sendable]
+    private let tell: @Sendable (OpaquePointer, outlet_call, Outcome, [UInt64]) -> Void
+    private let state = Lock(State.underWay(stop: nil))
+    private let identifier = Lock(UInt64(0))
+
+    /// - Parameters:
+    ///   - name: What it is about, secrets left out.
+    ///   - tell: Calls the plugin.
+    init(
+        of instance: PluginInstance, _ hook: PluginHook, name: String,
+        lend: @escaping @Sendable (Outcome) -> [any AnyObject & Sendable] = { _ in [] },
+        tell: @escaping @Sendable (OpaquePointer, outlet_call, Outcome, [UInt64]) -> Void
+    ) {
+        self.instance = instance
+        self.hook = hook
+        self.name = name
+        self.lend = lend
+        self.tell = tell
+    }
+
+    /// Takes the call in.
+    ///
+    /// - Parameters:
+    ///   - limit: How many such calls of an instance may be under way.
+    ///   - closed: What comes of it when the instance ends before.
+    /// - Returns: What the plugin names it by; `nil` where it may not begin.
+    func begin(limit: Int, closed: Outcome) -> UInt64? {
+        let id = HandleTable.shared.insert(self, owner: instance.owner.number)
+        identifier.withLock { $0 = id }
+        let isAdmitted = instance.admit(ObjectIdentifier(self), as: hook, limit: limit) {
+            self.end(closed)
+        }
+        if !isAdmitted { HandleTable.shared.remove(id) }
+        return isAdmitted ? id : nil
+    }
+
+    /// Keeps what ends it early; called at once where it is over.
+    func stops(by stop: @escaping @Sendable () -> Void) {
+        let isOver = state.withLock { state in
+            guard case .underWay = state else { return true }
+            state = .underWay(stop: stop)
+            return false
+        }
+        if isOver { stop() }
+    }
+
+    /// The plugin gives it up, perhaps inside of one of its own functions.
+    func giveUp(_ outcome: Outcome) {
+        DispatchQueue.global().async { self.end(outcome) }
+    }
+
+    /// Something came of it; the first time counts.
+    ///
+    /// Thread: any but a plugin's.
+    func end(_ outcome: Outcome) {
+        var isHeld = false
+        let stop = state.withLock { state -> (@Sendable () -> Void)?? in
+            guard case .underWay(let stop) = state else { return nil }
+            state = .over
+            // Held here, so that an end of the instance that finds it over waits for it.
+            isHeld = instance.hold()
+            return .some(stop)
+        }
+        guard let stop else { return }
+        stop?()
+        HandleTable.shared.remove(identifier.withLock { $0 })
+        instance.dismiss(ObjectIdentifier(self), as: hook)
+        guard isHeld else { return }
+        instance.report(hook, about: self, lending: lend(outcome)) { [tell] in
+            tell($0, $1, outcome, $2)
+        }
+        instance.letGo()
+    }
+}

@@ -1,0 +1,41 @@
+import COutletPlugin
+
+/// `outlet.timer/1`: being called later.
+enum TimerService {
+    static let name = "outlet.timer/1"
+
+    // `nonisolated(unsafe)` because it is written once, before anybody can read it, and never freed.
+    nonisolated(unsafe) static let table = permanent(
+        outlet_timers(
+            struct_size: UInt32(MemoryLayout<outlet_timers>.size), reserved: 0,
+            start: { TimerService.start($0, $1, $2, $3, $4) },
+            cancel: { TimerService.cancel($0, $1) }))
+
+    private typealias Call = ServiceCall<outlet_status>
+
+    private static func start(
+        _ host: HostTable.Table, _ delay: UInt64, _ done: outlet_timer_done,
+        _ data: UnsafeMutableRawPointer?, _ out: UnsafeMutablePointer<outlet_timer>
+    ) -> outlet_status {
+        guard UInt(bitPattern: out) != 0, UInt(bitPattern: unsafeBitCast(done, to: Int.self)) != 0
+        else { return OUTLET_E_ARGUMENT }
+        guard let instance = HostTable.instance(host) else { return OUTLET_E_STATE }
+        let data = UInt(bitPattern: data)
+        let call = Call(of: instance, .timerDone, name: "a timer") { pointer, call, status, _ in
+            done(pointer, call, status, UnsafeMutableRawPointer(bitPattern: data))
+        }
+        guard let id = call.begin(limit: Int(OUTLET_MAX_TIMERS), closed: OUTLET_E_CANCELLED) else {
+            return OUTLET_E_STATE
+        }
+        out.pointee = outlet_timer(id: id)
+        let timer = DeadlineTimer(delay) { call.end(OUTLET_OK) }
+        call.stops { timer.cancel() }
+        return OUTLET_OK
+    }
+
+    private static func cancel(_ host: HostTable.Table, _ timer: outlet_timer) -> outlet_status {
+        guard let call = HostTable.findOwn(host, timer.id, Call.self) else { return OUTLET_E_STALE }
+        call.giveUp(OUTLET_E_CANCELLED)
+        return OUTLET_OK
+    }
+}

@@ -1,0 +1,153 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletPluginHost
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import OutletTransport
+import Testing
+
+/// What the host does for plugins: requests of their own, timers.
+@Suite(.timeLimit(.minutes(2))) struct ServiceTests {
+    private func host(token: String = "", observer: ActivityRecorder? = nil) throws -> PluginHost {
+        try PluginFolder(faulty: "Services").load(
+            configuration: ["faulty.services": #"{"token": "\#(token)"}"#], observer: observer)
+    }
+
+    /// An answer that does not come.
+    private static var never: StubAnswer {
+        var answer = StubAnswer.text("x")
+        answer.delay = nil
+        return answer
+    }
+
+    private func count(_ name: String, _ host: PluginHost) throws -> Int64 {
+        guard case .int(let count) = try host.call("faulty.services.\(name)") else { return -1 }
+        return count
+    }
+
+    /// Waits until a count is reached.
+    private func reach(_ count: Int64, _ name: String, _ host: PluginHost) async throws {
+        while try self.count(name, host) < count { await Task.yield() }
+    }
+
+    @Test func `a plugin that needs a service which is not there is refused`() throws {
+        let host = try host()
+        #expect(host.plugins.map(\.id) == ["faulty.services"])
+        #expect(host.failures.first?.description.contains("outlet.http/9") == true)
+    }
+
+    @Test func `a plugin fetches what it adds to a request, and passes its own hooks by`()
+        async throws
+    {
+        let host = try host(token: "http://token.example/")
+        let stub = StubTransport { job in
+            job.request.url?.host() == "token.example" ? .text("t-1") : .text("page")
+        }
+        let session = Session(transport: stub, plugins: host)
+        let response = await session.request("http://test.example/").serializingString().response
+        #expect(response.value == "page")
+        #expect(stub.requests.map { $0.url?.host() } == ["token.example", "test.example"])
+        #expect(stub.requests.last?.headers["X-Token"] == "t-1")
+        #expect(try count("adapted", host) == 1)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `the session of a call sends what a plugin needs for it`() async throws {
+        let host = try host(token: "http://token.example/")
+        let other = StubTransport { _ in .text("other") }
+        let stub = StubTransport { _ in .text("t-2") }
+        let first = Session(transport: other, plugins: host)
+        let second = Session(transport: stub, plugins: host)
+        _ = await second.request("http://test.example/").serializingString().response
+        #expect(other.requests.isEmpty && stub.requests.count == 2)
+        // Outside of a call it is the first one's.
+        #expect(try host.call("faulty.services.fetch", [.text("http://a.example/")]) == .int(0))
+        try await reach(2, "done", host)
+        #expect(other.requests.count == 1)
+        withExtendedLifetime((first, second)) {}
+    }
+
+    @Test func `without a session, or for an address that is none, nothing is sent`() throws {
+        let host = try host()
+        let fetch = { try host.call("faulty.services.fetch", [.text($0)]) }
+        #expect(try fetch("http://a.example/") == .int(-6))
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        #expect(try fetch("ftp://a.example/") == .int(-4))
+        #expect(try fetch("/relative") == .int(-4))
+        #expect(try count("done", host) == 0)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a plugin is told why its request failed`() async throws {
+        let host = try host()
+        let stub = StubTransport(answers: [
+            .failure(TransferError(code: .cannotConnectToHost, reason: "refused"))
+        ])
+        let session = Session(transport: stub, plugins: host)
+        #expect(try host.call("faulty.services.fetch", [.text("http://a.example/")]) == .int(0))
+        try await reach(1, "done", host)
+        #expect(try host.call("faulty.services.last") == .text("0 cannotConnectToHost"))
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a request that a plugin gives up is told once, as cancelled`() async throws {
+        let host = try host()
+        let stub = StubTransport { _ in Self.never }
+        let session = Session(transport: stub, plugins: host)
+        #expect(try host.call("faulty.services.fetch", [.text("http://a.example/")]) == .int(0))
+        #expect(try host.call("faulty.services.give_up") == .int(0))
+        try await reach(1, "done", host)
+        #expect(try host.call("faulty.services.last") == .text("0 cancelled"))
+        #expect(try host.call("faulty.services.give_up") == .int(-2))
+        #expect(host.plugins.first?.misbehaviour == [:])
+        #expect(await host.shutDown() == [])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `what is under way when the plugin ends is told before`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try host(observer: recorder)
+        let stub = StubTransport { _ in Self.never }
+        let session = Session(transport: stub, plugins: host)
+        for _ in 0..<3 {
+            #expect(try host.call("faulty.services.fetch", [.text("http://a.example/")]) == .int(0))
+            #expect(
+                try host.call("faulty.services.start", [.int(3_600_000_000_000)]) == .int(0))
+        }
+        #expect(await host.shutDown() == [])
+        #expect(recorder.lines.values.map(\.message) == ["3 done, 0 fired, 3 cancelled"])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a plugin has so many requests and timers under way, and no more`() async throws {
+        let host = try host()
+        let stub = StubTransport { _ in Self.never }
+        let session = Session(transport: stub, plugins: host)
+        for _ in 0..<64 {
+            #expect(try host.call("faulty.services.fetch", [.text("http://a.example/")]) == .int(0))
+        }
+        #expect(try host.call("faulty.services.fetch", [.text("http://a.example/")]) == .int(-6))
+        #expect(try host.call("faulty.services.give_up") == .int(0))
+        try await reach(1, "done", host)
+        #expect(try host.call("faulty.services.fetch", [.text("http://a.example/")]) == .int(0))
+        for _ in 0..<1024 {
+            #expect(try host.call("faulty.services.start", [.int(3_600_000_000_000)]) == .int(0))
+        }
+        #expect(try host.call("faulty.services.start", [.int(1)]) == .int(-6))
+        #expect(await host.shutDown() == [])
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a timer rings once, or is cancelled once`() async throws {
+        let host = try host()
+        #expect(try host.call("faulty.services.start", [.int(0)]) == .int(0))
+        try await reach(1, "fired", host)
+        #expect(try host.call("faulty.services.stop") == .int(-2))
+        #expect(try host.call("faulty.services.start", [.int(3_600_000_000_000)]) == .int(0))
+        #expect(try host.call("faulty.services.stop") == .int(0))
+        try await reach(1, "cancelled", host)
+        #expect(try count("fired", host) == 1)
+        #expect(await host.shutDown() == [])
+    }
+}
