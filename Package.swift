@@ -65,7 +65,7 @@ func cPlugin(_ name: String, _ directory: String) -> Target {
 /// Plugins that break the contract, each in one way; only tests load them.
 let faultyPlugins = [
     "BadID", "BadSignature", "BrokenManifest", "ChangesProcess", "CreateFails",
-    "CreateNothing", "CrossedCompletions", "DoubledManifest", "FailingHooks", "FutureABI",
+    "CreateNothing", "CrossedCompletions", "DoubledManifest", "Extras", "FailingHooks", "FutureABI",
     "GuardsAddress", "Hangs", "HangsOnLoad", "Keeps", "LargeManifest", "LateSettle", "LaterQuiesce",
     "LyingABI", "LyingManifest", "LyingPermissions", "LyingVersion", "MissingSymbol",
     "NeverSettles", "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging", "OddValues",

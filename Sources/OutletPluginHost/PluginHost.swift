@@ -56,6 +56,10 @@ public final class PluginHost: SessionPlugins {
     public let redirectJudges: [any RedirectJudge]
     /// The plugins that see, and process, what a call has come to.
     public let middleware: [any Middleware]
+    /// The plugins that watch all requests.
+    public let eventMonitors: [any EventMonitor]
+    /// The plugins that judge servers.
+    private let trusting: [PluginInstance]
     private let running: RunningPlugins
 
     /// Loads the plugins of directories, then those of single files.
@@ -156,10 +160,16 @@ public final class PluginHost: SessionPlugins {
             : [
                 {
                     HookedWire(
-                        around: $0, finalizers: finalizers, watchers: watchers, limit: limit)
+                        around: $0, finalizers: finalizers, watchers: watchers, limit: limit,
+                        keeping: running)
                 }
             ]
-        redirectJudges = instances(with: .redirect).map { HookedRedirects($0, limit: limit) }
+        let watching = instances(with: .events)
+        eventMonitors = watching.isEmpty ? [] : [HookedEvents(watching, keeping: running)]
+        trusting = instances(with: .trust)
+        redirectJudges = instances(with: .redirect).map {
+            HookedRedirects($0, limit: limit, keeping: running)
+        }
         let judges = instances(with: .didReceive, .process)
         // Hooks on the wire that may take their time have ended when the call does.
         let isNeeded =
@@ -169,6 +179,22 @@ public final class PluginHost: SessionPlugins {
                 $0.hooks.contains(.requestDone) || $0.instance.owner.sendsRequests
             }
         middleware = isNeeded ? [HookedCalls(judges, limit: limit, keeping: running)] : []
+    }
+
+    /// The plugins that judge servers, behind who decides without them.
+    public func trustJudge(
+        behind manager: (any ServerTrustJudging)?, verifies: Bool
+    ) -> (any ServerTrustJudging)? {
+        trusting.isEmpty
+            ? manager
+            : HookedTrust(trusting, behind: manager, verifies: verifies, keeping: running)
+    }
+
+    /// What makes values of responses by a plugin's `serialize`; `nil` where there is no such plugin.
+    public func serializer(_ id: String) -> PluginSerializer? {
+        plugins.first { $0.id == id && $0.hooks.contains(.serialize) }.map {
+            PluginSerializer($0.instance, keeping: running)
+        }
     }
 
     /// Lets plugins send requests of their own through a session.
@@ -214,11 +240,7 @@ public final class PluginHost: SessionPlugins {
         guard let plugin = plugins.first(where: { $0.id == id }) else {
             throw .unknownPlugin(id, known: plugins.map(\.id))
         }
-        let exports = plugin.instance.descriptor.exports
-        guard let export = exports.first(where: { $0.name == function }) else {
-            throw .unknownFunction(function, plugin: id, known: exports.map(\.name))
-        }
-        return (plugin, export)
+        return (plugin, try plugin.export(named: function))
     }
 
     // MARK: The end

@@ -14,7 +14,9 @@ import OutletTransport
         let network = StubTransport { _ in .webSocket([.close(.normalClosure)]) }
         let session = Session(
             transport: network,
-            layers: [{ HookedWire(around: $0, finalizers: [], watchers: [], limit: 0) }])
+            layers: [
+                { HookedWire(around: $0, finalizers: [], watchers: [], limit: 0, keeping: nil) }
+            ])
         let answer = GivenAnswer(status: 200, headers: ["X-By": "plugin"], body: Data())
         let ended = Recorder<SessionError?>()
         session.webSocketRequest(

@@ -147,4 +147,76 @@ import Testing
         #expect(error.containsBytes(of: "its hooks run one after another, and one is running"))
         observer.host.withLock { $0 = nil }
     }
+
+    @Test func `bytes go in and come out as they are`() throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        #expect(
+            try host.call("faulty.obliging.turned", [.bytes([0, 255, 7])]) == .bytes([7, 255, 0]))
+        #expect(
+            try host.call("faulty.obliging.turned", parsing: ["abc"]) == .bytes(Array("cba".utf8)))
+        #expect(throws: PluginCallError.self) { try host.call("faulty.obliging.untext") }
+    }
+
+    @Test func `a request is lent to be read`() throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let request = HTTPRequest(url: URL(string: "http://a.example/"), method: .patch)
+        #expect(try host.call("faulty.obliging.method", [.request(request)]) == "PATCH")
+        #expect(throws: PluginCallError.self) { try host.call("faulty.obliging.method", ["x"]) }
+    }
+
+    @Test func `a plugin calls a Swift function`() throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let plugin = try #require(host.plugins.first)
+        let seen = Recorder<PluginValue>()
+        let likes = PluginCallback { arguments in
+            seen.record(arguments[0])
+            return .bool(arguments[0] != "green")
+        }
+        #expect(try plugin.call("liked", .function(likes)) == 2)
+        #expect(seen.values == ["red", "green", "blue"])
+        // Of another kind than the plugin was promised: as if it had given nothing.
+        #expect(try plugin.call("liked", .function(PluginCallback { _ in "yes" })) == 0)
+        #expect(plugin.misbehaviour == [:])
+    }
+
+    @Test func `a function that is called after its call does nothing, and is noted`() throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let plugin = try #require(host.plugins.first)
+        let calls = Recorder<Int>()
+        let likes = PluginCallback { _ in
+            calls.record(1)
+            return true
+        }
+        #expect(try plugin.call("liked", .function(likes)) == 3)
+        #expect(try plugin.call("again") == 0)
+        #expect(calls.count == 3)
+        #expect(plugin.misbehaviour == [.staleHandle: 1])
+    }
+
+    @Test func `numbers of every kind pass through a Swift function`() throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let plugin = try #require(host.plugins.first)
+        let bytes = Recorder<PluginValue>()
+        @Sendable func next(_ value: PluginValue) -> PluginValue {
+            switch value {
+            case .int(let value): .int(value + 1)
+            case .uint(let value): .uint(value + 1)
+            case .double(let value): .double(value + 1)
+            default: .nothing
+            }
+        }
+        let step = PluginValue.function(PluginCallback { next($0[0]) })
+        let watch = PluginValue.function(
+            PluginCallback {
+                bytes.record($0[0])
+                return .nothing
+            })
+        #expect(try plugin.call("numbers", step, step, step, step, step, watch) == 5.5)
+        #expect(bytes.values == [.bytes([0, 255])])
+        #expect(
+            throws: PluginCallError.wrongType(
+                declaration: "faulty.obliging.liked(((text) -> boolean)) -> int32", position: 1,
+                wanted: "function", given: "\"f\"")
+        ) { try host.call("faulty.obliging.liked", parsing: ["f"]) }
+    }
 }

@@ -32,6 +32,7 @@ import Testing
         #expect(
             plugin.hooks == [
                 .adapt, .prepare, .finalize, .willSend, .redirect, .retry, .didReceive, .process,
+                .serialize, .events,
             ])
         #expect(plugin.isConcurrent && !plugin.isNonblocking && plugin.makesThreads)
         #expect(plugin.misbehaviour == [:])
@@ -119,6 +120,29 @@ import Testing
         let error = try await response(mode: "fetch", over: stub).error?.underlyingError
         #expect((error as? PluginError)?.code == "cannot-find-host")
         #expect((error as? PluginError)?.message.contains("no such host") == true)
+    }
+
+    @Test func `a plugin makes a value of a response`() async throws {
+        let serializer = try #require(try load().serializer("test.kit"))
+        let session = Session(transport: StubTransport(answers: [.text("x"), .status(204)]))
+        let value = await session.request("http://test.example/")
+            .serializingResponse(using: serializer).response.value
+        #expect(
+            value == PluginSerialized(type: "x.kit", data: Data("http://test.example/ x".utf8)))
+        let error = await session.request("http://test.example/")
+            .serializingResponse(using: serializer).response.error
+        #expect(error?.description.contains("serialize failed (empty): nothing") == true)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a plugin watches requests end`() async throws {
+        let session = Session(
+            transport: StubTransport { _ in .text("x") }, plugins: try load())
+        _ = await session.request("http://test.example/").serializingString().response
+        while !recorder.lines.values.contains(where: { $0.message == "finished 200 after 1, 36" }) {
+            await Task.yield()
+        }
+        withExtendedLifetime(session) {}
     }
 
     @Test func `an error that a plugin throws fails the request`() async throws {

@@ -206,6 +206,26 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test func `plugins run as long as a session that has them`() async throws {
+        for quick in [false, true] {
+            for (finalize, redirect) in [("look", ""), ("", "http://moved.example/")] {
+                let stub = StubTransport { job in
+                    job.request.url?.host() == "test.example" ? .redirect(to: "/next") : .text("x")
+                }
+                let session = Session(
+                    transport: stub,
+                    plugins: try host(finalize: finalize, redirect: redirect, quick: quick))
+                // What the host had to end is ended by now, in the background.
+                for _ in 0..<100 { await Task.yield() }
+                let response = await session.request(address).serializingUnserialized().response
+                #expect(
+                    (response.error?.underlyingError as? PluginError)?.kind == nil,
+                    "\(finalize) \(redirect) \(quick)")
+                withExtendedLifetime(session) {}
+            }
+        }
+    }
+
     // MARK: Redirect
 
     @Test func `a redirect that a plugin takes is the response`() async throws {

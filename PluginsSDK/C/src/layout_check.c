@@ -96,7 +96,7 @@ AT(outlet_response_snapshot, fields, 40);
 AT(outlet_response_snapshot, field_count, 48);
 AT(outlet_response_snapshot, body_length, 56);
 
-SIZE(outlet_hooks, 88);
+SIZE(outlet_hooks, 120);
 AT(outlet_hooks, struct_size, 0);
 AT(outlet_hooks, reserved, 4);
 AT(outlet_hooks, prepare, 8);
@@ -109,6 +109,35 @@ AT(outlet_hooks, cancel, 56);
 AT(outlet_hooks, request_done, 64);
 AT(outlet_hooks, finalize, 72);
 AT(outlet_hooks, redirect, 80);
+AT(outlet_hooks, serialize, 88);
+AT(outlet_hooks, event_mask, 96);
+AT(outlet_hooks, on_events, 104);
+AT(outlet_hooks, trust, 112);
+
+SIZE(outlet_event, 72);
+AT(outlet_event, kind, 0);
+AT(outlet_event, reserved, 4);
+AT(outlet_event, time_ns, 8);
+AT(outlet_event, duration_ns, 16);
+AT(outlet_event, a, 24);
+AT(outlet_event, b, 32);
+AT(outlet_event, request_id, 40);
+AT(outlet_event, text, 56);
+
+SIZE(outlet_events, 32);
+AT(outlet_events, struct_size, 0);
+AT(outlet_events, stride, 4);
+AT(outlet_events, count, 8);
+AT(outlet_events, dropped, 16);
+AT(outlet_events, first, 24);
+
+SIZE(outlet_trust, 56);
+AT(outlet_trust, struct_size, 0);
+AT(outlet_trust, port, 4);
+AT(outlet_trust, host, 8);
+AT(outlet_trust, certificates, 24);
+AT(outlet_trust, certificate_count, 32);
+AT(outlet_trust, fault, 40);
 
 SIZE(outlet_export, 64);
 AT(outlet_export, struct_size, 0);

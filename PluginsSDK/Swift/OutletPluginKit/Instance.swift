@@ -15,6 +15,9 @@ final class Instance: @unchecked Sendable {
     let retrying: (any RequestRetrying)?
     let finalizing: (any RequestFinalizing)?
     let redirecting: (any RedirectDeciding)?
+    let serializing: (any ResponseSerializing)?
+    let monitoring: (any EventMonitoring)?
+    let judging: (any ServerJudging)?
 
     private struct Work {
         var isQuiescing = false
@@ -23,6 +26,7 @@ final class Instance: @unchecked Sendable {
     }
 
     private let work = Mutex(Work())
+    private let names = Mutex([String: KeptView]())
 
     init(plugin: any Plugin, host: Host, hooks: UnsafePointer<outlet_hooks>) {
         self.plugin = plugin
@@ -36,6 +40,9 @@ final class Instance: @unchecked Sendable {
         retrying = plugin as? any RequestRetrying
         finalizing = plugin as? any RequestFinalizing
         redirecting = plugin as? any RedirectDeciding
+        serializing = plugin as? any ResponseSerializing
+        monitoring = plugin as? any EventMonitoring
+        judging = plugin as? any ServerJudging
     }
 
     /// The instance behind the host's pointer.
@@ -52,6 +59,16 @@ final class Instance: @unchecked Sendable {
     static func release(_ pointer: OpaquePointer?) {
         guard let pointer else { return }
         Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(pointer)).release()
+    }
+
+    /// A view of the name of a type of values, which stays: there are few.
+    func kept(_ type: String) -> outlet_view {
+        names.withLock { names in
+            if let known = names[type] { return known.view }
+            let view = outlet_view(keeping: type)
+            names[type] = KeptView(view: view)
+            return view
+        }
     }
 
     /// Runs `body` on this thread up to its first suspension, and elsewhere from there on.
@@ -103,4 +120,10 @@ final class Instance: @unchecked Sendable {
         }
         if isLast { host.quiesced() }
     }
+}
+
+/// A view of what is never freed.
+private struct KeptView: @unchecked Sendable {
+    // @unchecked because the bytes never change.
+    let view: outlet_view
 }

@@ -91,6 +91,14 @@ final class PluginFactory: @unchecked Sendable {
         if type is any RedirectDeciding.Type {
             hooks.redirect = { redirectHook($0, $1, $2, $3, $4, $5) }
         }
+        if type is any ResponseSerializing.Type {
+            hooks.serialize = { serializeHook($0, $1, $2, $3, $4, $5) }
+        }
+        if type is any EventMonitoring.Type {
+            hooks.event_mask = .max
+            hooks.on_events = { eventsHook($0, $1, $2) }
+        }
+        if type is any ServerJudging.Type { hooks.trust = { trustHook($0, $1, $2) } }
         if type is any WorkingPlugin.Type { hooks.cancel = { cancelHook($0, $1) } }
         self.hooks = kept(hooks)
     }

@@ -126,6 +126,60 @@ func redirectHook(
     }
 }
 
+func serializeHook(
+    _ instance: OpaquePointer, _ call: outlet_call, _ request: outlet_request,
+    _ response: outlet_response, _ sink: outlet_sink, _ type: UnsafeMutablePointer<outlet_view>
+) -> outlet_status {
+    guard let instance = Instance.at(instance), let plugin = instance.serializing else {
+        return OUTLET_E_STATE
+    }
+    let host = instance.host
+    do {
+        let value = try plugin.serialize(
+            Response(host: host, handle: response), for: Request(host: host, handle: request))
+        type.pointee = instance.kept(value.type)
+        return withView(value.bytes) { host.table.pointee.sink_write(host.table, sink, $0) }
+    } catch {
+        return host.fail(call, error)
+    }
+}
+
+func eventsHook(
+    _ instance: OpaquePointer, _ call: outlet_call, _ events: UnsafePointer<outlet_events>
+) {
+    guard let plugin = Instance.at(instance)?.monitoring else { return }
+    let list = (0..<events.pointee.count).map { index in
+        let event = outlet_event_at(events, index).pointee
+        return RequestEvent(
+            kind: RequestEvent.Kind(rawValue: event.kind), time: event.time_ns,
+            duration: .nanoseconds(Int64(clamping: event.duration_ns)), a: event.a, b: event.b,
+            requestID: event.request_id.string, text: event.text.string)
+    }
+    plugin.monitor(list, dropped: events.pointee.dropped)
+}
+
+func trustHook(
+    _ instance: OpaquePointer, _ call: outlet_call, _ server: UnsafePointer<outlet_trust>
+) -> outlet_status {
+    guard let instance = Instance.at(instance), let plugin = instance.judging else {
+        return OUTLET_OK
+    }
+    let server = server.pointee
+    let fault = server.fault.string
+    let identity = ServerIdentity(
+        host: server.host.string, port: Int(server.port),
+        certificates: (0..<Int(clamping: server.certificate_count)).compactMap {
+            server.certificates?[$0].bytes
+        },
+        fault: fault.isEmpty ? nil : fault)
+    do {
+        try plugin.judge(identity)
+        return OUTLET_OK
+    } catch {
+        return instance.host.fail(call, error)
+    }
+}
+
 func cancelHook(_ instance: OpaquePointer, _ completion: outlet_completion) {
     Instance.at(instance)?.cancel(completion)
 }

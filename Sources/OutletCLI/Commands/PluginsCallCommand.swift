@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Outlet
 
 /// `outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR`.
@@ -33,6 +34,8 @@ struct PluginsCallCommand {
                 let report = PluginReport.call(function, value)
                 let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
                 try console.print(report.text(format) + "\n")
+            } else if case .bytes(let bytes) = value, !console.outputIsTerminal {
+                try console.output.write(Data(bytes))
             } else if value != .nothing {
                 try console.print("\(value)\n")
             }

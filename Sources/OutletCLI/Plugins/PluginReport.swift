@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Outlet
 
 /// Plugins as JSON, schemas `outlet.plugins/1`, `outlet.plugin/1` and `outlet.call/1`.
@@ -35,6 +36,8 @@ enum PluginReport {
             case .uint(let value): .number(JSONNumber(value))
             case .double(let value): .double(value)
             case .text(let value): .string(value)
+            case .bytes(let value): ["base64": .string(Data(value).base64EncodedString())]
+            case .request, .function: nil
             }
         return [
             "schema": "outlet.call/1", "function": .string(function), "result": result,

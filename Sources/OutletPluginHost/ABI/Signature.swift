@@ -11,9 +11,33 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
         case uint64 = "L"
         case double = "d"
         case text = "s"
+        case bytes = "y"
+        case request = "r"
+        case callback = "f"
         case status = "e"
         case call = "c"
         case sink = "o"
+        case byteSink = "O"
+
+        /// Whether it comes from the host, not from the caller.
+        var isSupplied: Bool { self == .call || isSink }
+        var isSink: Bool { self == .sink || self == .byteSink }
+
+        /// Whether a function may give it.
+        var isResult: Bool {
+            switch self {
+            case .void, .boolean, .int32, .uint32, .int64, .uint64, .double, .status: true
+            case .text, .bytes, .request, .callback, .call, .sink, .byteSink: false
+            }
+        }
+
+        /// Whether a caller's own function may take it.
+        var isOfCallbacks: Bool {
+            switch self {
+            case .boolean, .int32, .uint32, .int64, .uint64, .double, .text, .bytes: true
+            case .void, .status, .request, .callback, .call, .sink, .byteSink: false
+            }
+        }
     }
 
     /// Why a text is no signature.
@@ -23,31 +47,58 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
 
     let result: Kind
     let arguments: [Kind]
+    /// The signatures of the caller's functions, in the order of their arguments.
+    let callbacks: [Signature]
 
     /// The most arguments a function may have.
     static let maximumArguments = 8
 
     init(_ text: String) throws(Malformed) {
-        var letters = text.unicodeScalars[...]
-        result = try Signature.kind(letters.popFirst())
+        try self.init(text.unicodeScalars[...], isCallback: false)
+    }
+
+    private init(_ text: Substring.UnicodeScalarView, isCallback: Bool) throws(Malformed) {
+        var letters = text
+        let result = try Signature.kind(letters.popFirst())
+        self.result = result
         guard letters.popFirst() == "(", letters.popLast() == ")" else {
             throw Malformed(reason: "not of the form result(arguments)")
         }
-        guard letters.count <= Signature.maximumArguments else {
-            throw Malformed(
-                reason: "\(letters.count) arguments, at most \(Signature.maximumArguments)")
-        }
         var arguments: [Kind] = []
-        for letter in letters { arguments.append(try Signature.kind(letter)) }
+        var callbacks: [Signature] = []
+        while let letter = letters.popFirst() {
+            let kind = try Signature.kind(letter)
+            arguments.append(kind)
+            guard kind == .callback else { continue }
+            guard !isCallback else { throw Malformed(reason: "'f' inside of 'f'") }
+            guard letters.popFirst() == "{",
+                let end = letters.firstIndex(of: "}")  // text: ours
+            else {
+                throw Malformed(reason: "'f' without its signature in braces")
+            }
+            callbacks.append(try Signature(letters[..<end], isCallback: true))
+            letters = letters[letters.index(after: end)...]
+        }
         self.arguments = arguments
-        guard result != .call, result != .sink else {
+        self.callbacks = callbacks
+        guard arguments.count <= Signature.maximumArguments else {
+            throw Malformed(
+                reason: "\(arguments.count) arguments, at most \(Signature.maximumArguments)")
+        }
+        guard result.isResult, !isCallback || result != .status else {
             throw Malformed(reason: "'\(result.rawValue)' cannot be a result")
         }
         for kind in [Kind.void, .status] where arguments.contains(kind) {
             throw Malformed(reason: "'\(kind.rawValue)' cannot be an argument")
         }
-        for kind in [Kind.call, .sink] where arguments.count(where: { $0 == kind }) > 1 {
-            throw Malformed(reason: "'\(kind.rawValue)' comes twice")
+        if isCallback, let kind = arguments.first(where: { !$0.isOfCallbacks }) {
+            throw Malformed(reason: "'\(kind.rawValue)' cannot be an argument of 'f'")
+        }
+        guard arguments.count(where: { $0 == .call }) <= 1 else {
+            throw Malformed(reason: "'c' comes twice")
+        }
+        guard arguments.count(where: \.isSink) <= 1 else {
+            throw Malformed(reason: "'o' comes twice")
         }
         guard !hasSink || result == .status else {
             throw Malformed(reason: "with 'o' the result must be 'e'")
@@ -63,20 +114,42 @@ struct Signature: Equatable, Sendable, CustomStringConvertible {
     }
 
     /// Whether the function writes its result to a sink.
-    var hasSink: Bool { arguments.contains(.sink) }
+    var hasSink: Bool { arguments.contains(where: \.isSink) }
 
     /// The kinds that a caller supplies, in order.
-    var parameters: [Kind] { arguments.filter { $0 != .call && $0 != .sink } }
+    var parameters: [Kind] { arguments.filter { !$0.isSupplied } }
 
     /// The letters.
     var description: String {
-        "\(result.rawValue)(\(arguments.map { "\($0.rawValue)" }.joined()))"
+        "\(result.rawValue)(\(texts { "f{\($0)}" } others: { "\($0.rawValue)" }.joined()))"
+    }
+
+    /// A text for each argument.
+    private func texts(
+        callbacks callback: (Signature) -> String, others: (Kind) -> String
+    ) -> [String] {
+        var callbacks = callbacks[...]
+        return arguments.map { kind in
+            guard kind == .callback, let signature = callbacks.popFirst() else {
+                return others(kind)
+            }
+            return callback(signature)
+        }
     }
 
     /// The type for people, such as `(text, integer) -> text`.
     var declaration: String {
-        let parameters = parameters.map(\.name).joined(separator: ", ")
-        let result = hasSink ? "text" : result == .status ? "nothing" : result.name
+        let parameters = zip(
+            arguments,
+            texts {
+                "(\($0.declaration))"
+            } others: {
+                $0.name
+            }
+        ).filter { !$0.0.isSupplied }.map(\.1).joined(separator: ", ")
+        let result =
+            arguments.contains(.byteSink)
+            ? "bytes" : hasSink ? "text" : result == .status ? "nothing" : result.name
         return "(\(parameters)) -> \(result)"
     }
 }
@@ -93,9 +166,12 @@ extension Signature.Kind {
         case .uint64: "uint64"
         case .double: "number"
         case .text: "text"
+        case .bytes: "bytes"
+        case .request: "request"
+        case .callback: "function"
         case .status: "status"
         case .call: "call"
-        case .sink: "sink"
+        case .sink, .byteSink: "sink"
         }
     }
 }

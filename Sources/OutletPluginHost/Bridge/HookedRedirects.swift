@@ -9,7 +9,10 @@ final class HookedRedirects: RedirectJudge {
     /// How long the answer is waited for, in nanoseconds.
     private let limit: UInt64
 
-    init(_ instance: PluginInstance, limit: UInt64) {
+    private let running: RunningPlugins
+
+    init(_ instance: PluginInstance, limit: UInt64, keeping running: RunningPlugins) {
+        self.running = running
         self.instance = instance
         self.limit = limit
     }

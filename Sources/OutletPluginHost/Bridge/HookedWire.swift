@@ -19,11 +19,13 @@ final class HookedWire: TransportLayer {
     /// How long a hook is waited for, in nanoseconds.
     private let limit: UInt64
     private let queue = DispatchQueue(label: "outlet.plugin.wire")
+    private let running: RunningPlugins?
 
     init(
         around next: any Transport, finalizers: [PluginInstance], watchers: [PluginInstance],
-        limit: UInt64
+        limit: UInt64, keeping running: RunningPlugins?
     ) {
+        self.running = running
         self.next = next
         self.finalizers = finalizers
         self.watchers = watchers

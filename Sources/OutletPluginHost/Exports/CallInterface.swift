@@ -26,8 +26,9 @@ final class CallInterface: @unchecked Sendable {
             case .int64: outlet_ffi_sint64()
             case .uint64: outlet_ffi_uint64()
             case .double: outlet_ffi_double()
-            case .text: view.type
-            case .call, .sink: handle.type
+            case .text, .bytes: view.type
+            case .call, .sink, .byteSink, .request: handle.type
+            case .callback: outlet_ffi_pointer()
             }
         }
         let count = signature.arguments.count + 1
@@ -50,13 +51,14 @@ final class CallInterface: @unchecked Sendable {
 
     /// Calls a function of this signature.
     ///
-    /// - Parameter values: One for each of the signature's ``Signature/parameters``, of its kind.
-    /// - Returns: The result; a view in it has been copied, a status is an ``PluginValue/int(_:)``.
-    ///   `nil` for a view of a null pointer with a length.
+    /// - Parameters:
+    ///   - values: One for each of the signature's ``Signature/parameters``, of its kind.
+    ///   - lent: What stands for those that C cannot be given by value.
+    /// - Returns: The result; a status is an ``PluginValue/int(_:)``.
     func call(
         _ function: @convention(c) () -> Void, on instance: OpaquePointer, values: [PluginValue],
-        call: outlet_call, sink: outlet_sink
-    ) -> PluginValue? {
+        call: outlet_call, sink: outlet_sink, lent: CallLoans
+    ) -> PluginValue {
         // 16 bytes a value: the size of the largest kind, a view.
         let count = signature.arguments.count + 1
         return withUnsafeTemporaryAllocation(byteCount: 16 * (count + 1), alignment: 16) { slots in
@@ -68,17 +70,15 @@ final class CallInterface: @unchecked Sendable {
                     pointers.initializeElement(at: index, to: base + 16 * index)
                 }
                 base.storeBytes(of: instance, as: OpaquePointer.self)
-                var texts: [UnsafeMutableBufferPointer<UInt8>] = []
-                defer { for text in texts { text.deallocate() } }
                 var values = values[...]
                 for (index, kind) in signature.arguments.enumerated() {
                     let slot = base + 16 * (index + 1)
                     switch kind {
                     case .call: slot.storeBytes(of: call, as: outlet_call.self)
-                    case .sink: slot.storeBytes(of: sink, as: outlet_sink.self)
+                    case .sink, .byteSink: slot.storeBytes(of: sink, as: outlet_sink.self)
                     default:
                         guard let value = values.popFirst() else { return .nothing }
-                        CallInterface.store(value, as: kind, at: slot, keeping: &texts)
+                        CallInterface.store(value, as: kind, at: slot, lent: lent)
                     }
                 }
                 let result = base + 16 * count
@@ -90,7 +90,7 @@ final class CallInterface: @unchecked Sendable {
 
     private static func store(
         _ value: PluginValue, as kind: Signature.Kind, at slot: UnsafeMutableRawPointer,
-        keeping texts: inout [UnsafeMutableBufferPointer<UInt8>]
+        lent: CallLoans
     ) {
         switch (kind, value) {
         case (.boolean, .bool(let value)): slot.storeBytes(of: value ? 1 : 0, as: UInt8.self)
@@ -102,11 +102,13 @@ final class CallInterface: @unchecked Sendable {
         case (.uint64, .uint(let value)): slot.storeBytes(of: value, as: UInt64.self)
         case (.double, .double(let value)): slot.storeBytes(of: value, as: Double.self)
         case (.text, .text(let value)):
-            let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: value.utf8.count)
-            _ = copy.initialize(from: value.utf8)
-            texts.append(copy)
-            let view = outlet_view(ptr: copy.baseAddress, len: UInt64(copy.count))
-            slot.storeBytes(of: view, as: outlet_view.self)
+            slot.storeBytes(of: lent.lend(value.utf8), as: outlet_view.self)
+        case (.bytes, .bytes(let value)):
+            slot.storeBytes(of: lent.lend(value), as: outlet_view.self)
+        case (.request, .request):
+            slot.storeBytes(of: lent.nextRequest(), as: outlet_request.self)
+        case (.callback, .function):
+            slot.storeBytes(of: lent.nextFunction(), as: UnsafeMutableRawPointer?.self)
         default: break
         }
     }
@@ -114,9 +116,8 @@ final class CallInterface: @unchecked Sendable {
     /// Results narrower than a register are written as a whole one (`ffi_arg`).
     private static func load(
         _ kind: Signature.Kind, at slot: UnsafeMutableRawPointer
-    ) -> PluginValue? {
+    ) -> PluginValue {
         switch kind {
-        case .void, .call, .sink: .nothing
         case .boolean: .bool(slot.load(as: ffi_arg.self) & 0xFF != 0)
         case .int32, .status:
             .int(Int64(Int32(truncatingIfNeeded: slot.load(as: ffi_sarg.self))))
@@ -124,34 +125,7 @@ final class CallInterface: @unchecked Sendable {
         case .int64: .int(slot.load(as: Int64.self))
         case .uint64: .uint(slot.load(as: UInt64.self))
         case .double: .double(slot.load(as: Double.self))
-        case .text:
-            slot.load(as: outlet_view.self).foreign(.body).map {
-                .text(String(decoding: $0.prefix(SinkHandle.limit), as: UTF8.self))
-            }
+        case .void, .text, .bytes, .request, .callback, .call, .sink, .byteSink: .nothing
         }
-    }
-}
-
-/// A structure passed by value, as libffi describes it.
-private final class StructureType: @unchecked Sendable {
-    // because it is written by `ffi_prep_cif` only, before anybody else sees it.
-    let type: UnsafeMutablePointer<ffi_type>
-    private let elements: UnsafeMutablePointer<UnsafeMutablePointer<ffi_type>?>
-
-    init(_ members: [UnsafeMutablePointer<ffi_type>]) {
-        elements = .allocate(capacity: members.count + 1)
-        for (index, member) in members.enumerated() {
-            (elements + index).initialize(to: member)
-        }
-        (elements + members.count).initialize(to: nil)
-        type = .allocate(capacity: 1)
-        type.initialize(
-            to: ffi_type(
-                size: 0, alignment: 0, type: UInt16(FFI_TYPE_STRUCT), elements: elements))
-    }
-
-    deinit {
-        type.deallocate()
-        elements.deallocate()
     }
 }

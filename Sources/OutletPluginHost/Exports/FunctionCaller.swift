@@ -74,20 +74,27 @@ final class FunctionCaller: Sendable {
             table.remove(call)
             table.remove(output)
         }
+        guard let lent = CallLoans(values, export.signature, for: instance) else {
+            let text = "libffi makes no function pointers on this machine"
+            throw .failed(failure(PluginReason(message: text)))
+        }
+        defer { lent.end() }
         let stopwatch = Stopwatch(owner.observer)
-        let returned: PluginValue?
+        let returned: PluginValue
         do {
             returned = try instance.perform(.call, overlapping: export.isCallableAnywhere) {
                 interface.call(
                     export.function, on: $0, values: values, call: outlet_call(id: call),
-                    sink: outlet_sink(id: output))
+                    sink: outlet_sink(id: output), lent: lent)
             }
         } catch {
             throw .failed(error)
         }
         var error: PluginError?
-        if returned == nil {
-            error = failure(PluginReason(message: "its text is null, but has a length"))
+        var text: String?
+        if export.signature.arguments.contains(.sink) {
+            text = String(validating: sink.content, as: UTF8.self)
+            if text == nil { error = failure(PluginReason(message: "its text is not UTF-8")) }
         }
         if export.signature.result == .status, case .int(let status) = returned,
             status != Int64(OUTLET_OK)
@@ -97,10 +104,8 @@ final class FunctionCaller: Sendable {
         stopwatch.report(
             owner, .call, requestID: nil, effects: { [export.name] }, failure: error?.message)
         if let error { throw .failed(error) }
-        if export.signature.hasSink {
-            return .text(String(decoding: sink.content, as: UTF8.self))
-        }
-        return export.signature.result == .status ? .nothing : returned ?? .nothing
+        if export.signature.hasSink { return text.map { .text($0) } ?? .bytes(sink.content) }
+        return export.signature.result == .status ? .nothing : returned
     }
 
     private func failure(_ reason: PluginReason) -> PluginError {

@@ -1,3 +1,5 @@
+public import OutletHTTP
+
 /// What an exported function takes or gives.
 public enum PluginValue: Sendable, Equatable {
     /// Nothing, as a result.
@@ -12,6 +14,28 @@ public enum PluginValue: Sendable, Equatable {
     case double(Double)
     /// A text.
     case text(String)
+    /// Bytes.
+    case bytes([UInt8])
+    /// A request, which the function may read until it returns; an argument only.
+    case request(HTTPRequest)
+    /// A function that the plugin may call until its own returns; an argument only.
+    case function(PluginCallback)
+}
+
+/// A Swift function that a plugin may call, as a C function pointer.
+public final class PluginCallback: Sendable, Equatable {
+    /// The function: takes one value for each letter of the plugin's signature, and gives what that says.
+    ///
+    /// Thread: the plugin's, one call at a time.
+    public typealias Body = @Sendable (_ arguments: [PluginValue]) -> PluginValue
+
+    let body: Body
+
+    /// Makes a callback of a function.
+    public init(_ body: @escaping Body) { self.body = body }
+
+    /// One and the same.
+    public static func == (a: PluginCallback, b: PluginCallback) -> Bool { a === b }
 }
 
 extension PluginValue: CustomStringConvertible {
@@ -24,6 +48,9 @@ extension PluginValue: CustomStringConvertible {
         case .uint(let value): "\(value)"
         case .double(let value): "\(value)"
         case .text(let value): value
+        case .bytes(let value): String(decoding: value, as: UTF8.self)
+        case .request(let value): "\(value)"
+        case .function: "a function"
         }
     }
 }
@@ -48,13 +75,19 @@ extension PluginValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
         case .int, .uint: "a whole number"
         case .double: "a number"
         case .text: "a text"
+        case .bytes: "bytes"
+        case .request: "a request"
+        case .function: "a function"
         }
     }
 
     /// The same value as an argument of that kind; `nil` when it is of another, or does not fit.
     func converted(to kind: Signature.Kind) -> PluginValue? {
         switch (kind, self) {
-        case (.boolean, .bool), (.text, .text), (.double, .double): self
+        case (.boolean, .bool), (.text, .text), (.double, .double), (.bytes, .bytes),
+            (.request, .request), (.callback, .function):
+            self
+        case (.bytes, .text(let value)): .bytes(Array(value.utf8))
         case (.double, .int(let value)): .double(Double(value))
         case (.int32, .int(let value)): Int32(exactly: value) == nil ? nil : self
         case (.int64, .int): self
@@ -71,6 +104,7 @@ extension PluginValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     init?(parsing text: String, as kind: Signature.Kind) {
         switch kind {
         case .text: self = .text(text)
+        case .bytes: self = .bytes(Array(text.utf8))
         case .boolean:
             guard let value = Bool(text) else { return nil }
             self = .bool(value)
@@ -86,7 +120,7 @@ extension PluginValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
                 let fitting = PluginValue.uint(value).converted(to: kind)
             else { return nil }
             self = fitting
-        case .void, .status, .call, .sink: return nil
+        case .void, .status, .call, .sink, .byteSink, .request, .callback: return nil
         }
     }
 }

@@ -81,18 +81,23 @@ extension PluginInstance {
         }
     }
 
-    /// Tells what came of something that the plugin asked for.
+    /// Tells what came of something that the plugin asked for, or that it watches.
+    ///
+    /// - Parameter then: Called once, when the hook is off the stack, or has taken too long.
     func report(
         _ hook: PluginHook, about subject: any WatchedSubject,
         lending lenders: [any AnyObject & Sendable],
-        _ body: @escaping @Sendable (OpaquePointer, outlet_call, [UInt64]) -> Void
+        _ body: @escaping @Sendable (OpaquePointer, outlet_call, [UInt64]) -> Void,
+        then: @escaping @Sendable () -> Void = {}
     ) {
         let stopwatch = Stopwatch(owner.observer)
         let token = Completion(
             hook: hook, instance: self, lending: lenders, limit: Self.limitOfDone
         ) { [owner] answer in
-            guard case .done = answer else { return }
-            stopwatch.report(owner, hook, requestID: nil, effects: { [] }, failure: nil)
+            if case .done = answer {
+                stopwatch.report(owner, hook, requestID: nil, effects: { [] }, failure: nil)
+            }
+            then()
         }
         let handles = token.handles
         ask(token, about: subject, settled: .done) { pointer, call, _ in

@@ -74,7 +74,7 @@ final class Completion: CallContext, @unchecked Sendable {
     /// What settles it; `nil` for hooks that only watch.
     var settler: Settler? {
         switch hook {
-        case .willSend, .didReceive, .requestDone, .httpDone, .timerDone: nil
+        case .willSend, .didReceive, .requestDone, .httpDone, .timerDone, .events: nil
         case .retry: .retryDone
         case .redirect: .redirectDone
         default: .done

@@ -369,7 +369,7 @@ extension PluginHook {
     /// Whether the plugin is told in any case, until it ends: it frees something then.
     var isOwed: Bool {
         switch self {
-        case .requestDone, .httpDone, .timerDone: true
+        case .requestDone, .httpDone, .timerDone, .events: true
         default: false
         }
     }

@@ -132,6 +132,12 @@ public enum PluginHook: String, Sendable, CaseIterable {
     case process
     /// A call is over.
     case requestDone = "request_done"
+    /// A value is made of a response.
+    case serialize
+    /// Events are told.
+    case events = "on_events"
+    /// A server is trusted, or not.
+    case trust
     /// A request of the plugin's own has come to an end.
     case httpDone = "http_done"
     /// A timer of the plugin's has come to an end.

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import COutletPlugin
 import OutletHTTP
 
@@ -76,11 +77,52 @@ public final class LoadedPlugin: Sendable {
             (.finalize, table.finalize != nil), (.willSend, table.will_send != nil),
             (.redirect, table.redirect != nil), (.retry, table.retry != nil),
             (.didReceive, table.did_receive != nil), (.process, table.process != nil),
-            (.requestDone, table.request_done != nil),
+            (.requestDone, table.request_done != nil), (.serialize, table.serialize != nil),
+            (.events, table.on_events != nil), (.trust, table.trust != nil),
         ]
         hooks = all.filter(\.1).map(\.0)
         self.instance = instance
         caller = FunctionCaller(instance)
+    }
+
+    /// Calls a function that the plugin exports.
+    ///
+    /// - Parameters:
+    ///   - function: Its name.
+    ///   - arguments: One for each parameter; whole numbers fit all kinds of numbers.
+    /// - Throws: ``PluginCallError``.
+    ///
+    /// Blocks as long as the function does, and, unless the plugin allows overlap, as long as its
+    /// hooks do.
+    public func call(
+        _ function: String, _ arguments: PluginValue...
+    ) throws(PluginCallError) -> PluginValue {
+        try caller.call(export(named: function), arguments)
+    }
+
+    /// Calls a function that takes a JSON text and gives one.
+    ///
+    /// - Parameters:
+    ///   - function: The name of a function that takes a text or bytes, and gives a text or bytes.
+    ///   - value: Encoded as JSON.
+    ///   - type: What the function gives is decoded as.
+    /// - Throws: ``PluginCallError``, or what encoding or decoding throws.
+    ///
+    /// Blocks as ``call(_:_:)`` does.
+    public func call<Value: Decodable>(
+        _ function: String, json value: some Encodable, as type: Value.Type = Value.self
+    ) throws -> Value {
+        let text = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
+        let result = try caller.call(export(named: function), [.text(text)])
+        return try JSONDecoder().decode(type, from: Data(result.description.utf8))
+    }
+
+    func export(named name: String) throws(PluginCallError) -> PluginExport {
+        let exports = instance.descriptor.exports
+        guard let export = exports.first(where: { $0.name == name }) else {
+            throw .unknownFunction(name, plugin: id, known: exports.map(\.name))
+        }
+        return export
     }
 
     /// How often the plugin broke the contract, by what it broke.

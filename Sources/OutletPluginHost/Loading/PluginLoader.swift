@@ -177,6 +177,11 @@ struct PluginLoader {
                 owner: owner, descriptor: descriptor, pointer: pointer,
                 hooks: owner.calling(.create) { hooks(descriptor, pointer) })
             owner.instance = instance
+            guard instance.hooks.trust == nil || instance.isNonblocking else {
+                instance.shutDown(deadline: .now() + .seconds(5)) { _ in }
+                throw PluginDescriptor.Breach(
+                    reason: "its trust hook needs OUTLET_F_NONBLOCKING: all transfers wait for it")
+            }
             return instance
         } catch {
             owner.unregister()

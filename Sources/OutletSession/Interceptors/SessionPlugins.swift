@@ -12,6 +12,17 @@ public protocol SessionPlugins: Sendable {
     var redirectJudges: [any RedirectJudge] { get }
     /// Surrounds all calls, inside of the session's own middleware.
     var middleware: [any Middleware] { get }
+    /// Watch all requests, beside the session's own.
+    var eventMonitors: [any EventMonitor] { get }
+    /// Who decides which servers are trusted.
+    ///
+    /// - Parameters:
+    ///   - manager: Decides without plugins; the usual checks if `nil`.
+    ///   - verifies: Whether certificates are verified at all.
+    /// - Returns: Asked in place of `manager`.
+    func trustJudge(
+        behind manager: (any ServerTrustJudging)?, verifies: Bool
+    ) -> (any ServerTrustJudging)?
     /// A session begins to use them; it is not to be kept.
     func attach(to session: Session)
 }
@@ -25,6 +36,12 @@ extension SessionPlugins {
     public var redirectJudges: [any RedirectJudge] { [] }
     /// None.
     public var middleware: [any Middleware] { [] }
+    /// None.
+    public var eventMonitors: [any EventMonitor] { [] }
+    /// The manager.
+    public func trustJudge(
+        behind manager: (any ServerTrustJudging)?, verifies: Bool
+    ) -> (any ServerTrustJudging)? { manager }
     /// Does nothing.
     public func attach(to session: Session) {}
 }

@@ -274,7 +274,7 @@ extension Request {
     private func answers(
         for request: HTTPRequest, _ mutable: inout Mutable
     ) -> TransferJob.Answers? {
-        let trustManager = core.serverTrustManager
+        let trustManager = core.trustJudge
         let hasStorage = core.configuration.urlCredentialStorage != nil
         let shares = sharesTransfer(mutable)
         guard

@@ -23,6 +23,8 @@ final class SessionCore: Sendable {
     let deliversInline: Bool
     let interceptor: (any RequestInterceptor)?
     let serverTrustManager: ServerTrustManager?
+    /// Who decides which servers are trusted: the manager, and plugins.
+    let trustJudge: (any ServerTrustJudging)?
     let redirectHandler: (any RedirectHandler)?
     /// Decide about redirects that the handler would follow.
     let redirectJudges: [any RedirectJudge]
@@ -105,6 +107,11 @@ final class SessionCore: Sendable {
         hasMiddleware = !self.middleware.isEmpty
         collectsStreams = self.middleware.contains(where: \.needsStreamedBodies)
         self.serverTrustManager = serverTrustManager
+        let verifies = configuration.transport.verifiesCertificates
+        trustJudge =
+            plugins.map { $0.trustJudge(behind: serverTrustManager, verifies: verifies) }
+            ?? serverTrustManager
+        let eventMonitors = eventMonitors + (plugins?.eventMonitors ?? [])
         self.redirectHandler = redirectHandler
         redirectJudges = plugins?.redirectJudges ?? []
         self.cachedResponseHandler = cachedResponseHandler

@@ -2,7 +2,8 @@ public import OutletPluginKit
 
 /// Takes part in everything that the kit offers; the request's `X-Mode` says how.
 struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, RequestAdapting,
-    RequestRetrying, RequestFinalizing, RedirectDeciding, FunctionExporting
+    RequestRetrying, RequestFinalizing, RedirectDeciding, ResponseSerializing, EventMonitoring,
+    FunctionExporting
 {
     static let info = PluginInfo(
         id: "test.kit", version: "0.1.0", name: "Kit", summary: "All of the kit.",
@@ -78,6 +79,19 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
         default:
             try next.setHeader("X-From", "\(response.status ?? 0) \(request.url)")
             return .follow
+        }
+    }
+
+    func serialize(
+        _ response: Response, for request: Request
+    ) throws -> (type: String, bytes: [UInt8]) {
+        guard response.status != 204 else { throw PluginError("nothing", code: "empty") }
+        return ("x.kit", Array("\(request.url) ".utf8) + response.body)
+    }
+
+    func monitor(_ events: [RequestEvent], dropped: UInt64) {
+        for event in events where event.kind == .finished {
+            host.log(.debug, "finished \(event.a) after \(event.b), \(event.requestID.count)")
         }
     }
 

@@ -77,9 +77,61 @@ static uint8_t is_empty(outlet_instance *self, outlet_view text) {
     return text.len == 0;
 }
 
-static outlet_view motto(outlet_instance *self) {
+static outlet_status motto(outlet_instance *self, outlet_sink sink) {
+    return self->host->sink_write(self->host, sink, outlet_text("obliging"));
+}
+
+/* The bytes, turned round. */
+static outlet_status turned(outlet_instance *self, outlet_view bytes, outlet_sink sink) {
+    for (uint64_t i = bytes.len; i > 0; i--) {
+        const outlet_view byte = {bytes.ptr + i - 1, 1};
+        if (self->host->sink_write(self->host, sink, byte) != OUTLET_OK) return OUTLET_E_FAILED;
+    }
+    return OUTLET_OK;
+}
+
+/* What cannot be text. */
+static outlet_status untext(outlet_instance *self, outlet_sink sink) {
+    return self->host->sink_write(self->host, sink, outlet_text("\xff"));
+}
+
+static outlet_status method(outlet_instance *self, outlet_request request, outlet_sink sink) {
+    const outlet_host *host = self->host;
+    outlet_view method;
+    outlet_status status = host->request_set_method(host, request, outlet_text("PUT"));
+    if (status != OUTLET_E_STATE) return OUTLET_E_ARGUMENT;
+    status = host->request_method(host, request, &method);
+    return status == OUTLET_OK ? host->sink_write(host, sink, method) : status;
+}
+
+static uint8_t (*kept)(outlet_view);
+
+/* How many of some words the caller likes. */
+static int32_t liked(outlet_instance *self, uint8_t (*likes)(outlet_view)) {
+    static const char *const words[] = {"red", "green", "blue"};
+    int32_t count = 0;
     (void)self;
-    return outlet_text("obliging");
+    for (int i = 0; i < 3; i++) count += likes(outlet_text(words[i])) != 0;
+    kept = likes;
+    return count;
+}
+
+/* Calls what it was lent for another call. */
+static int32_t again(outlet_instance *self) {
+    (void)self;
+    return kept(outlet_text("red"));
+}
+
+/* Each kind of number, there and back. */
+static double numbers(outlet_instance *self, int32_t (*i)(int32_t), uint32_t (*I)(uint32_t),
+                      int64_t (*l)(int64_t), uint64_t (*L)(uint64_t), double (*d)(double),
+                      void (*v)(outlet_view)) {
+    const uint8_t bytes[] = {0, 255};
+    const outlet_view view = {bytes, 2};
+    (void)self;
+    v(view);
+    return (i(-5) == -4) + (I(4000000000u) == 4000000001u) + (l(-5000000000) == -4999999999) +
+           (L(18000000000000000000u) == 18000000000000000001u) + d(0.5);
 }
 
 static double half(outlet_instance *self, double value) {
@@ -99,12 +151,20 @@ static int32_t overlapped(outlet_instance *self) {
 EXPORT(all, "e(cbiIlLdo)");
 EXPORT(negative, "i()");
 EXPORT(is_empty, "b(s)");
-EXPORT(motto, "s()");
+EXPORT(motto, "e(o)");
+EXPORT(turned, "e(yO)");
+EXPORT(untext, "e(o)");
+EXPORT(method, "e(ro)");
+EXPORT(liked, "i(f{b(s)})");
+EXPORT(again, "i()");
+EXPORT(numbers, "d(f{i(i)}f{I(I)}f{l(l)}f{L(L)}f{d(d)}f{v(y)})");
 EXPORT(half, "d(d)");
 EXPORT(overlapped, "i()");
 
 static const outlet_export *const exports[] = {&export_all,   &export_negative, &export_is_empty,
-                                               &export_motto, &export_half,     &export_overlapped};
+                                               &export_motto, &export_half,     &export_overlapped,
+                                               &export_turned, &export_untext,  &export_method,
+                                               &export_liked, &export_again,    &export_numbers};
 
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
                                    .prepare = prepare,
@@ -117,5 +177,6 @@ static const outlet_hooks *hooks(outlet_instance *self) {
 }
 
 static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.obliging"), .hooks = hooks,
-                                             .exports = exports, .export_count = 6};
+                                             .exports = exports,
+                                             .export_count = sizeof exports / sizeof exports[0]};
 OUTLET_MODULE(descriptor)

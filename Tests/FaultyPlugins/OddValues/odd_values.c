@@ -98,22 +98,13 @@ static outlet_status odd(outlet_instance *self) {
     return 77;
 }
 
-static outlet_view null(outlet_instance *self) {
-    const outlet_view view = {NULL, 1000};
-    (void)self;
-    return view;
-}
-
 static const outlet_export odd_export = {sizeof(outlet_export), 0, OUTLET_TEXT("odd"),
                                          OUTLET_TEXT("e()"), OUTLET_TEXT("Returns 77."),
                                          (outlet_function)odd};
-static const outlet_export null_export = {
-    sizeof(outlet_export), 0, OUTLET_TEXT("null"), OUTLET_TEXT("s()"),
-    OUTLET_TEXT("Returns a length without bytes."), (outlet_function)null};
-static const outlet_export *const exports[] = {&odd_export, &null_export};
+static const outlet_export *const exports[] = {&odd_export};
 
 static const outlet_descriptor descriptor = {
     .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.odd-values"),
     .version = OUTLET_TEXT("1.0.0"), .create = create, .hooks = hooks, .quiesce = quiesce,
-    .destroy = unmake, .exports = exports, .export_count = 2};
+    .destroy = unmake, .exports = exports, .export_count = 1};
 OUTLET_MODULE(descriptor)

@@ -24,13 +24,12 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
     return OUTLET_E_FAILED;
 }
 
-static outlet_view text(outlet_instance *self) {
-    (void)self;
-    return outlet_text("a result's " RAW "|\nline two");
+static outlet_status text(outlet_instance *self, outlet_sink sink) {
+    return self->host->sink_write(self->host, sink, outlet_text("a result's " RAW "|\nline two"));
 }
 
 static const outlet_export export = {sizeof(outlet_export), 0, OUTLET_TEXT("text"),
-                                     OUTLET_TEXT("s()"), OUTLET_TEXT("an export's " RAW),
+                                     OUTLET_TEXT("e(o)"), OUTLET_TEXT("an export's " RAW),
                                      (outlet_function)text};
 static const outlet_export *const exports[] = {&export};
 

@@ -4,17 +4,29 @@
  *
  *   result '(' arguments ')'
  *
- *   v void     b uint8_t as a truth value     i int32_t    l int64_t     d double
- *   e outlet_status, as a result only          I uint32_t   L uint64_t    s outlet_view
- *   c outlet_call and o outlet_sink, as arguments only: supplied by the host, not by the caller
+ *   v void, as a result only        i int32_t    l int64_t     d double
+ *   e outlet_status, likewise       I uint32_t   L uint64_t    b uint8_t as a truth value
+ *
+ * and as arguments only:
+ *
+ *   s outlet_view of text           y outlet_view of bytes
+ *   r outlet_request, to be read    f{...} a function of the caller's, with its own signature
+ *   c outlet_call, o outlet_sink for text, O outlet_sink for bytes: supplied by the host
  *
  * The C function takes the instance first, then the arguments in order: "e(cso)" is
  *
  *   outlet_status f(outlet_instance *, outlet_call, outlet_view, outlet_sink)
  *
- * A view as a result must stay valid for good, as static text does; use an 'o' for made text.
- * With an 'o' the result must be 'e', and what was written is what the caller gets, as text.
- * At most 8 arguments, at most one 'c' and one 'o'. Nothing checks the text against the code:
+ * With an 'o' or 'O' the result must be 'e', and what was written is what the caller gets; what is
+ * written to an 'o' must be UTF-8. What the caller passes as views is borrowed until the function returns.
+ *
+ * A function of the caller's takes and gives numbers and truth values, and takes 's' and 'y': "v(f{b(s)})" is
+ *
+ *   void f(outlet_instance *, uint8_t (*)(outlet_view))
+ *
+ * It may be called until the exported function returns, on any thread, one call at a time.
+ *
+ * At most 8 arguments, at most one 'c' and one 'o' or 'O'. Nothing checks the text against the code:
  * a wrong one is undefined behaviour. */
 #ifndef OUTLET_EXPORT_H
 #define OUTLET_EXPORT_H

@@ -15,6 +15,8 @@
 #define OUTLET_HOOKS_H
 
 #include "base.h"
+#include "events.h"
+#include "trust.h"
 
 OUTLET_BEGIN_DECLARATIONS
 
@@ -99,6 +101,33 @@ typedef struct outlet_hooks {
     outlet_status (*OUTLET_OPTIONAL redirect)(outlet_instance *instance, outlet_call call,
                                               outlet_request request, outlet_response response,
                                               outlet_request next, outlet_completion completion);
+
+    /* Makes a value of a response, for a program that asks for this plugin's (a serializer).
+     *
+     * Writes the value to `sink`, and names its type in *type: "json", "text", or one of the plugin's own,
+     * such as "com.example.invoice"; static text. May block as long as the program waits.
+     * Thread: [hook]. */
+    outlet_status (*OUTLET_OPTIONAL serialize)(outlet_instance *instance, outlet_call call,
+                                               outlet_request request, outlet_response response,
+                                               outlet_sink sink, outlet_view *type);
+
+    /* The kinds of events that on_events is told: OUTLET_EVENT_BIT of each, or OUTLET_EVENTS_ALL. */
+    uint64_t event_mask;
+
+    /* Some events, after the fact, in their order. Nothing can be changed any more.
+     *
+     * A plugin that is too slow misses some, and is told how many. Thread: [hook]. */
+    void (*OUTLET_OPTIONAL on_events)(outlet_instance *instance, outlet_call call,
+                                      const outlet_events *events);
+
+    /* Refuses a server that the program itself would talk to: any failure ends the handshake.
+     *
+     * Asked behind the program's own checks, once for each new connection, before any byte of a request is
+     * sent; a server that it accepted is talked to again without asking. All transfers wait for it:
+     * the descriptor must say OUTLET_F_NONBLOCKING, or the plugin is refused.
+     * Thread: [hook]. */
+    outlet_status (*OUTLET_OPTIONAL trust)(outlet_instance *instance, outlet_call call,
+                                           const outlet_trust *server);
 } outlet_hooks;
 
 OUTLET_END_DECLARATIONS

@@ -4,12 +4,14 @@
 
 #include "base.h"
 #include "entry.h"
+#include "events.h"
 #include "export.h"
 #include "hooks.h"
 #include "host.h"
 #include "http.h"
 #include "plugin.h"
 #include "timer.h"
+#include "trust.h"
 #include "version.h"
 
 #endif

@@ -1,0 +1,156 @@
+import COutletPlugin
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTransport
+
+/// Tells plugins what requests have come to, each in batches, without waiting for them.
+final class HookedEvents: EventMonitor {
+    let queue = DispatchQueue(label: "outlet.plugin.events")
+    private let buffers: [EventBuffer]
+    private let running: RunningPlugins
+
+    init(_ plugins: [PluginInstance], keeping running: RunningPlugins) {
+        self.running = running
+        buffers = plugins.map { EventBuffer($0) }
+    }
+
+    func observe(_ event: Event, of request: Request?) {
+        guard let request, let event = PluginEvent(event, of: request) else { return }
+        for buffer in buffers { buffer.add(event) }
+    }
+}
+
+/// An event as plugins see it.
+struct PluginEvent: Sendable {
+    let kind: Int32
+    let time = Stopwatch.now
+    var duration: UInt64 = 0
+    var a: Int64 = 0
+    var b: Int64 = 0
+    let requestID: String
+    var text = ""
+
+    /// - Returns: `nil` for events that plugins are not told.
+    init?(_ event: Event, of request: Request) {
+        requestID = request.id.uuidString
+        switch event {
+        case .didCreateTask(let task):
+            kind = OUTLET_EVENT_ATTEMPT
+            a = Int64(request.retryCount + 1)
+            text = task.currentRequest?.url?.absoluteString ?? ""
+        case .taskDidReceiveResponse(_, let response):
+            kind = OUTLET_EVENT_RESPONSE
+            a = Int64(response.statusCode)
+            text = response.url?.absoluteString ?? ""
+        case .willRedirect(let next, let response):
+            kind = OUTLET_EVENT_REDIRECT
+            a = Int64(response.statusCode)
+            text = next.url?.absoluteString ?? ""
+        case .isRetrying:
+            kind = OUTLET_EVENT_RETRY
+            a = Int64(request.retryCount)
+        case .didGatherMetrics(let metrics):
+            kind = OUTLET_EVENT_MEASURED
+            a = metrics.requestHeaderBytes + metrics.requestBodyBytes
+            b = metrics.responseHeaderBytes + metrics.responseBodyBytes
+            duration = UInt64(clamping: metrics.total) * 1000
+        case .didFinish:
+            kind = OUTLET_EVENT_FINISHED
+            a = Int64(request.response?.statusCode ?? 0)
+            b = Int64(request.retryCount + 1)
+            text = request.error.map { FailureText.of($0).code } ?? ""
+        case .didCancel: kind = OUTLET_EVENT_CANCELLED
+        case .didSuspend: kind = OUTLET_EVENT_SUSPENDED
+        case .didResume: kind = OUTLET_EVENT_RESUMED
+        default: return nil
+        }
+    }
+}
+
+/// The events that one plugin has not been told yet.
+///
+/// Thread: any.
+final class EventBuffer: Sendable {
+    private struct State {
+        var events: [PluginEvent] = []
+        var dropped: UInt64 = 0
+        var isTelling = false
+    }
+
+    /// How many events wait at most; later ones are dropped.
+    private static let capacity = 1024
+    /// How many are told at once.
+    private static let batch = 256
+
+    private let instance: PluginInstance
+    private let state = Lock(State())
+
+    init(_ instance: PluginInstance) {
+        self.instance = instance
+    }
+
+    func add(_ event: PluginEvent) {
+        guard instance.hooks.event_mask & 1 << UInt64(event.kind) != 0 else { return }
+        let begins = state.withLock { state in
+            guard state.events.count < Self.capacity else {
+                state.dropped += 1
+                return false
+            }
+            state.events.append(event)
+            defer { state.isTelling = true }
+            return !state.isTelling
+        }
+        // Held, so that the plugin does not end before it has been told.
+        if begins, instance.hold() { tell() }
+    }
+
+    private func tell() {
+        let (events, dropped) = state.withLock { state in
+            let events = Array(state.events.prefix(Self.batch))
+            state.events.removeFirst(events.count)
+            state.isTelling = !events.isEmpty
+            defer { if !events.isEmpty { state.dropped = 0 } }
+            return (events, state.dropped)
+        }
+        guard let hook = instance.hooks.on_events, !events.isEmpty else { return instance.letGo() }
+        let lent = LentEvents(events, dropped: dropped)
+        instance.report(
+            .events, about: lent, lending: [],
+            { pointer, call, _ in lent.withTable { hook(pointer, call, $0) } },
+            then: { self.tell() })
+    }
+}
+
+/// Events as C sees them, as long as this lives.
+private final class LentEvents: WatchedSubject, @unchecked Sendable {
+    // @unchecked because nothing is written after `init`.
+    private let arena = ByteArena()
+    private let list: [outlet_event]
+    private let dropped: UInt64
+
+    var name: String { "\(list.count) events" }
+
+    init(_ events: [PluginEvent], dropped: UInt64) {
+        self.dropped = dropped
+        let arena = arena
+        list = events.map { event in
+            outlet_event(
+                kind: UInt32(event.kind), reserved: 0, time_ns: event.time,
+                duration_ns: event.duration, a: event.a, b: event.b,
+                request_id: arena.lend(event.requestID).view, text: arena.lend(event.text).view)
+        }
+    }
+
+    func withTable(_ body: (UnsafePointer<outlet_events>) -> Void) {
+        list.withUnsafeBufferPointer { list in
+            guard let first = list.baseAddress else { return }
+            var table = outlet_events(
+                struct_size: UInt32(MemoryLayout<outlet_events>.size),
+                stride: UInt32(MemoryLayout<outlet_event>.stride), count: UInt64(list.count),
+                dropped: dropped, first: first)
+            body(&table)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import COutletPlugin
+import FoundationEssentials
+import OutletSession
+import OutletTransport
+
+/// Asks plugins about servers, behind whoever decides without them.
+final class HookedTrust: ServerTrustJudging {
+    private let plugins: [PluginInstance]
+    private let manager: (any ServerTrustJudging)?
+    private let verifies: Bool
+    private let running: RunningPlugins
+
+    init(
+        _ plugins: [PluginInstance], behind manager: (any ServerTrustJudging)?, verifies: Bool,
+        keeping running: RunningPlugins
+    ) {
+        self.running = running
+        self.plugins = plugins
+        self.manager = manager
+        self.verifies = verifies
+    }
+
+    func policy(forHost host: String, port: Int) -> ServerTrustPolicy? {
+        .of(
+            PluginTrustEvaluator(
+                plugins: plugins, policy: manager?.policy(forHost: host, port: port),
+                verifies: verifies))
+    }
+}
+
+/// Trusts whom the usual checks, or a policy in their place, and all plugins trust.
+private struct PluginTrustEvaluator: ServerTrustEvaluating, Equatable {
+    let plugins: [PluginInstance]
+    let policy: ServerTrustPolicy?
+    let verifies: Bool
+
+    static func == (a: PluginTrustEvaluator, b: PluginTrustEvaluator) -> Bool {
+        a.policy?.number == b.policy?.number && a.verifies == b.verifies
+            && a.plugins.elementsEqual(b.plugins) { $0 === $1 }
+    }
+
+    func evaluate(_ trust: ServerTrust, forHost host: String) throws {
+        if let policy {
+            _ = try policy.evaluate(trust)
+        } else if verifies {
+            try DefaultTrustEvaluator().evaluate(trust, forHost: host)
+        }
+        for plugin in plugins { try plugin.judge(trust, verifies: verifies) }
+    }
+
+    func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
+        if let policy { return (try? policy.evaluate(trust)) ?? false }
+        return trust.chainFault == nil && trust.hostFault(for: host) == nil
+    }
+}
+
+extension PluginInstance {
+    /// - Throws: ``PluginError`` when the plugin does not trust a server, or is closed.
+    fileprivate func judge(_ trust: ServerTrust, verifies: Bool) throws(PluginError) {
+        guard let hook = hooks.trust else { return }
+        let arena = ByteArena()
+        let certificates = trust.certificates.map { arena.lend($0.der).view }
+        let fault = verifies ? trust.chainFault ?? trust.hostFault(for: trust.host) : nil
+        let context = CallContext(deadline: 0)
+        let call = HandleTable.shared.insert(context, owner: owner.number)
+        defer { HandleTable.shared.remove(call) }
+        let stopwatch = Stopwatch(owner.observer)
+        let status = try perform(.trust, about: trust.host) { pointer in
+            certificates.withUnsafeBufferPointer { list in
+                var server = outlet_trust(
+                    struct_size: UInt32(MemoryLayout<outlet_trust>.size),
+                    port: UInt32(clamping: trust.port), host: arena.lend(trust.host).view,
+                    certificates: list.baseAddress, certificate_count: UInt64(list.count),
+                    fault: arena.lend(fault.map { "\($0)" } ?? "").view)
+                return hook(pointer, outlet_call(id: call), &server)
+            }
+        }
+        let failure = status == OUTLET_OK ? nil : failure(of: .trust, context.reason(status))
+        stopwatch.report(
+            owner, .trust, requestID: nil, effects: { [] }, failure: failure?.message)
+        if let failure { throw failure }
+    }
+}

@@ -1,0 +1,79 @@
+import COutletPlugin
+public import FoundationEssentials
+public import OutletHTTP
+public import OutletSession
+import OutletTransport
+
+/// A value that a plugin has made of a response.
+public struct PluginSerialized: Sendable, Equatable {
+    /// What it is: `json`, `text`, or a type of the plugin's own.
+    public var type: String
+    /// The value, encoded as its type says.
+    public var data: Data
+
+    /// Makes a value.
+    public init(type: String, data: Data) {
+        self.type = type
+        self.data = data
+    }
+}
+
+/// Makes values of responses by a plugin's `serialize`: `request.serializingResponse(using: serializer)`.
+///
+/// Thread: where the request is being finished; blocks as long as the plugin does.
+public struct PluginSerializer: ResponseSerializer {
+    private let instance: PluginInstance
+    private let running: RunningPlugins
+
+    init(_ instance: PluginInstance, keeping running: RunningPlugins) {
+        self.instance = instance
+        self.running = running
+    }
+
+    /// Has the plugin make the value.
+    ///
+    /// - Throws: `error`, or a ``PluginError``.
+    public func serialize(
+        request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
+    ) throws -> PluginSerialized {
+        if let error { throw error }
+        guard let hook = instance.hooks.serialize else {
+            return PluginSerialized(type: "", data: data ?? Data())
+        }
+        let request = request ?? HTTPRequest(url: nil)
+        let asked = RequestHandle(request, scope: request.context[RequestScope.Key.self])
+        let judged = ResponseHandle(
+            .init(response: response, body: data ?? Data()), isMutable: false)
+        let (sink, context) = (SinkHandle(), CallContext(deadline: 0))
+        let owner = instance.owner.number
+        let subjects: [any AnyObject & Sendable] = [asked, judged, sink, context]
+        let ids = subjects.map { HandleTable.shared.insert($0, owner: owner) }
+        defer { for id in ids { HandleTable.shared.remove(id) } }
+        let stopwatch = Stopwatch(instance.owner.observer)
+        var type = ""
+        var isNamed = true
+        let status = try instance.perform(.serialize, about: asked.name) { pointer in
+            var view = outlet_view()
+            let status = hook(
+                pointer, outlet_call(id: ids[3]), outlet_request(id: ids[0]),
+                outlet_response(id: ids[1]), outlet_sink(id: ids[2]), &view)
+            if status == OUTLET_OK {
+                type = view.text(.name) ?? ""
+                isNamed = view.text(.name) != nil
+            }
+            return status
+        }
+        var failure: PluginError?
+        if status != OUTLET_OK {
+            failure = instance.failure(of: .serialize, context.reason(status))
+        } else if !isNamed {
+            failure = instance.failure(of: .serialize, "the type that it names cannot be read")
+        }
+        stopwatch.report(
+            instance.owner, .serialize, requestID: request.context.id?.uuidString,
+            effects: { ["made \(type), \(sink.content.count) bytes"] },
+            failure: failure?.message)
+        if let failure { throw failure }
+        return PluginSerialized(type: type, data: Data(sink.content))
+    }
+}

@@ -1,0 +1,113 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletPluginHost
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import OutletTransport
+import Testing
+
+/// Serializers and event monitors that plugins offer.
+@Suite(.timeLimit(.minutes(2))) struct ExtraHookTests {
+    private let address = "http://test.example/page"
+
+    private func host(
+        _ configuration: String = "{}", observer: ActivityRecorder? = nil
+    ) throws -> PluginHost {
+        try PluginFolder(faulty: "Extras").load(
+            configuration: ["faulty.extras": configuration], observer: observer)
+    }
+
+    @Test func `a plugin that judges servers and may block is refused`() throws {
+        let host = try host()
+        #expect(host.plugins.map(\.id) == ["faulty.extras", "faulty.judging"])
+        #expect(
+            host.failures.first?.description.hasSuffix(
+                "its trust hook needs OUTLET_F_NONBLOCKING: all transfers wait for it") == true)
+    }
+
+    @Test(arguments: [("abc", "201 cba"), ("", "201 ")])
+    func `a plugin makes a value of a response`(body: String, value: String) async throws {
+        let host = try host()
+        let serializer = try #require(host.serializer("faulty.extras"))
+        let stub = StubTransport { _ in .text(body, statusCode: 201) }
+        let session = Session(transport: stub)
+        let response = await session.request(address)
+            .serializingResponse(using: serializer).response
+        #expect(
+            response.value == PluginSerialized(type: "x.turned", data: Data(value.utf8)))
+        #expect(host.serializer("faulty.judging") == nil)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: [
+        ("bad", "serialize failed (bad-body): it is bad"),
+        ("odd", "serialize failed: the type that it names cannot be read"),
+    ])
+    func `a plugin that makes no value fails the response`(body: String, reason: String)
+        async throws
+    {
+        let host = try host()
+        let serializer = try #require(host.serializer("faulty.extras"))
+        let session = Session(transport: StubTransport { _ in .text(body) })
+        let response = await session.request(address)
+            .serializingResponse(using: serializer).response
+        #expect(response.error?.description.contains("plugin faulty.extras: \(reason)") == true)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a plugin is told what requests have come to`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try host(observer: recorder)
+        let stub = StubTransport(answers: [
+            .status(503), .redirect(to: "/there"), .text("there"),
+        ])
+        let session = Session(
+            transport: stub, interceptor: RetryPolicy(retryLimit: 1, exponentialBackoffScale: 0),
+            plugins: host)
+        let response = await session.request(address).validate().serializingString().response
+        #expect(response.value == "there")
+        while recorder.lines.values.last?.message.hasPrefix("5 ") != true { await Task.yield() }
+        let messages = recorder.lines.values.map(\.message)
+        let there = "http://test.example/there"
+        #expect(
+            messages.filter { !$0.hasPrefix("4 ") } == [
+                "0 a=1 b=0 \(address) id=36", "1 a=503 b=0 \(address) id=36",
+                "3 a=1 b=0  id=36", "0 a=2 b=0 \(address) id=36", "2 a=302 b=0 \(there) id=36",
+                "1 a=200 b=0 \(there) id=36", "5 a=200 b=2  id=36",
+            ])
+        #expect(messages.contains { $0.hasPrefix("4 ") })
+        #expect(await host.shutDown() == [])
+    }
+
+    @Test func `a plugin that is too slow for the events is told how many it missed`() async throws
+    {
+        let host = try host(#"{"slow": true}"#)
+        let stub = StubTransport { _ in .status(204) }
+        let session = Session(transport: stub, plugins: host)
+        _ = await session.request(address).serializingUnserialized().response
+        func count(_ name: String) throws -> Int64 {
+            guard case .int(let count) = try host.call("faulty.extras.\(name)") else { return -1 }
+            return count
+        }
+        while try count("waiting") == 0 { await Task.yield() }
+        for _ in 0..<400 {
+            _ = await session.request(address).serializingUnserialized().response
+        }
+        _ = try host.call("faulty.extras.release")
+        while try count("dropped") == 0 { await Task.yield() }
+        #expect(try count("told") <= 401 * 4)
+        #expect(await host.shutDown() == [])
+    }
+
+    @Test func `a plugin is told all that waits before it ends`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try host(observer: recorder)
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        _ = await session.request(address).serializingString().response
+        while recorder.lines.values.isEmpty { await Task.yield() }
+        #expect(await host.shutDown() == [])
+        #expect(host.plugins.first?.misbehaviour == [:])
+        withExtendedLifetime(session) {}
+    }
+}

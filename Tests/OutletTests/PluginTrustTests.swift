@@ -1,0 +1,79 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// Plugins judge servers inside of the handshake, behind the session's own checks.
+@Suite(.timeLimit(.minutes(patience))) struct PluginTrustTests {
+    private func host(refusing name: String) throws -> PluginHost {
+        var options = PluginHost.Options()
+        options.configuration = ["faulty.judging": #"{"trust": "\#(name)"}"#]
+        options.loadPolicy = .usable
+        return try PluginHost.load(
+            directories: [], files: [Products.path("libFaultyExtras.so")], options: options)
+    }
+
+    private func session(
+        refusing name: String, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> (Session, PluginHost) {
+        var configuration = SessionConfiguration()
+        configuration.certificateAuthorities = .file(
+            path: try await TestCA.shared().certificatePath)
+        change(&configuration)
+        let host = try host(refusing: name)
+        return (Session(configuration: configuration, plugins: host), host)
+    }
+
+    @Test func `a server that a plugin accepts is asked about once for its connection`()
+        async throws
+    {
+        let nginx = try await Nginx.shared()
+        let (session, host) = try await session(refusing: "")
+        for _ in 0..<3 {
+            let response = await session.request("\(nginx.baseURL(.tls))/small.txt")
+                .serializingString().response
+            #expect(response.value == "small\n")
+        }
+        #expect(try host.call("faulty.judging.asked") == 1)
+    }
+
+    @Test func `a server that a plugin refuses is sent nothing`() async throws {
+        let nginx = try await Nginx.shared()
+        let (session, host) = try await session(refusing: "localhost")
+        let response = await session.request("\(nginx.baseURL(.tls))/small.txt")
+            .serializingString().response
+        #expect(response.response == nil)
+        #expect(
+            response.error?.description.contains(
+                "plugin faulty.judging: trust failed (not-pinned): it is not pinned") == true,
+            "\(String(describing: response.error))")
+        #expect(try host.call("faulty.judging.asked") == 1)
+    }
+
+    @Test func `a plugin makes no server trusted that the session would refuse`() async throws {
+        let nginx = try await Nginx.shared()
+        let (session, host) = try await session(refusing: "")
+        for port in [Nginx.Listener.expired, .wrongHost] {
+            let response = await session.request("\(nginx.baseURL(port))/small.txt")
+                .serializingString().response
+            #expect(response.response == nil)
+        }
+        #expect(try host.call("faulty.judging.asked") == 0)
+    }
+
+    @Test func `a plugin is asked where certificates are not verified, too`() async throws {
+        let nginx = try await Nginx.shared()
+        let url = "\(nginx.baseURL(.expired))/small.txt"
+        let (session, host) = try await session(refusing: "") { $0.verifiesCertificates = false }
+        let response = await session.request(url).serializingString().response
+        #expect(response.value == "small\n", "\(String(describing: response.error))")
+        #expect(try host.call("faulty.judging.asked") == 1)
+        let (other, _) = try await self.session(refusing: "localhost") {
+            $0.verifiesCertificates = false
+        }
+        let refused = await other.request(url).serializingString().response
+        #expect(
+            refused.error?.description.contains("not-pinned") == true,
+            "\(String(describing: refused.error))")
+    }
+}
