@@ -19,6 +19,10 @@ let umbrella: [Target.Dependency] = [
     "OutletObservation", "OutletCurl", "OutletProvider", "OutletPluginHost",
 ]
 
+let cxx: [CXXSetting] =
+    [.enableWarning("all"), .enableWarning("extra")]
+    + (isFuzzed ? [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])] : [])
+
 let c: [CSetting] =
     [.enableWarning("all"), .enableWarning("extra")]
     + (isFuzzed ? [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])] : [])
@@ -186,13 +190,15 @@ let package = Package(
             name: "COutletPlugin", path: "PluginsSDK/C", exclude: ["exports.map"], cSettings: c),
         .target(name: "CPluginWatch", cSettings: c),
         .target(name: "CPluginLoad", cSettings: c),
+        // Of headers alone, but for RE2.
+        .target(name: "CJSONSchema", cxxSettings: cxx, linkerSettings: [.linkedLibrary("re2")]),
         .systemLibrary(name: "CFFI", pkgConfig: "libffi", providers: [.apt(["libffi-dev"])]),
         .target(
             name: "OutletPluginHost",
             dependencies: [
                 "OutletProvider", "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP",
                 "OutletFiles",
-                "COutletPlugin", "CPluginWatch", "CPluginLoad", "CFFI",
+                "COutletPlugin", "CPluginWatch", "CPluginLoad", "CJSONSchema", "CFFI",
             ],
             swiftSettings: swift),
         .target(

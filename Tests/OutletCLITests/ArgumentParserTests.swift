@@ -1,3 +1,4 @@
+import Outlet
 import Testing
 
 @testable import OutletCLI

@@ -195,7 +195,7 @@ import Testing
             host.failures == [
                 .invalidConfiguration(
                     path: "\(folder.path)/librequest-id.so", id: "dev.outlet.request-id",
-                    reason: "not a JSON object")
+                    violations: [ConfigurationViolation(fact: "not a JSON object")])
             ])
     }
 
@@ -209,13 +209,42 @@ import Testing
             ])
     }
 
-    @Test func `a plugin's own objection to its configuration is shown`() throws {
+    @Test(arguments: [
+        (
+            #"{"maxAttempts": "x", "baseDelay": 1, "maxDelayMs": -1}"#,
+            "/maxAttempts: expected a whole number, found a string; /maxDelayMs: expected a number "
+                + "from 0.0; unknown key 'baseDelay'; did you mean 'baseDelayMs'?"
+        ),
+        (#"{"maxAttempts": 2, "maxAttempts": 3}"#, "the key 'maxAttempts' is there twice"),
+        (#"{"maxAttempts": 1e999}"#, "a number in it is larger than any that is read"),
+        (
+            String(repeating: #"{"a":"#, count: 100),
+            "not JSON at byte 320 (line 1, column 321): nested deeper than 64 levels"
+        ),
+    ])
+    func `configuration that breaks the plugin's schema is refused before the plugin starts`(
+        configuration: String, facts: String
+    ) throws {
         let folder = try PluginFolder(samples: ["libpacer.so"])
-        let host = try folder.load(configuration: ["dev.outlet.pacer": #"{"maxAttempts": "x"}"#])
+        let host = try folder.load(configuration: ["dev.outlet.pacer": configuration])
         #expect(
             host.failures.map(\.description) == [
-                "\(folder.path)/libpacer.so: 'dev.outlet.pacer' could not start: configuration: "
-                    + "\"maxAttempts\": not a whole number"
+                "\(folder.path)/libpacer.so: configuration of 'dev.outlet.pacer' is wrong: \(facts)"
+            ])
+    }
+
+    @Test func `a plugin with a schema that cannot be used is refused by name`() async throws {
+        let folder = try PluginFolder()
+        let path = try await folder.compile(
+            #"""
+            static const outlet_descriptor descriptor = {
+                DESCRIPTOR("bad.schema"), .config_schema = OUTLET_TEXT("{\"type\": \"strin\"}")};
+            OUTLET_MODULE(descriptor)
+            """#, as: "schema.so")
+        #expect(
+            try folder.load().failures == [
+                .invalidSchema(
+                    path: path, id: "bad.schema", reason: "Unrecognised JSON type name 'strin'")
             ])
     }
 

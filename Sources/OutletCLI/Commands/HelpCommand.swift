@@ -1,3 +1,5 @@
+import Outlet
+
 /// `outlet --help`, `outlet help VERB`.
 struct HelpCommand {
     let arguments: ParsedArguments

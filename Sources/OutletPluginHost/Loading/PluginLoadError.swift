@@ -27,8 +27,10 @@ public enum PluginLoadError: Error, Equatable, Sendable {
     case invalidModule(path: String, reason: String)
     /// Another plugin of that id came first.
     case duplicate(path: String, id: String, first: String)
-    /// The configuration given for the plugin is no JSON object.
-    case invalidConfiguration(path: String, id: String, reason: String)
+    /// The plugin's JSON Schema cannot be used.
+    case invalidSchema(path: String, id: String, reason: String)
+    /// The configuration given for the plugin is no JSON object, or not what its schema asks for.
+    case invalidConfiguration(path: String, id: String, violations: [ConfigurationViolation])
     /// `create` failed; `reason` is what the plugin said.
     case creationFailed(path: String, id: String, reason: String)
     /// There is configuration for a plugin that is not there; `path` is the directory.
@@ -41,8 +43,9 @@ public enum PluginLoadError: Error, Equatable, Sendable {
             .invalidLibrary(let path, _), .wrongMachine(let path, _, _), .noEntryPoint(let path),
             .wrongABI(let path, _, _), .hostTooOld(let path, _, _), .invalidManifest(let path, _),
             .notLoadable(let path, _), .refused(let path, _), .invalidModule(let path, _),
-            .duplicate(let path, _, _), .invalidConfiguration(let path, _, _),
-            .creationFailed(let path, _, _), .unknownPlugin(let path, _, _):
+            .duplicate(let path, _, _), .invalidSchema(let path, _, _),
+            .invalidConfiguration(let path, _, _), .creationFailed(let path, _, _),
+            .unknownPlugin(let path, _, _):
             path
         }
     }
@@ -73,8 +76,10 @@ extension PluginLoadError: CustomStringConvertible {
         case .invalidModule(_, let reason): "breaks the plugin contract: \(reason)"
         case .duplicate(_, let id, let first):
             "a second plugin '\(id)': the first is \(first), and stays"
-        case .invalidConfiguration(_, let id, let reason):
-            "configuration of '\(id)' is wrong: \(reason)"
+        case .invalidSchema(_, let id, let reason):
+            "the configuration schema of '\(id)' is wrong: \(reason)"
+        case .invalidConfiguration(_, let id, let violations):
+            "configuration of '\(id)' is wrong: \(violations.line)"
         case .creationFailed(_, let id, let reason): "'\(id)' could not start: \(reason)"
         case .unknownPlugin(_, let id, let known):
             "configuration for '\(id)': no such plugin"

@@ -145,15 +145,7 @@ struct PluginLoader {
         observer: (any PluginObserver)?
     ) throws(PluginLoadError) -> PluginInstance {
         let id = descriptor.id
-        let configuration: JSONValue
-        do {
-            configuration = try JSONValue(parsing: text)
-        } catch {
-            throw .invalidConfiguration(path: path, id: id, reason: "\(error)")
-        }
-        guard configuration.objectValue != nil else {
-            throw .invalidConfiguration(path: path, id: id, reason: "not a JSON object")
-        }
+        let configuration = try checked(text, descriptor, path: path)
         if let missing = descriptor.requiredServices.first(where: {
             !HostTable.services.contains($0)
         }) {
@@ -172,7 +164,7 @@ struct PluginLoader {
                     reason: "there is no memory for another instance, or there were 65,535")
             }
             let pointer = try create(
-                descriptor, owner: owner, host: host, text: text, configuration)
+                descriptor, owner: owner, host: host, configuration)
             let instance = PluginInstance(
                 owner: owner, descriptor: descriptor, pointer: pointer,
                 hooks: owner.calling(.create) { hooks(descriptor, pointer) })
@@ -190,9 +182,48 @@ struct PluginLoader {
         }
     }
 
+    /// Reads a plugin's configuration, and holds it against the plugin's schema.
+    private static func checked(
+        _ text: String, _ descriptor: PluginDescriptor, path: String
+    ) throws(PluginLoadError) -> JSONValue {
+        let id = descriptor.id
+        func invalid(_ violations: [ConfigurationViolation]) -> PluginLoadError {
+            .invalidConfiguration(path: path, id: id, violations: violations)
+        }
+        let configuration: JSONValue
+        do {
+            configuration = try JSONValue(parsing: text, maximumDepth: 64)
+        } catch {
+            throw invalid([ConfigurationViolation(fact: "\(error)")])
+        }
+        guard configuration.objectValue != nil else {
+            throw invalid([ConfigurationViolation(fact: "not a JSON object")])
+        }
+        let repeated = ConfigurationViolation.repeatedKeys(in: configuration)
+        guard repeated.isEmpty else { throw invalid(repeated) }
+        guard !descriptor.configurationSchema.isEmpty else { return configuration }
+        do {
+            let schema = ConfigurationSchema(text: descriptor.configurationSchema)
+            let violations = try schema.violations(of: configuration)
+            guard violations.isEmpty else { throw invalid(violations) }
+        } catch let error as PluginLoadError {
+            throw error
+        } catch ConfigurationSchema.Unusable.schema(let reason) {
+            throw .invalidSchema(path: path, id: id, reason: reason)
+        } catch ConfigurationSchema.Unusable.value(let reason) {
+            throw invalid([ConfigurationViolation(fact: reason)])
+        } catch {
+            throw .creationFailed(
+                path: path, id: id,
+                reason:
+                    "its configuration cannot be checked: there is no memory or no thread for that")
+        }
+        return configuration
+    }
+
     private static func create(
         _ descriptor: PluginDescriptor, owner: PluginOwner, host: UnsafePointer<outlet_host>,
-        text: String, _ configuration: JSONValue
+        _ configuration: JSONValue
     ) throws(PluginDescriptor.Breach) -> OpaquePointer {
         guard let create = descriptor.functions.create else {
             throw PluginDescriptor.Breach(reason: "'create' is null")
@@ -201,7 +232,7 @@ struct PluginLoader {
         let call = HandleTable.shared.insert(context, owner: owner.number)
         defer { HandleTable.shared.remove(call) }
         var pointer: OpaquePointer?
-        var text = text
+        var text = configuration.text()
         let status = text.withUTF8 { json in
             var config = outlet_config(
                 struct_size: UInt32(MemoryLayout<outlet_config>.size), reserved: 0,

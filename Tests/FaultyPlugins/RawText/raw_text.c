@@ -46,7 +46,7 @@ static const outlet_descriptor descriptor = {
     .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.raw-text"),
     .version = OUTLET_TEXT("1" RAW), .name = OUTLET_TEXT("a name's " RAW),
     .summary = OUTLET_TEXT("a summary's " RAW), .vendor = OUTLET_TEXT("a vendor's " RAW),
-    .url = OUTLET_TEXT("a URL's " RAW), .config_schema = OUTLET_TEXT("\"" RAW "\""),
+    .url = OUTLET_TEXT("a URL's " RAW), .config_schema = OUTLET_TEXT("{\"title\":\"" RAW_IN_JSON "\"}"),
     .permissions = permissions, .permission_count = 1, .create = make, .hooks = hooks,
     .destroy = unmake, .exports = exports, .export_count = 1};
 OUTLET_MODULE(descriptor)

@@ -46,7 +46,8 @@ typedef struct outlet_descriptor {
     outlet_view summary; /* one line for people; may be empty */
     outlet_view vendor;  /* may be empty */
     outlet_view url;     /* may be empty */
-    outlet_view config_schema; /* a JSON Schema of the configuration; may be empty */
+    outlet_view config_schema; /* a JSON Schema (draft 4, 6, 7) of the configuration, which
+                                  the host holds it against before create; may be empty */
 
     /* What the plugin needs, such as "net:api.example.com"; the same as in the manifest. */
     const outlet_view *OUTLET_OPTIONAL permissions;

@@ -1,7 +1,8 @@
 /// Finds what somebody may have meant.
-enum Suggestion {
+package enum Suggestion {
     /// The nearest of the candidates, if one is near enough to be a slip of the fingers.
-    static func nearest(to word: String, among candidates: some Sequence<String>) -> String? {
+    package static func nearest(to word: String, among candidates: some Sequence<String>) -> String?
+    {
         let limit = word.utf8.count <= 5 ? 1 : 2
         return candidates.map { (distance: distance(word, $0), word: $0) }
             .filter { $0.distance <= limit }
@@ -10,7 +11,7 @@ enum Suggestion {
 
     /// How many letters were left out, added, changed or swapped with their neighbour (the
     /// optimal string alignment distance).
-    static func distance(_ a: String, _ b: String) -> Int {
+    package static func distance(_ a: String, _ b: String) -> Int {
         let a = Array(a.utf8)
         let b = Array(b.utf8)
         var before: [Int] = []

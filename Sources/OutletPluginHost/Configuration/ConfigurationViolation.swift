@@ -1,0 +1,87 @@
+import OutletHTTP
+
+/// What is wrong with a plugin's configuration, and where in it.
+///
+/// Values of the configuration are never part of it, since they may be secrets; keys are.
+public struct ConfigurationViolation: Error, Sendable, Equatable {
+    /// A JSON pointer (RFC 6901) to where it is wrong, such as `/limits/rate`; empty for all of it.
+    public var path: String
+    /// Such as `expected a number, found a string`.
+    public var fact: String
+
+    /// Makes a violation.
+    public init(path: String = "", fact: String) {
+        self.path = path
+        self.fact = fact
+    }
+}
+
+extension ConfigurationViolation: CustomStringConvertible {
+    /// The place and the fact.
+    public var description: String { path.isEmpty ? fact : "\(path): \(fact)" }
+}
+
+extension ConfigurationViolation {
+    /// A key that nobody asks for.
+    ///
+    /// - Parameter known: Keys that could be meant.
+    static func unknown(_ key: String, known: [String]) -> String {
+        let nearest = Suggestion.nearest(to: key, among: known)
+        return "unknown key '\(shortened(key))'"
+            + (nearest.map { "; did you mean '\($0)'?" } ?? "")
+    }
+
+    /// A text of somebody else's, at most 256 bytes of it.
+    static func shortened(_ text: String) -> String {
+        let limit = 256
+        guard text.utf8.count > limit else { return text }
+        return String(decoding: text.utf8.prefix(limit), as: UTF8.self) + "…"
+    }
+
+    /// Keys that objects hold twice: of two readers one would take the first value, the other the last.
+    static func repeatedKeys(in value: JSONValue, at path: String = "") -> [ConfigurationViolation]
+    {
+        var found: [ConfigurationViolation] = []
+        func look(_ value: JSONValue, _ path: String) {
+            if let members = value.objectValue {
+                var names: Set<String> = []
+                for member in members {
+                    if !names.insert(member.name).inserted {
+                        found.append(
+                            ConfigurationViolation(
+                                path: shortened(path),
+                                fact: "the key '\(shortened(member.name))' is there twice"))
+                    }
+                    look(member.value, "\(path)/\(member.name.pointerToken)")
+                }
+            } else if let elements = value.arrayValue {
+                for (index, element) in elements.enumerated() { look(element, "\(path)/\(index)") }
+            }
+        }
+        look(value, path)
+        return Array(found.prefix(100))
+    }
+}
+
+extension String {
+    /// The text as a step of a JSON pointer.
+    var pointerToken: String {
+        String(
+            decoding: utf8.flatMap { byte in
+                switch byte {
+                case UInt8(ascii: "~"): Array("~0".utf8)
+                case UInt8(ascii: "/"): Array("~1".utf8)
+                default: [byte]
+                }
+            }, as: UTF8.self)
+    }
+}
+
+extension [ConfigurationViolation] {
+    /// All on one line, twenty at most.
+    var line: String {
+        let limit = 20
+        let text = prefix(limit).map(\.description).joined(separator: "; ")
+        return count <= limit ? text : "\(text); and \(count - limit) more"
+    }
+}

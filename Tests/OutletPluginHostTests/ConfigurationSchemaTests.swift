@@ -1,0 +1,207 @@
+import FoundationEssentials
+import OutletHTTP
+import Testing
+
+@testable import OutletPluginHost
+
+@Suite struct `Configuration schema` {
+    private func violations(_ schema: String, _ value: String) throws -> [String] {
+        try ConfigurationSchema(text: schema).violations(of: try JSONValue(parsing: value))
+            .map(\.description)
+    }
+
+    /// Why a schema cannot be used.
+    private func fault(_ schema: String, _ value: String = "{}") throws -> String? {
+        do {
+            _ = try violations(schema, value)
+            return nil
+        } catch ConfigurationSchema.Unusable.schema(let reason) {
+            return reason
+        }
+    }
+
+    @Test func `all that a value breaks is told, with where it is`() throws {
+        let schema = """
+            {"properties": {"limits": {"properties": {"rate": {"type": "number", "minimum": 1}},
+                                       "additionalProperties": false},
+                            "mode": {"enum": ["fast", "safe"]}, "names": {"items": {"maxLength": 2}}},
+             "required": ["url"]}
+            """
+        #expect(
+            try violations(
+                schema,
+                #"{"limits": {"rate": "x", "ratee": 1}, "mode": "slow", "names": ["a", "abc"]}"#)
+                == [
+                    #"/limits/rate: expected a number, found a string"#,
+                    #"/limits: unknown key 'ratee'"#,
+                    #"/mode: expected "fast" or "safe""#,
+                    #"/names/1: has more than 2 characters"#, "the key 'url' is missing",
+                ])
+        #expect(
+            try violations(schema, #"{"limits": {"ratee": 1}, "url": 1, "mode": "fast"}"#)
+                == ["/limits: unknown key 'ratee'; did you mean 'rate'?"])
+    }
+
+    @Test(arguments: [
+        (
+            #"{"type": ["integer", "null"]}"#, "1.5",
+            "expected a whole number or null, found a number with a fraction"
+        ),
+        (#"{"exclusiveMinimum": 1}"#, "1", "expected a number above 1.0"),
+        (#"{"exclusiveMaximum": 1}"#, "1", "expected a number below 1.0"),
+        (#"{"maximum": 1}"#, "2", "expected a number up to 1.0"),
+        (#"{"multipleOf": 3}"#, "4", "expected a multiple of 3"),
+        (#"{"multipleOf": 0.5}"#, "0.7", "expected a multiple of 0.5"),
+        (#"{"minLength": 2}"#, #""ä""#, "has fewer than 2 characters"),
+        (#"{"minItems": 1}"#, "[]", "has fewer than 1 element"),
+        (#"{"maxProperties": 0}"#, #"{"a": 1}"#, "has more than 0 keys"),
+        (#"{"pattern": "^[a-z]+$"}"#, #""A""#, "does not match the pattern '^[a-z]+$'"),
+        (#"{"const": 7}"#, "8", "expected 7"),
+        (#"{"not": {"type": "string"}}"#, #""a""#, "is what the schema excludes with 'not'"),
+        (#"{"uniqueItems": true}"#, "[1, 2, 1]", "element 2 is there twice"),
+        (#"{"contains": {"const": 1}}"#, "[2]", "holds no element that fits 'contains'"),
+        (
+            #"{"anyOf": [{"type": "string"}, {"properties": {"a": {"type": "null"}}}]}"#,
+            #"{"a": 1}"#,
+            "fits no alternative: expected a string, found an object; or /a: expected null, found a "
+                + "whole number"
+        ),
+        (
+            #"{"oneOf": [{"type": "number"}, {"minimum": 0}]}"#, "1",
+            "fits 2 alternatives, of which it may fit one"
+        ),
+        (
+            #"{"propertyNames": {"maxLength": 1}}"#, #"{"ab": 1}"#,
+            "the key 'ab' is no name: has more than 1 character"
+        ),
+        (
+            #"{"dependencies": {"user": ["password"]}}"#, #"{"user": 1}"#,
+            "the key 'password' is missing, which 'user' needs"
+        ),
+        ("false", "1", "is not allowed here"),
+    ])
+    func `what is wrong is told without the value`(
+        schema: String, value: String, fact: String
+    ) throws {
+        #expect(try violations(schema, value) == [fact])
+    }
+
+    @Test(arguments: [
+        ("{", "it is not JSON"),
+        (#"{"type": "strin"}"#, "Unrecognised JSON type name 'strin'"),
+        (#"{"multipleOf": 0}"#, "'multipleOf' is not above 0"),
+        (#"{"multipleOf": 9223372036854775808}"#, "'multipleOf' is above 9223372036854775807"),
+        (#"{"pattern": "("}"#, "the pattern '(' cannot be used: missing ): ("),
+        (
+            #"{"patternProperties": {"(?=a)": {}}}"#,
+            "the pattern '(?=a)' cannot be used: invalid perl operator: (?="
+        ),
+        (##"{"$ref": "#"}"##, "the '$ref' '#' leads to itself"),
+        (
+            ##"{"$ref": "#/a", "a": {"$ref": "#/b/"}, "b": {"$ref": "#/%61"}}"##,
+            "the '$ref' '#/%61' leads to itself"
+        ),
+        (
+            ##"{"allOf": [{"$ref": "#"}]}"##,
+            "it applies itself to the same value without end, or lies too deep"
+        ),
+        (
+            #"{"properties": {"a": {"$ref": "file:///etc/passwd"}}}"#,
+            "the '$ref' 'file:///etc/passwd' leads out of the schema: only '#' and '#/…' are followed"
+        ),
+        (
+            #"{"$schema": "https://json-schema.org/draft/2020-12/schema"}"#,
+            "its '$schema' is 'https://json-schema.org/draft/2020-12/schema'; drafts 4, 6 and 7 are "
+                + "understood"
+        ),
+    ])
+    func `a schema that cannot be used says why`(schema: String, reason: String) throws {
+        #expect(try fault(schema) == reason)
+    }
+
+    @Test func `a schema can make no work without end`() throws {
+        // Each level tries the next one twice.
+        var doubling = ##"{"$ref": "#/definitions/0", "definitions": {"##
+        for level in 0..<40 {
+            let next = ##"{"$ref": "#/definitions/\##(level + 1)"}"##
+            doubling += #""\#(level)": {"anyOf": [\#(next), \#(next)]}, "#
+        }
+        doubling += #""40": false}}"#
+        #expect(
+            try fault(doubling) == "checking the value with it takes more than 1000000 steps")
+        let deep =
+            String(repeating: #"{"not": "#, count: 1999) + "{}"
+            + String(repeating: "}", count: 1999)
+        #expect(
+            try fault(deep) == "it applies itself to the same value without end, or lies too deep")
+        #expect(
+            try fault(#"{"not": \#(deep)}"#) == "it holds more than 2000 objects")
+        let text = String(repeating: "a", count: 1 << 20)
+        #expect(
+            try violations(#"{"pattern": "^(a+)+$"}"#, "\"\(text)!\"").count == 1)
+        #expect(try fault(#"{"pattern": "\#(text)"}"#) == "a pattern has more than 4096 bytes")
+    }
+
+    @Test func `violations are bounded`() throws {
+        let value = "[" + repeatElement("0", count: 5000).joined(separator: ",") + "]"
+        let found = try ConfigurationSchema(text: #"{"items": {"type": "string"}}"#)
+            .violations(of: JSONValue(parsing: value))
+        #expect(found.count == 100)
+        #expect(found.line.hasSuffix("/19: expected a string, found a whole number; and 80 more"))
+    }
+
+    @Test func `a number that no reader has room for is told apart`() {
+        #expect(throws: ConfigurationSchema.Unusable.self) {
+            try violations(#"{"type": "string"}"#, "1e999")
+        }
+    }
+
+    @Test func `a key that is there twice is found at any depth`() throws {
+        let value = try JSONValue(parsing: #"{"a": [{"b/c": {"d": 1, "e": 2, "d": 3}}], "f": 1}"#)
+        #expect(
+            ConfigurationViolation.repeatedKeys(in: value).map(\.description)
+                == ["/a/0/b~1c: the key 'd' is there twice"])
+    }
+
+    // MARK: The test suite of JSON Schema
+
+    /// Files with schemas that lie elsewhere, which this host does not fetch.
+    private static let filesWithReferences: Set = [
+        "definitions.json", "ref.json", "refRemote.json",
+    ]
+
+    @Test(arguments: ["draft4", "draft6", "draft7"])
+    func `the test suite of JSON Schema passes, but for what lies elsewhere`(
+        draft: String
+    ) throws {
+        let folder = "/usr/share/json-schema-test-suite/tests/\(draft)"
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter {
+            $0.hasSuffix(".json")
+        }
+        var count = 0
+        for name in names {
+            let bytes = try Data(contentsOf: URL(filePath: "\(folder)/\(name)"))
+            for group in try JSONValue(parsing: bytes).arrayValue ?? [] {
+                var schema = try #require(group["schema"])
+                if draft == "draft4", var object = schema.objectValue {
+                    object["$schema"] = "http://json-schema.org/draft-04/schema#"
+                    schema = .object(object)
+                }
+                for test in try #require(group["tests"]?.arrayValue) {
+                    let comment: Comment =
+                        "\(name): \(group["description"]): \(test["description"])"
+                    do {
+                        let violations = try ConfigurationSchema(text: schema.text())
+                            .violations(of: try #require(test["data"]))
+                        #expect(violations.isEmpty == test["valid"]?.boolValue, comment)
+                        count += 1
+                    } catch ConfigurationSchema.Unusable.schema(let reason) {
+                        #expect(reason.contains("leads out of the schema"), comment)
+                        #expect(Self.filesWithReferences.contains(name), comment)
+                    }
+                }
+            }
+        }
+        #expect(count > 250)
+    }
+}
