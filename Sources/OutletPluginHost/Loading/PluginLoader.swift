@@ -27,8 +27,10 @@ struct PluginLoader {
 
     /// The loads that have not come back.
     static var loading: [PluginCall] {
+        let loads = loads.withLock { $0 }
+        // Read behind the lock: no load began later.
         let now = Stopwatch.now
-        return loads.withLock { $0 }.map {
+        return loads.map {
             PluginCall(plugin: $0.path, hook: .load, duration: now - $0.start)
         }
     }
