@@ -69,9 +69,14 @@ std::string in_quotes(const std::string &text) {
     return "'" + text.substr(0, end) + "…'";
 }
 
-std::string number(double value) { return json(value).dump(); }
-
 std::string number(int64_t value) { return std::to_string(value); }
+
+std::string number(double value) {
+    constexpr double most_exact = 9007199254740992;
+    return std::trunc(value) == value && std::fabs(value) <= most_exact
+               ? number(static_cast<int64_t>(value))
+               : json(value).dump();
+}
 
 std::string counted(uint64_t count, const char *thing, const char *things) {
     return std::to_string(count) + " " + (count == 1 ? thing : things);

@@ -13,8 +13,18 @@ public import OutletTransport
 public final class PluginHost: SessionPlugins {
     /// What a host is to accept, and whom it tells.
     public struct Options: Sendable {
-        /// Configuration by plugin id, as JSON objects.
+        /// How plugins are to be used, by plugin id; comes before what `plugins.json` of a directory
+        /// says.
+        public var settings: [String: PluginSettings] = [:]
+        /// Configuration as JSON objects, by plugin id, or by id, `#` and the name of an instance.
+        ///
+        /// Its keys come before those of ``settings`` and of files; of an instance's before a plugin's.
         public var configuration: [String: String] = [:]
+        /// Where texts of ``configuration`` come from, for errors, by the same; "the program" if not
+        /// given.
+        public var configurationSources: [String: String] = [:]
+        /// Whether `plugins.json` of each directory is read, which says how its plugins are to be used.
+        public var readsSettingsFiles = true
         /// Whether files and directories that others can write to are refused; leave it on.
         public var checksOwnership = true
         /// Whether a plugin without a manifest is refused.
@@ -35,7 +45,8 @@ public final class PluginHost: SessionPlugins {
     }
 
     /// What happens when a file of a directory, or a named one, cannot be used as a plugin, or when
-    /// there is configuration for a plugin that is not there.
+    /// there are settings for a plugin that is not there; plugins that are optional by their settings
+    /// never stop the others.
     public enum LoadPolicy: Sendable {
         /// Nothing is loaded: what requests would go without may be the one that signs or guards
         /// them.
@@ -48,6 +59,13 @@ public final class PluginHost: SessionPlugins {
     public let plugins: [LoadedPlugin]
     /// What could not be loaded, and why; empty unless the policy is ``LoadPolicy/usable``.
     public let failures: [PluginLoadError]
+    /// What could not be loaded, and why, of plugins that are optional by their settings.
+    public let skipped: [PluginLoadError]
+    /// The ids of plugins that settings disable.
+    public let disabled: [String]
+    /// What speaks against nothing but deserves a look, a line each: settings that all users can read,
+    /// permissions that this host does not know.
+    public let warnings: [String]
     /// The plugins that adapt, prepare and retry.
     public let interceptors: [any RequestInterceptor]
     /// The plugins that see what is about to be sent, and the answers that they give in its place.
@@ -64,36 +82,49 @@ public final class PluginHost: SessionPlugins {
 
     /// Loads the plugins of directories, then those of single files.
     ///
+    /// A directory's `plugins.json` says how its plugins are to be used, and nothing of others'.
+    ///
     /// A plugin that cannot be used is an error, or with ``LoadPolicy/usable`` one of the
     /// ``failures``; of two with one id the first stays. Libraries stay mapped for good, also those
     /// whose plugin failed to start.
     ///
-    /// - Throws: ``PluginDirectoryError`` when a directory cannot be read or is not safe, or when a
-    ///   plugin cannot be used; those that had started are shut down first.
+    /// - Throws: ``PluginDirectoryError`` when a directory or its `plugins.json` cannot be read or is
+    ///   not safe, or when a plugin cannot be used; those that had started are shut down first.
     ///
     /// Blocks while files are read and plugins created.
     public static func load(
         directories: [String], files: [String] = [], options: Options = Options()
     ) throws(PluginDirectoryError) -> PluginHost {
-        var listed: [String] = []
+        var listed: [(path: String, settings: SettingsSource?)] = []
+        var sources: [SettingsSource] = []
         var unusable: [PluginLoadError] = []
+        var warnings: [String] = []
         for path in directories {
             let directory = try PluginDirectory(
                 path: path, checksOwnership: options.checksOwnership)
-            listed += directory.candidates
+            let file =
+                options.readsSettingsFiles
+                ? try SettingsFile.read(
+                    inDirectory: directory.path, checksOwnership: options.checksOwnership) : nil
+            listed += directory.candidates.map { ($0, file?.source) }
             unusable += directory.failures
+            if let file { sources.append(file.source) }
+            if let warning = file?.warning { warnings.append(warning) }
         }
         let loader = PluginLoader.inTurn {
             var loader = PluginLoader(
-                configuration: options.configuration, checksOwnership: options.checksOwnership,
+                settings: HostSettings(options), checksOwnership: options.checksOwnership,
                 requiresManifest: options.requiresManifest, observer: options.observer,
-                failures: unusable)
-            for path in listed { loader.load(path, isListed: true) }
+                failures: unusable, warnings: warnings)
+            for (path, settings) in listed {
+                loader.load(path, isListed: true, settings: settings)
+            }
             for path in files {
                 // A path without a slash would be looked up along the linker's search path.
                 loader.load(path.containsByte("/") ? path : "./\(path)", isListed: false)
             }
-            loader.checkConfiguration(in: (directories + files).joined(separator: ", "))
+            loader.checkSettings(
+                of: sources, in: (directories + files).joined(separator: ", "))
             return loader
         }
         let host = PluginHost(loader, options: options)
@@ -127,6 +158,9 @@ public final class PluginHost: SessionPlugins {
             loader.plugins.filter { $0.instance.descriptor.order == order }
         }
         failures = loader.failures
+        skipped = loader.skipped
+        disabled = loader.disabled
+        warnings = loader.warnings
         let running = RunningPlugins(
             loader.plugins.map(\.instance), deadline: options.shutDownDeadline.nanoseconds)
         self.running = running
@@ -207,7 +241,8 @@ public final class PluginHost: SessionPlugins {
     /// Calls a function that a plugin exports.
     ///
     /// - Parameters:
-    ///   - name: The plugin's id, a dot, and the function's name.
+    ///   - name: The plugin's id, with `#` and the name of the instance if it has one, a dot, and the
+    ///     function's name.
     ///   - arguments: One for each parameter; whole numbers fit all kinds of numbers.
     /// - Throws: ``PluginCallError``.
     ///
@@ -287,5 +322,14 @@ extension Duration {
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
         let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
         return overflow ? .max : whole &+ UInt64(attoseconds / 1_000_000_000)
+    }
+}
+
+extension HostSettings {
+    /// What the options of a host say.
+    init(_ options: PluginHost.Options) {
+        self.init(
+            settings: options.settings, texts: options.configuration,
+            sources: options.configurationSources)
     }
 }

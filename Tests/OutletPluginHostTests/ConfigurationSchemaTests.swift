@@ -47,9 +47,9 @@ import Testing
             #"{"type": ["integer", "null"]}"#, "1.5",
             "expected a whole number or null, found a number with a fraction"
         ),
-        (#"{"exclusiveMinimum": 1}"#, "1", "expected a number above 1.0"),
-        (#"{"exclusiveMaximum": 1}"#, "1", "expected a number below 1.0"),
-        (#"{"maximum": 1}"#, "2", "expected a number up to 1.0"),
+        (#"{"exclusiveMinimum": 1}"#, "1", "expected a number above 1"),
+        (#"{"exclusiveMaximum": 1}"#, "1", "expected a number below 1"),
+        (#"{"maximum": 1}"#, "2", "expected a number up to 1"),
         (#"{"multipleOf": 3}"#, "4", "expected a multiple of 3"),
         (#"{"multipleOf": 0.5}"#, "0.7", "expected a multiple of 0.5"),
         (#"{"minLength": 2}"#, #""ä""#, "has fewer than 2 characters"),

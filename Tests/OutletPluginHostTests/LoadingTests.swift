@@ -195,7 +195,9 @@ import Testing
             host.failures == [
                 .invalidConfiguration(
                     path: "\(folder.path)/librequest-id.so", id: "dev.outlet.request-id",
-                    violations: [ConfigurationViolation(fact: "not a JSON object")])
+                    violations: [
+                        ConfigurationViolation(fact: "not a JSON object", source: "the program")
+                    ])
             ])
     }
 
@@ -213,7 +215,7 @@ import Testing
         (
             #"{"maxAttempts": "x", "baseDelay": 1, "maxDelayMs": -1}"#,
             "/maxAttempts: expected a whole number, found a string; /maxDelayMs: expected a number "
-                + "from 0.0; unknown key 'baseDelay'; did you mean 'baseDelayMs'?"
+                + "from 0; unknown key 'baseDelay'; did you mean 'baseDelayMs'?"
         ),
         (#"{"maxAttempts": 2, "maxAttempts": 3}"#, "the key 'maxAttempts' is there twice"),
         (#"{"maxAttempts": 1e999}"#, "a number in it is larger than any that is read"),
@@ -229,7 +231,8 @@ import Testing
         let host = try folder.load(configuration: ["dev.outlet.pacer": configuration])
         #expect(
             host.failures.map(\.description) == [
-                "\(folder.path)/libpacer.so: configuration of 'dev.outlet.pacer' is wrong: \(facts)"
+                "\(folder.path)/libpacer.so: configuration of 'dev.outlet.pacer' is wrong: the "
+                    + "program: \(facts)"
             ])
     }
 

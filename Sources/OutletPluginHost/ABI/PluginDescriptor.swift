@@ -26,6 +26,9 @@ struct PluginDescriptor: @unchecked Sendable {
 
     func has(flag: UInt32) -> Bool { functions.flags & flag != 0 }
 
+    /// Whether there may be one instance in a process.
+    var isSingle: Bool { has(flag: UInt32(OUTLET_F_PER_PROCESS)) }
+
     /// Reads a descriptor of any size; fields behind its end count as null.
     init(_ table: UnsafePointer<outlet_descriptor>) throws(Breach) {
         let size = Int(table.pointee.struct_size)

@@ -21,15 +21,53 @@ struct ConfigurationSchema {
         _ = try outcome { cjsonschema_check($0, nil, $1, $2) }
     }
 
+    /// What configuration breaks, with where each broken part comes from.
+    func violations(
+        of configuration: LayeredConfiguration
+    ) throws(Unusable) -> [ConfigurationViolation] {
+        try violations(of: .object(configuration.object), source: configuration.source)
+    }
+
     /// What a value breaks, a hundred violations at most; nothing of the value is in them but keys.
-    func violations(of value: JSONValue) throws(Unusable) -> [ConfigurationViolation] {
+    ///
+    /// - Parameter source: Where a member of the value comes from; all of it without a name, which is a
+    ///   step of a JSON pointer.
+    func violations(
+        of value: JSONValue, source: (_ name: String?) -> String = { _ in "" }
+    ) throws(Unusable) -> [ConfigurationViolation] {
         var text = value.text()
-        return try outcome { schema, report, context in
+        let reported = try outcome { schema, report, context in
             text.withUTF8 { bytes in
                 ConfigurationSchema.borrowing(bytes) { value in
                     withUnsafePointer(to: value) { cjsonschema_check(schema, $0, report, context) }
                 }
             }
+        }
+        return reported.map { reported in
+            var violation = reported.violation
+            violation.source = source(reported.name)
+            return violation
+        }
+    }
+
+    private struct Reported {
+        var violation: ConfigurationViolation
+        /// The member of the whole value that it lies in, or is, as a step of a JSON pointer.
+        let name: String?
+
+        init(_ violation: cjsonschema_violation) {
+            let path = String(violation.path)
+            let key = String(violation.key)
+            self.violation = ConfigurationViolation(
+                path: ConfigurationViolation.shortened(path),
+                fact: violation.key.count == 0
+                    ? String(violation.fact)
+                    : ConfigurationViolation.unknown(
+                        key,
+                        known: (0..<violation.name_count).compactMap { index in
+                            violation.names.map { String($0[index]) }
+                        }))
+            name = path.firstPointerToken ?? (key.isEmpty ? nil : key.pointerToken)
         }
     }
 
@@ -40,15 +78,15 @@ struct ConfigurationSchema {
 
     private func outcome(
         _ check: (cjsonschema_text, Report, UnsafeMutableRawPointer) -> cjsonschema_outcome
-    ) throws(Unusable) -> [ConfigurationViolation] {
-        var violations: [ConfigurationViolation] = []
+    ) throws(Unusable) -> [Reported] {
+        var violations: [Reported] = []
         var text = text
         let outcome = text.withUTF8 { bytes in
             ConfigurationSchema.borrowing(bytes) { schema in
                 withUnsafeMutablePointer(to: &violations) { list in
                     let add: Report = { context, violation in
-                        context?.assumingMemoryBound(to: [ConfigurationViolation].self)
-                            .pointee.append(ConfigurationViolation(violation.pointee))
+                        context?.assumingMemoryBound(to: [Reported].self)
+                            .pointee.append(Reported(violation.pointee))
                     }
                     return check(schema, add, UnsafeMutableRawPointer(list))
                 }
@@ -56,8 +94,8 @@ struct ConfigurationSchema {
         }
         switch outcome {
         case CJSONSCHEMA_VALID, CJSONSCHEMA_INVALID: return violations
-        case CJSONSCHEMA_BAD_SCHEMA: throw .schema(reason: violations.first?.fact ?? "")
-        case CJSONSCHEMA_BAD_VALUE: throw .value(reason: violations.first?.fact ?? "")
+        case CJSONSCHEMA_BAD_SCHEMA: throw .schema(reason: violations.first?.violation.fact ?? "")
+        case CJSONSCHEMA_BAD_VALUE: throw .value(reason: violations.first?.violation.fact ?? "")
         default: throw .noResources
         }
     }
@@ -73,21 +111,6 @@ struct ConfigurationSchema {
                         bytes: characters.baseAddress ?? none, count: characters.count))
             }
         }
-    }
-}
-
-extension ConfigurationViolation {
-    fileprivate init(_ violation: cjsonschema_violation) {
-        let key = String(violation.key)
-        self.init(
-            path: ConfigurationViolation.shortened(String(violation.path)),
-            fact: violation.key.count == 0
-                ? String(violation.fact)
-                : ConfigurationViolation.unknown(
-                    key,
-                    known: (0..<violation.name_count).compactMap { index in
-                        violation.names.map { String($0[index]) }
-                    }))
     }
 }
 

@@ -8,17 +8,22 @@ public struct ConfigurationViolation: Error, Sendable, Equatable {
     public var path: String
     /// Such as `expected a number, found a string`.
     public var fact: String
+    /// Where the configuration comes from, such as the path of a file; empty where that is plain.
+    public var source: String
 
     /// Makes a violation.
-    public init(path: String = "", fact: String) {
+    public init(path: String = "", fact: String, source: String = "") {
         self.path = path
         self.fact = fact
+        self.source = source
     }
 }
 
 extension ConfigurationViolation: CustomStringConvertible {
     /// The place and the fact.
-    public var description: String { path.isEmpty ? fact : "\(path): \(fact)" }
+    public var description: String {
+        (path.isEmpty ? fact : "\(path): \(fact)") + (source.isEmpty ? "" : " (\(source))")
+    }
 }
 
 extension ConfigurationViolation {
@@ -64,6 +69,11 @@ extension ConfigurationViolation {
 }
 
 extension String {
+    /// The first step of a JSON pointer; `nil` of an empty one.
+    var firstPointerToken: String? {
+        parts(separatedBy: "/").dropFirst().first.map { String($0) }
+    }
+
     /// The text as a step of a JSON pointer.
     var pointerToken: String {
         String(
@@ -78,10 +88,22 @@ extension String {
 }
 
 extension [ConfigurationViolation] {
-    /// All on one line, twenty at most.
+    /// The place that all come from; empty when there are several.
+    var commonSource: String {
+        let source = first?.source ?? ""
+        return allSatisfy { $0.source.hasSameBytes(as: source) } ? source : ""
+    }
+
+    /// All on one line, twenty at most; each with where it comes from, unless that is the same for all.
     var line: String {
         let limit = 20
-        let text = prefix(limit).map(\.description).joined(separator: "; ")
+        let isCommon = !commonSource.isEmpty
+        let facts = prefix(limit).map { violation in
+            var violation = violation
+            if isCommon { violation.source = "" }
+            return violation.description
+        }
+        let text = facts.joined(separator: "; ")
         return count <= limit ? text : "\(text); and \(count - limit) more"
     }
 }

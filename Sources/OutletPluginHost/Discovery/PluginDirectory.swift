@@ -76,13 +76,19 @@ public enum PluginDirectoryError: Error, Equatable, Sendable {
     case unreadable(path: String, reason: String)
     /// Somebody else could put a plugin there.
     case unsafe(path: String, reason: String)
+    /// Its `plugins.json` cannot be read, or somebody else could have written it; `path` is the file.
+    case unusableSettings(path: String, reason: String)
+    /// Its `plugins.json` does not say what it should; `path` is the file.
+    case invalidSettings(path: String, violations: [ConfigurationViolation])
     /// Plugins in it, at least one, cannot be used, and all are wanted.
     case incomplete([PluginLoadError])
 
-    /// The directory, as it was given; the first file that cannot be used.
+    /// The directory, as it was given, or its `plugins.json`; the first file that cannot be used.
     public var path: String {
         switch self {
-        case .unreadable(let path, _), .unsafe(let path, _): path
+        case .unreadable(let path, _), .unsafe(let path, _), .unusableSettings(let path, _),
+            .invalidSettings(let path, _):
+            path
         case .incomplete(let failures): failures.first?.path ?? ""
         }
     }
@@ -96,6 +102,10 @@ extension PluginDirectoryError: CustomStringConvertible {
             "\(path): plugin directory cannot be read: \(reason)"
         case .unsafe(let path, let reason):
             "\(path): plugin directory is not safe: \(reason)"
+        case .unusableSettings(let path, let reason):
+            "\(path): settings of plugins cannot be used: \(reason)"
+        case .invalidSettings(let path, let violations):
+            "\(path): settings of plugins are wrong: \(violations.line)"
         case .incomplete(let failures):
             (failures.first?.description ?? "plugins cannot be used")
                 + (failures.count > 1 ? "; and \(failures.count - 1) more" : "")

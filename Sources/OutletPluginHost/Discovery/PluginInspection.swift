@@ -10,29 +10,52 @@ public struct PluginInspection: Sendable {
     public let files: [InspectedFile]
     /// What cannot be, and why.
     public let failures: [PluginLoadError]
+    /// What speaks against nothing but deserves a look, a line each.
+    public let warnings: [String]
 
     /// Looks at the files of directories, then at single files.
     ///
     /// Of two plugins with one id the second is a failure, as when they are loaded.
     ///
-    /// - Parameter checksOwnership: Whether files and directories that others can write to are refused.
-    /// - Throws: ``PluginDirectoryError`` when a directory cannot be read or is not safe.
+    /// Settings for plugins that no manifest names are failures, too, unless there are files without.
+    ///
+    /// - Parameters:
+    ///   - checksOwnership: Whether files and directories that others can write to are refused.
+    ///   - readsSettingsFiles: Whether `plugins.json` of each directory is read.
+    ///   - settings: How plugins are to be used, by id; before what files say.
+    ///   - configuration: JSON objects by id, or by id, `#` and the name of an instance; before all others.
+    ///   - configurationSources: Where those come from, for errors.
+    /// - Throws: ``PluginDirectoryError`` when a directory or its `plugins.json` cannot be read or is not
+    ///   safe.
     ///
     /// Blocks while files are read.
     public init(
-        directories: [String], files: [String] = [], checksOwnership: Bool = true
+        directories: [String], files: [String] = [],
+        checksOwnership: Bool = true, readsSettingsFiles: Bool = true,
+        settings: [String: PluginSettings] = [:], configuration: [String: String] = [:],
+        configurationSources: [String: String] = [:]
     ) throws(PluginDirectoryError) {
-        var places: [(path: String, isListed: Bool)] = []
+        let settings = HostSettings(
+            settings: settings, texts: configuration, sources: configurationSources)
+        var places: [(path: String, isListed: Bool, source: SettingsSource?)] = []
+        var sources: [SettingsSource] = []
+        var warnings: [String] = []
         var failures: [PluginLoadError] = []
         for path in directories {
             let directory = try PluginDirectory(path: path, checksOwnership: checksOwnership)
-            places += directory.candidates.map { ($0, true) }
+            let file =
+                readsSettingsFiles
+                ? try SettingsFile.read(
+                    inDirectory: directory.path, checksOwnership: checksOwnership) : nil
+            places += directory.candidates.map { ($0, true, file?.source) }
             failures += directory.failures
+            if let file { sources.append(file.source) }
+            if let warning = file?.warning { warnings.append(warning) }
         }
-        places += files.map { ($0.containsByte("/") ? $0 : "./\($0)", false) }
+        places += files.map { ($0.containsByte("/") ? $0 : "./\($0)", false, nil) }
         var inspected: [InspectedFile] = []
         var firsts: [String: String] = [:]
-        for (path, isListed) in places {
+        for (path, isListed, source) in places {
             do throws(PluginLoadError) {
                 let file = try PluginLoader.file(
                     path, isListed: isListed, checksOwnership: checksOwnership)
@@ -49,13 +72,23 @@ public struct PluginInspection: Sendable {
                 guard file.manifests.isEmpty || !manifests.isEmpty else { continue }
                 inspected.append(
                     InspectedFile(
-                        file, manifests, isListed: isListed, checksOwnership: checksOwnership))
+                        file, manifests, isListed: isListed, checksOwnership: checksOwnership,
+                        settings: settings, source: source))
             } catch {
                 failures.append(error)
             }
         }
+        if inspected.allSatisfy({ !$0.manifests.isEmpty }) {
+            for source in sources {
+                let known = inspected.filter { $0.source?.name == source.name }
+                    .flatMap { $0.manifests.map(\.id) }
+                failures += source.settings.keys.sorted().filter { !known.contains($0) }
+                    .map { .unknownPlugin(path: source.name, id: $0, known: known) }
+            }
+        }
         self.files = inspected
         self.failures = failures
+        self.warnings = warnings
     }
 }
 
@@ -72,9 +105,14 @@ public struct InspectedFile: Sendable {
 
     private let isListed: Bool
     private let checksOwnership: Bool
+    /// What the program says of plugins.
+    let settings: HostSettings
+    /// What its directory says of plugins.
+    let source: SettingsSource?
 
     init(
-        _ file: PluginFile, _ manifests: [PluginManifest], isListed: Bool, checksOwnership: Bool
+        _ file: PluginFile, _ manifests: [PluginManifest], isListed: Bool, checksOwnership: Bool,
+        settings: HostSettings, source: SettingsSource?
     ) {
         path = file.path
         self.manifests = manifests
@@ -82,6 +120,8 @@ public struct InspectedFile: Sendable {
         neededLibraries = file.library.neededLibraries
         self.isListed = isListed
         self.checksOwnership = checksOwnership
+        self.settings = settings
+        self.source = source
     }
 
     /// Loads the library for good and asks its entry for the plugins; none is created.

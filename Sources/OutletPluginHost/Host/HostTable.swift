@@ -110,9 +110,13 @@ enum HostTable {
         _ host: Table, _ id: outlet_view, _ out: UnsafeMutablePointer<UnsafeRawPointer?>
     ) -> outlet_status {
         guard let id = id.text(.name) else { return OUTLET_E_ARGUMENT }
+        guard let owner = HandleTable.shared.owner(numbered: HostTables.number(of: host)) else {
+            return OUTLET_E_STALE
+        }
+        guard owner.grants.allowsService(id) else { return OUTLET_E_DENIED }
         switch id {
         case HTTPService.name:
-            HandleTable.shared.owner(numbered: HostTables.number(of: host))?.sendsRequests = true
+            owner.sendsRequests = true
             return store(UnsafeRawPointer(HTTPService.table), at: out)
         case TimerService.name: return store(UnsafeRawPointer(TimerService.table), at: out)
         default: return OUTLET_E_UNSUPPORTED

@@ -55,11 +55,14 @@ final class PluginInstance: @unchecked Sendable {
         self.descriptor = descriptor
         self.pointer = pointer
         self.hooks = hooks
-        queue = DispatchQueue(label: "outlet.plugin.\(descriptor.id)")
+        queue = DispatchQueue(label: "outlet.plugin.\(owner.id)")
         queue.setSpecific(key: PluginInstance.current, value: ObjectIdentifier(self))
     }
 
-    var id: String { descriptor.id }
+    /// The plugin's id, with `#` and the name of the instance if there are several.
+    var id: String { owner.id }
+    /// What the plugin may do.
+    var grants: Grants { owner.grants }
     var isConcurrent: Bool { descriptor.has(flag: UInt32(OUTLET_F_CONCURRENT)) }
     var isNonblocking: Bool { descriptor.has(flag: UInt32(OUTLET_F_NONBLOCKING)) }
     /// Runs a hook, after those that are running unless the plugin allows overlap.
@@ -343,7 +346,7 @@ final class PluginInstance: @unchecked Sendable {
     private func destroy() {
         owner.calling(.destroy) { descriptor.functions.destroy?(pointer) }
         owner.unregister()
-        if descriptor.has(flag: UInt32(OUTLET_F_PER_PROCESS)) { SinglePlugins.release(id) }
+        if descriptor.isSingle { SinglePlugins.release(descriptor.id) }
         finish(.destroyed)
     }
 

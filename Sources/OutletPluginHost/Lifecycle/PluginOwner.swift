@@ -5,7 +5,10 @@ import OutletTransport
 ///
 /// Thread: any.
 final class PluginOwner: Sendable {
+    /// The plugin's id, with `#` and the name of the instance if there are several.
     let id: String
+    /// What the plugin may do.
+    let grants: Grants
     private let state: Lock<State>
 
     private struct State {
@@ -19,8 +22,9 @@ final class PluginOwner: Sendable {
         var sendsRequests = false
     }
 
-    init(id: String, observer: (any PluginObserver)?) {
+    init(id: String, grants: Grants = .none, observer: (any PluginObserver)?) {
         self.id = id
+        self.grants = grants
         state = Lock(State(observer: observer, lateObserver: observer))
     }
 

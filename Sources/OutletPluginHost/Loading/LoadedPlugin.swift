@@ -6,8 +6,13 @@ import OutletHTTP
 ///
 /// Thread: any.
 public final class LoadedPlugin: Sendable {
-    /// Unique among the plugins of a host.
+    /// Unique among the plugins of a host: the plugin's id, with `#` and the name of the instance if
+    /// it has one.
     public let id: String
+    /// The plugin's id; several instances have it.
+    public let pluginID: String
+    /// The name of the instance; `nil` where the plugin has one alone.
+    public let instanceName: String?
     /// The name for people.
     public let name: String
     /// Such as `1.0.0`.
@@ -28,6 +33,8 @@ public final class LoadedPlugin: Sendable {
     public let manifest: PluginManifest?
     /// What it needs, in its own words.
     public let permissions: [String]
+    /// What it may do.
+    public let grants: Grants
     /// The moments it takes part in.
     public let hooks: [PluginHook]
     /// The functions it exports, in its own order.
@@ -51,9 +58,14 @@ public final class LoadedPlugin: Sendable {
     let instance: PluginInstance
     let caller: FunctionCaller
 
-    init(_ instance: PluginInstance, file: PluginFile, abiMinor: UInt32, loadDuration: UInt64) {
+    init(
+        _ instance: PluginInstance, named instanceName: String?, file: PluginFile,
+        abiMinor: UInt32, loadDuration: UInt64
+    ) {
         let descriptor = instance.descriptor
-        id = descriptor.id
+        id = instance.id
+        pluginID = descriptor.id
+        self.instanceName = instanceName
         name = descriptor.name
         version = descriptor.version
         summary = descriptor.summary
@@ -64,6 +76,7 @@ public final class LoadedPlugin: Sendable {
         abi = "\(PluginModule.abi.major).\(abiMinor)"
         manifest = file.manifests.first { $0.id.hasSameBytes(as: descriptor.id) }
         permissions = descriptor.permissions
+        grants = instance.grants
         functions = descriptor.exports.map(PluginFunction.init)
         neededLibraries = file.library.neededLibraries
         straySymbols = (file.library.otherSymbolCount, file.library.otherSymbols)

@@ -31,6 +31,8 @@ public enum PluginLoadError: Error, Equatable, Sendable {
     case invalidSchema(path: String, id: String, reason: String)
     /// The configuration given for the plugin is no JSON object, or not what its schema asks for.
     case invalidConfiguration(path: String, id: String, violations: [ConfigurationViolation])
+    /// The policy withholds permissions that the plugin needs; `policy` is where it comes from.
+    case notGranted(path: String, id: String, permissions: [String], policy: String)
     /// `create` failed; `reason` is what the plugin said.
     case creationFailed(path: String, id: String, reason: String)
     /// There is configuration for a plugin that is not there; `path` is the directory.
@@ -44,7 +46,8 @@ public enum PluginLoadError: Error, Equatable, Sendable {
             .wrongABI(let path, _, _), .hostTooOld(let path, _, _), .invalidManifest(let path, _),
             .notLoadable(let path, _), .refused(let path, _), .invalidModule(let path, _),
             .duplicate(let path, _, _), .invalidSchema(let path, _, _),
-            .invalidConfiguration(let path, _, _), .creationFailed(let path, _, _),
+            .invalidConfiguration(let path, _, _), .notGranted(let path, _, _, _),
+            .creationFailed(let path, _, _),
             .unknownPlugin(let path, _, _):
             path
         }
@@ -79,11 +82,33 @@ extension PluginLoadError: CustomStringConvertible {
         case .invalidSchema(_, let id, let reason):
             "the configuration schema of '\(id)' is wrong: \(reason)"
         case .invalidConfiguration(_, let id, let violations):
-            "configuration of '\(id)' is wrong: \(violations.line)"
+            "configuration of '\(id)' is wrong: "
+                + (violations.commonSource.isEmpty ? "" : "\(violations.commonSource): ")
+                + violations.line
+        case .notGranted(_, let id, let permissions, let policy):
+            "'\(id)' needs permissions that are not granted: "
+                + "\(permissions.joined(separator: ", ")) (policy: \(policy))"
         case .creationFailed(_, let id, let reason): "'\(id)' could not start: \(reason)"
         case .unknownPlugin(_, let id, let known):
             "configuration for '\(id)': no such plugin"
                 + (known.isEmpty ? "" : "; there is \(known.joined(separator: ", "))")
+        }
+    }
+}
+
+extension PluginLoadError {
+    /// Why configuration cannot be held against a plugin's schema.
+    init(_ problem: ConfigurationSchema.Unusable, path: String, id: String, _ source: String) {
+        switch problem {
+        case .schema(let reason): self = .invalidSchema(path: path, id: id, reason: reason)
+        case .value(let reason):
+            self = .invalidConfiguration(
+                path: path, id: id,
+                violations: [ConfigurationViolation(fact: reason, source: source)])
+        case .noResources:
+            self = .creationFailed(
+                path: path, id: id,
+                reason: "there is no memory or no thread to check its configuration with")
         }
     }
 }

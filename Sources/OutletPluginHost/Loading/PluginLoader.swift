@@ -7,14 +7,28 @@ import OutletTransport
 
 /// Turns files into running plugins, one after the other; the first of an id stays.
 struct PluginLoader {
-    /// Configuration by plugin id, as JSON objects.
-    let configuration: [String: String]
+    let settings: HostSettings
     let checksOwnership: Bool
     let requiresManifest: Bool
     let observer: (any PluginObserver)?
     private(set) var plugins: [LoadedPlugin] = []
+    /// What is missing, and not optional.
     private(set) var failures: [PluginLoadError] = []
-    private var used: Set<String> = []
+    /// What is missing, and optional.
+    private(set) var skipped: [PluginLoadError] = []
+    /// The ids of plugins that are not to be used.
+    private(set) var disabled: [String] = []
+    /// What is no reason to refuse anything.
+    private(set) var warnings: [String] = []
+    /// What was found of that which settings speak of.
+    private var found: Set<Subject> = []
+
+    private struct Subject: Hashable {
+        /// A plugin's id, with `#` and name of an instance.
+        let label: String
+        /// The name of the file that speaks of it; `nil` for the program.
+        let file: String?
+    }
 
     private static let turn: DispatchQueue = {
         let queue = DispatchQueue(label: "outlet.plugin.loading")
@@ -46,21 +60,25 @@ struct PluginLoader {
 
     /// - Parameter failures: Files that cannot even be tried.
     init(
-        configuration: [String: String], checksOwnership: Bool, requiresManifest: Bool,
-        observer: (any PluginObserver)?, failures: [PluginLoadError]
+        settings: HostSettings, checksOwnership: Bool, requiresManifest: Bool,
+        observer: (any PluginObserver)?, failures: [PluginLoadError], warnings: [String]
     ) {
-        self.configuration = configuration
+        self.settings = settings
         self.checksOwnership = checksOwnership
         self.requiresManifest = requiresManifest
         self.observer = observer
         self.failures = failures
+        self.warnings = warnings
     }
 
     /// Loads the plugins of one file.
     ///
-    /// - Parameter isListed: Whether its directory has been checked already.
-    mutating func load(_ path: String, isListed: Bool) {
+    /// - Parameters:
+    ///   - isListed: Whether its directory has been checked already.
+    ///   - source: What its directory says of its plugins.
+    mutating func load(_ path: String, isListed: Bool, settings source: SettingsSource? = nil) {
         let start = Stopwatch.now
+        var ids: [String] = []
         do throws(PluginLoadError) {
             let file = try PluginLoader.file(
                 path, isListed: isListed, checksOwnership: checksOwnership)
@@ -68,16 +86,38 @@ struct PluginLoader {
                 throw PluginLoadError.invalidManifest(
                     path: path, reason: "there is none, and this host asks for one")
             }
+            ids = file.manifests.map(\.id)
+            for id in ids { note(id, in: source) }
+            if !ids.isEmpty, ids.allSatisfy({ resolved($0, source)?.isEnabled == false }) {
+                disabled += ids
+                return
+            }
             let state = ProcessState()
             let before = plugins.count
             defer { note(state.restore(), for: plugins[before...]) }
             let module = try PluginLoader.module(file)
             for descriptor in module.descriptors {
-                create(descriptor, file: file, abiMinor: module.abiMinor, start: start)
+                create(descriptor, source, file: file, abiMinor: module.abiMinor, start: start)
             }
         } catch {
-            failures.append(error)
+            let isOptional =
+                !ids.isEmpty && ids.allSatisfy { resolved($0, source)?.isOptional == true }
+            fail(error, isOptional: isOptional)
         }
+    }
+
+    /// What holds for a plugin; `nil` when that cannot be told.
+    private func resolved(_ id: String, _ source: SettingsSource?) -> ResolvedSettings? {
+        try? settings.resolve(id, file: source)
+    }
+
+    private mutating func fail(_ error: PluginLoadError, isOptional: Bool) {
+        if isOptional { skipped.append(error) } else { failures.append(error) }
+    }
+
+    private mutating func note(_ label: String, in source: SettingsSource?) {
+        found.insert(Subject(label: label, file: nil))
+        if let source { found.insert(Subject(label: label, file: source.name)) }
     }
 
     /// Checks a file; none of its code runs.
@@ -113,53 +153,108 @@ struct PluginLoader {
         throw .unsafe(path: path, reason: "lies in a directory that \(objection)")
     }
 
-    /// Takes note of configuration that no plugin has asked for.
-    mutating func checkConfiguration(in place: String) {
-        for id in configuration.keys.sorted() where !used.contains(id) {
-            failures.append(.unknownPlugin(path: place, id: id, known: plugins.map(\.id)))
+    /// Takes note of settings for plugins that are not there.
+    ///
+    /// - Parameters:
+    ///   - files: What directories say.
+    ///   - place: Where the program has plugins looked for.
+    mutating func checkSettings(of files: [SettingsSource], in place: String) {
+        let known = plugins.map(\.id)
+        for file in files {
+            for id in file.settings.keys.sorted()
+            where !found.contains(Subject(label: id, file: file.name)) {
+                fail(
+                    .unknownPlugin(path: file.name, id: id, known: known),
+                    isOptional: file.settings[id]?.isOptional == true)
+            }
+        }
+        for label in settings.labels where !found.contains(Subject(label: label, file: nil)) {
+            fail(
+                .unknownPlugin(path: place, id: label, known: known),
+                isOptional: settings.settings[label]?.isOptional == true)
         }
     }
 
     private mutating func create(
-        _ descriptor: PluginDescriptor, file: PluginFile, abiMinor: UInt32, start: UInt64
+        _ descriptor: PluginDescriptor, _ source: SettingsSource?, file: PluginFile,
+        abiMinor: UInt32, start: UInt64
     ) {
         let id = descriptor.id
-        if let first = plugins.first(where: { $0.id == id }) {
+        note(id, in: source)
+        if let first = plugins.first(where: { $0.pluginID == id }) {
             failures.append(.duplicate(path: file.path, id: id, first: first.path))
             return
         }
-        used.insert(id)
+        let resolved: ResolvedSettings
         do {
-            let instance = try PluginLoader.instance(
-                descriptor, path: file.path, configuration: configuration[id] ?? "{}",
-                observer: observer)
-            plugins.append(
-                LoadedPlugin(
-                    instance, file: file, abiMinor: abiMinor,
-                    loadDuration: Stopwatch.now - start))
+            resolved = try settings.resolve(id, file: source)
         } catch {
-            failures.append(error)
+            failures.append(
+                .invalidConfiguration(path: file.path, id: id, violations: error.violations))
+            return
+        }
+        for instance in resolved.instances { note(instance.label, in: nil) }
+        guard resolved.isEnabled else {
+            disabled.append(id)
+            return
+        }
+        do throws(PluginLoadError) {
+            let grants = try grants(descriptor, resolved, path: file.path)
+            if descriptor.isSingle, resolved.instances.count > 1 {
+                throw .creationFailed(
+                    path: file.path, id: id,
+                    reason: "it allows one instance per process, and settings name "
+                        + "\(resolved.instances.count)")
+            }
+            for settings in resolved.instances {
+                let instance = try PluginLoader.instance(
+                    descriptor, path: file.path, settings: settings, grants: grants,
+                    observer: observer)
+                plugins.append(
+                    LoadedPlugin(
+                        instance, named: settings.name, file: file, abiMinor: abiMinor,
+                        loadDuration: Stopwatch.now - start))
+            }
+        } catch {
+            fail(error, isOptional: resolved.isOptional)
         }
     }
 
+    /// What a plugin may do, which is all that it asks for and this host knows.
+    private mutating func grants(
+        _ descriptor: PluginDescriptor, _ settings: ResolvedSettings, path: String
+    ) throws(PluginLoadError) -> Grants {
+        let decision = PermissionDecision(
+            on: descriptor.permissions, by: settings.policy?.permissions)
+        if let policy = settings.policy, !decision.withheld.isEmpty {
+            throw .notGranted(
+                path: path, id: descriptor.id, permissions: decision.withheld,
+                policy: policy.source)
+        }
+        warnings += decision.notUnderstood.map {
+            "\(path): '\(descriptor.id)' asks for something that it is not granted: \($0)"
+        }
+        return decision.grants
+    }
+
     private static func instance(
-        _ descriptor: PluginDescriptor, path: String, configuration text: String,
-        observer: (any PluginObserver)?
+        _ descriptor: PluginDescriptor, path: String, settings: ResolvedSettings.Instance,
+        grants: Grants, observer: (any PluginObserver)?
     ) throws(PluginLoadError) -> PluginInstance {
-        let id = descriptor.id
-        let configuration = try checked(text, descriptor, path: path)
+        let id = settings.label
+        try settings.check(against: descriptor.configurationSchema, path: path)
+        let configuration = JSONValue.object(settings.configuration.object)
         if let missing = descriptor.requiredServices.first(where: {
             !HostTable.services.contains($0)
         }) {
             throw .creationFailed(
                 path: path, id: id, reason: "it needs \(missing), which this host does not offer")
         }
-        let isSingle = descriptor.has(flag: UInt32(OUTLET_F_PER_PROCESS))
-        if isSingle, !SinglePlugins.claim(id) {
+        if descriptor.isSingle, !SinglePlugins.claim(descriptor.id) {
             throw .creationFailed(
                 path: path, id: id, reason: "it allows one instance per process, and there is one")
         }
-        let owner = PluginOwner(id: id, observer: observer)
+        let owner = PluginOwner(id: id, grants: grants, observer: observer)
         do throws(PluginDescriptor.Breach) {
             guard let host = HostTables.make(number: owner.register()) else {
                 throw PluginDescriptor.Breach(
@@ -179,48 +274,9 @@ struct PluginLoader {
             return instance
         } catch {
             owner.unregister()
-            if isSingle { SinglePlugins.release(id) }
+            if descriptor.isSingle { SinglePlugins.release(descriptor.id) }
             throw .creationFailed(path: path, id: id, reason: error.reason)
         }
-    }
-
-    /// Reads a plugin's configuration, and holds it against the plugin's schema.
-    private static func checked(
-        _ text: String, _ descriptor: PluginDescriptor, path: String
-    ) throws(PluginLoadError) -> JSONValue {
-        let id = descriptor.id
-        func invalid(_ violations: [ConfigurationViolation]) -> PluginLoadError {
-            .invalidConfiguration(path: path, id: id, violations: violations)
-        }
-        let configuration: JSONValue
-        do {
-            configuration = try JSONValue(parsing: text, maximumDepth: 64)
-        } catch {
-            throw invalid([ConfigurationViolation(fact: "\(error)")])
-        }
-        guard configuration.objectValue != nil else {
-            throw invalid([ConfigurationViolation(fact: "not a JSON object")])
-        }
-        let repeated = ConfigurationViolation.repeatedKeys(in: configuration)
-        guard repeated.isEmpty else { throw invalid(repeated) }
-        guard !descriptor.configurationSchema.isEmpty else { return configuration }
-        do {
-            let schema = ConfigurationSchema(text: descriptor.configurationSchema)
-            let violations = try schema.violations(of: configuration)
-            guard violations.isEmpty else { throw invalid(violations) }
-        } catch let error as PluginLoadError {
-            throw error
-        } catch ConfigurationSchema.Unusable.schema(let reason) {
-            throw .invalidSchema(path: path, id: id, reason: reason)
-        } catch ConfigurationSchema.Unusable.value(let reason) {
-            throw invalid([ConfigurationViolation(fact: reason)])
-        } catch {
-            throw .creationFailed(
-                path: path, id: id,
-                reason:
-                    "its configuration cannot be checked: there is no memory or no thread for that")
-        }
-        return configuration
     }
 
     private static func create(

@@ -1,0 +1,47 @@
+public import OutletHTTP
+
+/// How a plugin is to be used: what it is told, what it may do, how often it runs.
+///
+/// A program gives it by ``PluginHost/Options/settings``, the owner of a plugin directory by its
+/// `plugins.json`. What the program says comes before what the file says: `nil`, and no instances, say
+/// nothing, and of ``configuration`` each key is a matter of its own.
+public struct PluginSettings: Sendable, Equatable {
+    /// What the plugin is told.
+    public var configuration: JSONObject = [:]
+    /// Whether the plugin is used; it is unless told otherwise.
+    public var isEnabled: Bool?
+    /// Whether to go on without the plugin when it cannot be used; all are needed unless told otherwise.
+    public var isOptional: Bool?
+    /// What may be granted to the plugin, such as `net:*.example.com` (``Permission``); all that it
+    /// asks for unless told otherwise.
+    public var permissions: [String]?
+    /// The instances of the plugin, in the order in which their hooks are called; one without a name
+    /// if there are none.
+    public var instances: [Instance] = []
+
+    /// One of several instances of a plugin.
+    public struct Instance: Sendable, Equatable {
+        /// Unique among the plugin's: 1 to 64 letters, digits, `.`, `-` and `_` of ASCII.
+        ///
+        /// The instance is known as the plugin's id, `#` and this name.
+        public var name: String
+        /// What this instance is told; its keys come before those of the plugin's.
+        public var configuration: JSONObject
+
+        /// Makes an instance.
+        public init(name: String, configuration: JSONObject = [:]) {
+            self.name = name
+            self.configuration = configuration
+        }
+    }
+
+    /// Says nothing.
+    public init() {}
+}
+
+/// Settings by plugin id, and where they come from.
+struct SettingsSource: Sendable {
+    /// The path of a file.
+    let name: String
+    let settings: [String: PluginSettings]
+}

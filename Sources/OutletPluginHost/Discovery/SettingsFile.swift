@@ -1,0 +1,120 @@
+import Glibc
+import OutletHTTP
+
+/// `plugins.json` of a plugin directory: how its plugins are to be used.
+struct SettingsFile {
+    /// The name of the file.
+    static let name = "plugins.json"
+
+    let source: SettingsSource
+    /// That all users can read its configuration; `nil` when they cannot, or there is none.
+    let warning: String?
+
+    /// How many bytes the file may have.
+    private static let largestSize: UInt64 = 1 << 20
+
+    /// Reads the file of a directory.
+    ///
+    /// - Returns: `nil` when there is none.
+    /// - Throws: ``PluginDirectoryError/unusableSettings(path:reason:)`` or
+    ///   ``PluginDirectoryError/invalidSettings(path:violations:)``.
+    static func read(
+        inDirectory directory: String, checksOwnership: Bool
+    ) throws(PluginDirectoryError) -> SettingsFile? {
+        let path = (directory == "/" ? "" : directory) + "/" + name
+        func unusable(_ reason: String) -> PluginDirectoryError {
+            .unusableSettings(path: path, reason: reason)
+        }
+        // As plugins are opened: a FIFO would keep it waiting, a link could lead to anybody's file.
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw unusable(
+                errno == ELOOP ? "it is a symbolic link; copy the file instead" : systemText(errno))
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw unusable(systemText(errno)) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw unusable("it is no regular file") }
+        if checksOwnership, let objection = FileTrust.objection(to: status) {
+            throw unusable("it \(objection)")
+        }
+        let size = UInt64(clamping: status.st_size)
+        guard size <= largestSize else {
+            throw unusable("it has \(size) bytes, at most \(largestSize) are read")
+        }
+        let bytes: [UInt8]
+        do {
+            bytes = try FileBytes(descriptor: descriptor, size: size)
+                .read("its content", at: 0, count: size)
+        } catch {
+            throw unusable(error.reason)
+        }
+        do {
+            let settings = try settings(bytes)
+            let isConfigured = settings.values.contains { settings in
+                !settings.configuration.isEmpty
+                    || settings.instances.contains { !$0.configuration.isEmpty }
+            }
+            let mode = String(status.st_mode & 0o7777, radix: 8)
+            return SettingsFile(
+                source: SettingsSource(name: path, settings: settings),
+                warning: isConfigured && status.st_mode & mode_t(S_IROTH) != 0
+                    ? "\(path): holds configuration and is readable by all users (mode \(mode)); "
+                        + "chmod o-r" : nil)
+        } catch {
+            throw .invalidSettings(path: path, violations: error.violations)
+        }
+    }
+
+    private static func settings(
+        _ bytes: [UInt8]
+    ) throws(InvalidSettings) -> [String: PluginSettings] {
+        let object = try LayeredConfiguration.object(parsing: bytes)
+        do {
+            let violations = try ConfigurationSchema(text: schema).violations(of: .object(object))
+            guard violations.isEmpty else { throw InvalidSettings(violations) }
+        } catch let error as InvalidSettings {
+            throw error
+        } catch ConfigurationSchema.Unusable.value(let reason) {
+            throw InvalidSettings([ConfigurationViolation(fact: reason)])
+        } catch {
+            throw InvalidSettings([ConfigurationViolation(fact: "it cannot be checked: \(error)")])
+        }
+        var settings: [String: PluginSettings] = [:]
+        for member in object["plugins"]?.objectValue ?? [:] {
+            settings[member.name] = PluginSettings(member.value)
+        }
+        return settings
+    }
+
+    /// What the file may hold.
+    private static let schema = """
+        {"type": "object", "required": ["plugins"], "additionalProperties": false, "properties": {
+          "$schema": {"type": "string"},
+          "plugins": {"type": "object", "propertyNames": {"pattern": "^[a-z0-9.-]{1,128}$"},
+            "additionalProperties": {"type": "object", "additionalProperties": false, "properties": {
+              "config": {"type": "object"}, "enabled": {"type": "boolean"},
+              "optional": {"type": "boolean"},
+              "permissions": {"type": "array", "maxItems": 256, "items": {"type": "string"}},
+              "instances": {"type": "array", "minItems": 1, "maxItems": 64, "items": {
+                "type": "object", "required": ["name"], "additionalProperties": false,
+                "properties": {"name": {"type": "string"}, "config": {"type": "object"}}}}}}}}}
+        """
+}
+
+extension PluginSettings {
+    /// Reads an entry that fits the schema.
+    fileprivate init(_ entry: JSONValue) {
+        self.init()
+        configuration = entry["config"]?.objectValue ?? [:]
+        isEnabled = entry["enabled"]?.boolValue
+        isOptional = entry["optional"]?.boolValue
+        permissions = entry["permissions"]?.arrayValue?.compactMap(\.stringValue)
+        instances = (entry["instances"]?.arrayValue ?? []).map { instance in
+            Instance(
+                name: instance["name"]?.stringValue ?? "",
+                configuration: instance["config"]?.objectValue ?? [:])
+        }
+    }
+}

@@ -1,0 +1,400 @@
+import FoundationEssentials
+import Glibc
+import OutletHTTP
+import OutletProvider
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+@testable import OutletPluginHost
+
+/// What `plugins.json` and the program say of plugins.
+@Suite struct SettingsTests {
+    private let folder: PluginFolder
+    private let requestID = "dev.outlet.request-id"
+
+    init() throws { folder = try PluginFolder(samples: ["librequest-id.so"]) }
+
+    private var file: String { folder.directory.path("plugins.json") }
+
+    @discardableResult
+    private func write(_ text: String, mode: mode_t = 0o600) throws -> String {
+        let path = try folder.directory.write(text, to: "plugins.json")
+        chmod(path, mode)
+        return path
+    }
+
+    private func load(
+        _ change: (inout PluginHost.Options) -> Void = { _ in }
+    ) throws -> PluginHost {
+        var options = PluginHost.Options()
+        change(&options)
+        return try PluginHost.load(directories: [folder.path], options: options)
+    }
+
+    private func failure(_ change: (inout PluginHost.Options) -> Void = { _ in }) -> String? {
+        do {
+            _ = try load(change)
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    /// The line of a header that the plugin would send.
+    private func line(_ host: PluginHost, _ name: String? = nil) throws -> String {
+        try host.call("\(name ?? requestID).format", ["x"]).description
+    }
+
+    // MARK: Configuration
+
+    @Test func `what the program says comes before the file, key by key`() throws {
+        try write(
+            #"{"plugins": {"dev.outlet.request-id": {"config": {"prefix": "f-", "header": "X-File"}}}}"#
+        )
+        #expect(try line(load()) == "X-File: f-x")
+        let settled = try load {
+            var settings = PluginSettings()
+            settings.configuration = ["prefix": "s-"]
+            $0.settings = [requestID: settings]
+        }
+        #expect(try line(settled) == "X-File: s-x")
+        let configured = try load {
+            var settings = PluginSettings()
+            settings.configuration = ["prefix": "s-", "header": "X-Set"]
+            $0.settings = [requestID: settings]
+            $0.configuration = [requestID: #"{"prefix": "o-"}"#]
+        }
+        #expect(try line(configured) == "X-Set: o-x")
+        #expect(try line(load { $0.readsSettingsFiles = false }) != "X-File: f-x")
+    }
+
+    @Test func `each violation says where the configuration comes from`() throws {
+        try write(
+            #"{"plugins": {"dev.outlet.request-id": {"config": {"prefix": 1, "a/b": 2}}}}"#)
+        let library = "\(folder.path)/librequest-id.so"
+        #expect(
+            failure()
+                == "\(library): configuration of '\(requestID)' is wrong: \(file): /prefix: expected a "
+                + "string, found a whole number; unknown key 'a/b'")
+        let mixed = failure {
+            $0.configuration = [requestID: #"{"header": ""}"#]
+            $0.configurationSources = [requestID: "--plugin-config"]
+        }
+        #expect(
+            mixed
+                == "\(library): configuration of '\(requestID)' is wrong: /header: has fewer than 1 "
+                + "character (--plugin-config); /prefix: expected a string, found a whole number "
+                + "(\(file)); unknown key 'a/b' (\(file))")
+    }
+
+    @Test(arguments: [
+        ("", "not JSON at byte 0 (line 1, column 1): the text ends before the value does"),
+        ("[]", "not a JSON object"), ("{}", "the key 'plugins' is missing"),
+        (
+            "{\n \"plugins\": nan}",
+            "not JSON at byte 15 (line 2, column 14): found 'a', expected 'null'"
+        ),
+        (#"{"plugins": {}, "plugins": {}}"#, "the key 'plugins' is there twice"),
+        (
+            #"{"plugins": {"a": {"config": {"k": 1, "k": 2}}}}"#,
+            "/plugins/a/config: the key 'k' is there twice"
+        ),
+        (
+            #"{"plugins": {"a": {"enable": true}}}"#,
+            "/plugins/a: unknown key 'enable'; did you mean 'enabled'?"
+        ),
+        (
+            #"{"plugins": {"a": {"enabled": "no"}}}"#,
+            "/plugins/a/enabled: expected true or false, found a string"
+        ),
+        (
+            #"{"plugins": {"a": {"config": []}}}"#,
+            "/plugins/a/config: expected an object, found an array"
+        ),
+        (
+            #"{"plugins": {"a": {"config": {"k": 1e999}}}}"#,
+            "a number in it is larger than any that is read"
+        ),
+        (
+            #"{"plugins": {"a": {"instances": []}}}"#,
+            "/plugins/a/instances: has fewer than 1 element"
+        ),
+        (
+            #"{"plugins": {"A": {}}}"#,
+            "/plugins: the key 'A' is no name: does not match the pattern '^[a-z0-9.-]{1,128}$'"
+        ),
+    ])
+    func `a file that does not say what it should is refused with the place`(
+        text: String, fact: String
+    ) throws {
+        try write(text)
+        let expected = "\(file): settings of plugins are wrong: \(fact)"
+        #expect(failure() == expected)
+        // What the policy of the directory is cannot be told then.
+        #expect(failure { $0.loadPolicy = .usable } == expected)
+    }
+
+    @Test func `bytes that are no text, and depth, are refused`() throws {
+        let deep = #"{"plugins": "# + String(repeating: "[", count: 1 << 19)
+        try write(deep)
+        #expect(failure()?.contains("nested deeper than 64 levels") == true)
+        try Data(#"{"plugins": {"a": {"config": {"k": ""#.utf8 + [0xFF] + #""}}}}"#.utf8)
+            .write(to: URL(filePath: file))
+        #expect(failure()?.contains("bytes that are not UTF-8") == true)
+        try Data([0xEF, 0xBB, 0xBF] + Array(#"{"plugins": {}}"#.utf8)).write(
+            to: URL(filePath: file))
+        #expect(failure() == nil)
+    }
+
+    @Test func `a file that others could have written is refused`() throws {
+        try write(#"{"plugins": {}}"#, mode: 0o620)
+        let start = "\(file): settings of plugins cannot be used: "
+        #expect(failure() == start + "it is writable by its group (mode 620); chmod go-w")
+        #expect(failure { $0.checksOwnership = false } == nil)
+    }
+
+    @Test func `what is no regular file of a sane size is refused`() throws {
+        let start = "\(file): settings of plugins cannot be used: "
+        mkfifo(file, 0o600)
+        #expect(failure() == start + "it is no regular file")
+        unlink(file)
+        symlink("/dev/null", file)
+        #expect(failure() == start + "it is a symbolic link; copy the file instead")
+        unlink(file)
+        mkdir(file, 0o700)
+        #expect(failure() == start + "it is no regular file")
+        rmdir(file)
+        try write("")
+        truncate(file, 1 << 40)
+        #expect(
+            failure() == start + "it has 1099511627776 bytes, at most 1048576 are read")
+    }
+
+    @Test func `configuration that all users can read is worth a warning`() throws {
+        let text = #"{"plugins": {"dev.outlet.request-id": {"config": {"prefix": "p"}}}}"#
+        try write(text, mode: 0o644)
+        #expect(
+            try load().warnings == [
+                "\(file): holds configuration and is readable by all users (mode 644); chmod o-r"
+            ])
+        try write(text, mode: 0o640)
+        #expect(try load().warnings == [])
+        try write(#"{"plugins": {"dev.outlet.request-id": {"enabled": true}}}"#, mode: 0o644)
+        #expect(try load().warnings == [])
+    }
+
+    @Test func `settings are for the plugins of their directory`() throws {
+        try write(#"{"plugins": {"dev.outlet.pacer": {}, "dev.outlet.request-id": {}}}"#)
+        #expect(
+            failure()
+                == "\(file): configuration for 'dev.outlet.pacer': no such plugin; there is \(requestID)"
+        )
+        let other = try PluginFolder(samples: ["libpacer.so"])
+        #expect(throws: PluginDirectoryError.self) {
+            try PluginHost.load(directories: [folder.path, other.path])
+        }
+    }
+
+    // MARK: Use
+
+    @Test func `a plugin that is disabled is not even mapped`() async throws {
+        // Its constructor would end the process.
+        try await folder.compile(
+            #"""
+            __attribute__((constructor)) static void end(void) { abort(); }
+            OUTLET_MANIFEST("not.wanted", "1.0.0", "");
+            static const outlet_descriptor descriptor = {DESCRIPTOR("not.wanted")};
+            OUTLET_MODULE(descriptor)
+            """#, as: "a.so")
+        try write(#"{"plugins": {"not.wanted": {"enabled": false, "config": {"x": 1}}}}"#)
+        let host = try load()
+        #expect(host.plugins.map(\.id) == [requestID])
+        #expect(host.disabled == ["not.wanted"])
+        let settled = try load {
+            var settings = PluginSettings()
+            settings.isEnabled = false
+            $0.settings = [requestID: settings]
+        }
+        #expect(settled.plugins.isEmpty)
+    }
+
+    @Test func `a plugin without a manifest is disabled when its code has told its id`() throws {
+        try folder.copy("libFaultyCreateFails.so")
+        try write(#"{"plugins": {"faulty.create-fails": {"enabled": false}}}"#)
+        #expect(try load().disabled == ["faulty.create-fails"])
+    }
+
+    @Test func `an optional plugin that cannot be used stops nothing`() throws {
+        try folder.copy("libFaultyCreateFails.so")
+        try folder.copy("libFaultyLyingVersion.so")
+        let lying = "faulty.lying-version"
+        try write(
+            #"""
+            {"plugins": {"faulty.create-fails": {"optional": true}, "not.there": {"optional": true},
+                         "faulty.lying-version": {"optional": true}}}
+            """#)
+        let host = try load()
+        #expect(host.failures == [])
+        #expect(host.plugins.map(\.id) == [requestID])
+        #expect(
+            host.skipped.map(\.path) == [
+                "\(folder.path)/libFaultyCreateFails.so", "\(folder.path)/libFaultyLyingVersion.so",
+                file,
+            ])
+        try write(#"{"plugins": {"faulty.create-fails": {"optional": true}}}"#)
+        #expect(failure()?.contains(lying) == true)
+    }
+
+    // MARK: Instances
+
+    private let two = #"""
+        {"plugins": {"dev.outlet.request-id": {
+            "config": {"header": "X-Both", "prefix": "p-"},
+            "instances": [{"name": "b", "config": {"prefix": "b-"}}, {"name": "a"}]}}}
+        """#
+
+    @Test func `instances run side by side, each with its own configuration and name`() async throws
+    {
+        try write(two)
+        let recorder = ActivityRecorder()
+        let host = try load {
+            $0.observer = recorder
+            $0.configuration = ["\(requestID)#a": #"{"header": "X-A"}"#]
+        }
+        #expect(host.plugins.map(\.id) == ["\(requestID)#b", "\(requestID)#a"])
+        #expect(host.plugins.map(\.pluginID) == [requestID, requestID])
+        #expect(host.plugins.map(\.instanceName) == ["b", "a"])
+        #expect(try line(host, "\(requestID)#b") == "X-Both: b-x")
+        #expect(try line(host, "\(requestID)#a") == "X-A: p-x")
+        #expect(throws: PluginCallError.unknownPlugin(requestID, known: host.plugins.map(\.id))) {
+            try host.call("\(requestID).count")
+        }
+        let stub = StubTransport(answers: [.status(200)])
+        _ = try await host.provider(over: stub).request(.page)
+        let headers = try #require(stub.requests.first).headers
+        #expect(headers["X-Both"]?.hasPrefix("b-") == true)
+        #expect(headers["X-A"]?.hasPrefix("p-") == true)
+        let prepared = try await recorder.activities.values(2).filter { $0.hook == .prepare }
+        #expect(prepared.map(\.plugin) == host.plugins.map(\.id))
+    }
+
+    @Test(arguments: [
+        (#"[{"name": "a"}, {"name": "a"}]"#, "/instances/1/name: a second instance 'a'"),
+        (
+            #"[{"name": "a#b"}]"#,
+            "/instances/0/name: not 1 to 64 letters, digits, '.', '-' and '_'"
+        ),
+        (#"[{"name": ""}]"#, "/instances/0/name: not 1 to 64 letters, digits, '.', '-' and '_'"),
+    ])
+    func `instances have names of their own`(instances: String, fact: String) throws {
+        try write(#"{"plugins": {"dev.outlet.request-id": {"instances": \#(instances)}}}"#)
+        #expect(
+            failure()
+                == "\(folder.path)/librequest-id.so: configuration of '\(requestID)' is wrong: "
+                + "\(file): \(fact)")
+    }
+
+    @Test func `configuration for an instance that is not there is an error`() throws {
+        try write(two)
+        #expect(
+            failure { $0.configuration = ["\(requestID)#c": "{}"] }
+                == "\(folder.path): configuration for '\(requestID)#c': no such plugin; there is "
+                + "\(requestID)#b, \(requestID)#a")
+    }
+
+    @Test func `a plugin that allows one instance per process has one`() async throws {
+        let path = try await folder.compile(
+            #"""
+            static const outlet_descriptor descriptor = {
+                DESCRIPTOR("only.one"), .flags = OUTLET_F_PER_PROCESS};
+            OUTLET_MODULE(descriptor)
+            """#, as: "one.so")
+        try write(#"{"plugins": {"only.one": {"instances": [{"name": "a"}, {"name": "b"}]}}}"#)
+        #expect(
+            failure()
+                == "\(path): 'only.one' could not start: it allows one instance per process, and "
+                + "settings name 2")
+        try write(#"{"plugins": {"only.one": {"instances": [{"name": "a"}]}}}"#)
+        for _ in 0..<2 {
+            let host = try load()
+            #expect(host.plugins.map(\.id).contains("only.one#a"))
+            #expect(await host.shutDown() == [])
+        }
+    }
+
+    // MARK: Permissions
+
+    /// A plugin that asks for permissions, and whether its `create` may run.
+    private func asking(_ permissions: String, count: Int) async throws -> String {
+        try await folder.compile(
+            #"""
+            static const outlet_view permissions[] = {\#(permissions)};
+            static outlet_status start(const outlet_descriptor *descriptor, const outlet_host *host,
+                                       outlet_call call, const outlet_config *config,
+                                       outlet_instance **out) {
+                const void *service;
+                outlet_status http = host->extension(host, outlet_text("outlet.http/1"), &service);
+                outlet_status none = host->extension(host, outlet_text("no.such/1"), &service);
+                if (none != OUTLET_E_UNSUPPORTED) return OUTLET_E_FAILED;
+                host->log(host, call, OUTLET_LOG_INFO,
+                          outlet_text(http == OUTLET_E_DENIED ? "denied" : "not denied"), NULL, 0);
+                return make(descriptor, host, call, config, out);
+            }
+            static const outlet_descriptor descriptor = {
+                .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("asks.much"),
+                .version = OUTLET_TEXT("1.0.0"), .create = start, .destroy = unmake,
+                .permissions = permissions, .permission_count = \#(count)};
+            OUTLET_MODULE(descriptor)
+            """#, as: "asks.so")
+    }
+
+    @Test func `a plugin that needs more than its policy grants is refused before it starts`()
+        async throws
+    {
+        let path = try await asking(
+            #"OUTLET_TEXT("net:api.example.com"), OUTLET_TEXT("env:HOME")"#, count: 2)
+        try write(#"{"plugins": {"asks.much": {"permissions": ["net:*.example.com"]}}}"#)
+        let recorder = ActivityRecorder()
+        #expect(
+            failure { $0.observer = recorder }
+                == "\(path): 'asks.much' needs permissions that are not granted: env:HOME (policy: "
+                + "\(file))")
+        #expect(recorder.lines.values.isEmpty)
+        let host = try load {
+            var settings = PluginSettings()
+            settings.permissions = ["net:*", "env:HOME", "env:PATH"]
+            $0.settings = ["asks.much": settings]
+            $0.observer = recorder
+        }
+        let plugin = try #require(host.plugins.first { $0.id == "asks.much" })
+        #expect(
+            plugin.grants.permissions.map(\.description) == ["net:api.example.com", "env:HOME"])
+        #expect(recorder.lines.values.map(\.message) == ["not denied"])
+    }
+
+    @Test func `without a policy all is granted that the host knows, and the rest is told`()
+        async throws
+    {
+        let path = try await asking(#"OUTLET_TEXT("fs:/tmp"), OUTLET_TEXT("env:A")"#, count: 2)
+        let recorder = ActivityRecorder()
+        let host = try load { $0.observer = recorder }
+        #expect(host.plugins.first?.grants.permissions.map(\.description) == ["env:A"])
+        #expect(
+            host.warnings == [
+                "\(path): 'asks.much' asks for something that it is not granted: 'fs:/tmp' is no "
+                    + "permission that this host knows: there are net:HOST, net:HOST:PORT and env:NAME"
+            ])
+        // No network, no service of it.
+        #expect(recorder.lines.values.map(\.message) == ["denied"])
+    }
+
+    @Test func `a policy with a permission that is none is refused`() async throws {
+        try write(#"{"plugins": {"dev.outlet.request-id": {"permissions": ["net:*", "nett:x"]}}}"#)
+        #expect(
+            failure()
+                == "\(folder.path)/librequest-id.so: configuration of '\(requestID)' is wrong: "
+                + "\(file): /permissions/1: 'nett:x' is no permission that this host knows: there are "
+                + "net:HOST, net:HOST:PORT and env:NAME")
+    }
+}
