@@ -66,6 +66,9 @@ public enum CommandLineTool {
         case .pluginsInspect:
             let command = try PluginsInspectCommand(arguments: arguments, console: console)
             return try Interruption.run(console, blocking: command.run)
+        case .pluginsConfig:
+            let command = try PluginsConfigCommand(arguments: arguments, console: console)
+            return try Interruption.run(console, blocking: command.run)
         case .pluginsCall:
             let command = try PluginsCallCommand(arguments: arguments, console: console)
             return try Interruption.run(console, blocking: command.run)

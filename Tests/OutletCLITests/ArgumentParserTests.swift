@@ -27,9 +27,11 @@ private let wrongLines = [
         "--color=allways", message: "--color: allways: not one of auto, always, never",
         advice: "did you mean 'always'?"),
     WrongLine("demo", "--follow", message: "--follow: not an option of 'outlet demo'"),
-    WrongLine("plugins", message: "plugins: what to do is missing: one of list, inspect, call"),
     WrongLine(
-        "plugins", "lsit", message: "plugins lsit: no such verb: there are list, inspect, call",
+        "plugins", message: "plugins: what to do is missing: one of list, inspect, config, call"),
+    WrongLine(
+        "plugins", "lsit",
+        message: "plugins lsit: no such verb: there are list, inspect, config, call",
         advice: "did you mean 'plugins list'?"),
     WrongLine(
         "plugin", "list", message: "plugin: no such verb",

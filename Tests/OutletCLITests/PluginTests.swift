@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Outlet
 import OutletTestServer
 import OutletTestSupport
@@ -21,8 +22,8 @@ import Testing
         #expect(result.exitCode == 0)
         #expect(
             result.output == """
-                dev.outlet.pacer       1.0.0  ABI 1.0  no permissions  \(pacer)
-                dev.outlet.request-id  1.0.0  ABI 1.0  no permissions  \(requestID)
+                dev.outlet.pacer       1.0.0  ABI 1.0  no permissions  enabled  \(pacer)
+                dev.outlet.request-id  1.0.0  ABI 1.0  no permissions  enabled  \(requestID)
 
                 """)
         #expect(result.errorOutput == "")
@@ -48,7 +49,7 @@ import Testing
         let hanging = try folder.copy("libFaultyHangsOnLoad.so")
         let list = try await outlet("plugins", "list", folder.path)
         #expect(list.exitCode == 0)
-        #expect(list.output == "?  ?  ABI 1  no manifest (OUTLET_MANIFEST)  \(hanging)\n")
+        #expect(list.output == "?  ?  ABI 1  no manifest (OUTLET_MANIFEST)  ?  \(hanging)\n")
         let page = try await outlet("plugins", "inspect", hanging)
         #expect(page.exitCode == 0)
         #expect(
@@ -239,6 +240,117 @@ import Testing
         #expect(result.exitCode == 7)
         #expect(
             result.errorOutput.contains("configuration for 'dev.outlet.signer': no such plugin"))
+    }
+
+    @Test func `configuration comes from files, an option's keys first`() async throws {
+        let id = try await identifier(of: pacer)
+        let settings = try directory.write(
+            #"{"plugins": {"\#(id)": {"config": {"baseDelayMs": 500, "maxDelayMs": 900}}}}"#,
+            to: "plugins.json")
+        chmod(settings, 0o600)
+        let call = ["plugins", "call", "\(id).delay_ms", "--plugins", directory.path]
+        func delay(_ attempt: Int, _ options: String...) async throws -> Program.Result {
+            try await Program.run(Products.path("outlet"), call + ["\(attempt)"] + options)
+        }
+        #expect(try await delay(1).output == "500\n")
+        let file = try directory.write(#"{"baseDelayMs": 700}"#, to: "pacer.json")
+        chmod(file, 0o600)
+        let closed = try await delay(1, "--plugin-config", "\(id)=@\(file)")
+        #expect(closed.output == "700\n" && closed.errorOutput == "")
+        #expect(try await delay(2, "--plugin-config", "\(id)=@\(file)").output == "900\n")
+        chmod(file, 0o644)
+        let readable = try await delay(1, "--plugin-config", "\(id)=@\(file)")
+        #expect(
+            readable.errorOutput
+                == "outlet: \(file): holds configuration and is readable by all users (mode 644); "
+                + "chmod o-r\n")
+        _ = try directory.write(#"{"baseDelayMs": "hush"}"#, to: "pacer.json")
+        let wrong = try await delay(1, "--plugin-config", "\(id)=@\(file)")
+        #expect(wrong.exitCode == 7)
+        #expect(
+            wrong.errorOutput.contains(
+                "configuration of '\(id)' is wrong: \(file): /baseDelayMs: expected a whole number, "
+                    + "found a string"))
+        #expect(!wrong.errorOutput.contains("hush"))
+        _ = try directory.write(#"{"baseDelayMs": hush}"#, to: "pacer.json")
+        let broken = try await delay(1, "--plugin-config", "\(id)=@\(file)")
+        #expect(broken.exitCode == 64)
+        #expect(broken.errorOutput.contains("--plugin-config: \(id): \(file): not JSON at byte 16"))
+        let missing = try await delay(1, "--plugin-config", "\(id)=@\(file).old")
+        #expect(missing.exitCode == 64)
+        let long = try directory.write(
+            String(repeating: " ", count: 1 << 20) + "{}", to: "long.json")
+        #expect(try await delay(1, "--plugin-config", "\(id)=@\(long)").exitCode == 64)
+        #expect(try await delay(1, "--plugin-config", "hush").errorOutput.contains("hush") == false)
+    }
+
+    @Test func `settings are listed, shown and checked without a start`() async throws {
+        let id = try await identifier(of: pacer)
+        let settings = try directory.write(
+            #"""
+            {"plugins": {"\#(id)": {"instances": [{"name": "eu"}, {"name": "us"}], "permissions": []},
+                         "dev.outlet.request-id": {"enabled": false, "config": {"prefix": 1}}}}
+            """#, to: "plugins.json")
+        chmod(settings, 0o600)
+        let list = try await outlet("plugins", "list", directory.path)
+        #expect(
+            list.output == """
+                \(id)       1.0.0  ABI 1.0  no permissions  enabled, instances eu us  \(pacer)
+                dev.outlet.request-id  1.0.0  ABI 1.0  no permissions  disabled                  \(requestID)
+
+                """)
+        let page = try await outlet("plugins", "inspect", id, "--plugins", directory.path)
+        #expect(page.output.contains("  use         enabled, instances eu us\n"))
+        let report = try await outlet(
+            "plugins", "inspect", "dev.outlet.request-id", "--json", "--plugins", directory.path)
+        let value = try JSONValue(parsing: report.standardOutput)
+        #expect(value["enabled"] == false && value["instances"] == [] && value["granted"] == [])
+        let called = try await outlet(
+            "plugins", "call", "\(id)#us.delay_ms", "1", "--plugins", directory.path)
+        #expect(called.output == "200\n")
+        let known = try await outlet("plugins", "config", "--plugins", directory.path)
+        #expect(known.exitCode == 0)
+        let checked = try await outlet("plugins", "config", "--run", "--plugins", directory.path)
+        #expect(checked.exitCode == 7)
+        #expect(checked.output == "\(id): settings fit\n")
+        #expect(checked.errorOutput.contains("/prefix: expected a string, found a whole number"))
+        let own = try await outlet("plugins", "config", id, "--run", "--plugins", directory.path)
+        #expect(own.exitCode == 0)
+        _ = try directory.write(#"{"plugin": {}}"#, to: "plugins.json")
+        for verb in [["list"], ["config"], ["inspect", id], ["call", "\(id).delay_ms", "1"]] {
+            let result = try await Program.run(
+                Products.path("outlet"), ["plugins"] + verb + ["--plugins", directory.path])
+            #expect(result.exitCode == 7)
+            #expect(
+                result.errorOutput.contains(
+                    "\(settings): settings of plugins are wrong: unknown key 'plugin'; did you mean "
+                        + "'plugins'?; the key 'plugins' is missing"))
+        }
+    }
+
+    @Test func `what a plugin may do is shown`() async throws {
+        let kit = try directory.copy("libKitFixture.so")
+        let page = try await outlet(
+            "plugins", "inspect", "test.kit", "--run", "--plugins", directory.path)
+        #expect(page.output.contains("  permissions env:HOME\n  granted     env:HOME\n"))
+        let settings = try directory.write(
+            #"{"plugins": {"test.kit": {"permissions": ["net:*"]}}}"#, to: "plugins.json")
+        chmod(settings, 0o600)
+        let withheld = try await outlet(
+            "plugins", "inspect", "test.kit", "--run", "--plugins", directory.path)
+        #expect(
+            withheld.output.contains(
+                "  granted     nothing, but not env:HOME: it will not be created\n"))
+        let checked = try await outlet(
+            "plugins", "config", "test.kit", "--run", "--plugins", directory.path)
+        #expect(checked.exitCode == 7)
+        #expect(
+            checked.errorOutput
+                == "outlet: \(kit): 'test.kit' needs permissions that are not granted: env:HOME "
+                + "(policy: \(settings))\n")
+        let server = try LoopbackServer.start()
+        let sent = try await outlet("-v", "--plugins", kit, "\(server.baseURL)/get")
+        #expect(sent.errorOutput.contains("outlet: plugin test.kit: granted: env:HOME\n"))
     }
 
     @Test(arguments: ["finalize", "redirect"])

@@ -69,6 +69,11 @@ enum Help {
                 ("outlet plugins inspect ./plugins/librequest-id.so", ""),
                 ("outlet plugins inspect dev.outlet.pacer --plugins ./plugins --run", ""),
             ])
+        case .pluginsConfig:
+            table([
+                ("outlet plugins config --plugins ./plugins", ""),
+                ("outlet plugins config dev.outlet.pacer --plugins ./plugins --run", ""),
+            ])
         case .pluginsCall:
             table([("outlet plugins call dev.outlet.pacer.delay_ms 3 --plugins ./plugins", "")])
         case .demo: table([("outlet demo --plugins ./plugins", "")])

@@ -1,7 +1,7 @@
 /// Every option there is.
 enum OptionTable {
     private static let pluginVerbs: [Verb] = [
-        .request, .pluginsList, .pluginsInspect, .pluginsCall, .demo,
+        .request, .pluginsList, .pluginsInspect, .pluginsConfig, .pluginsCall, .demo,
     ]
 
     static let all: [Option] = plugins + request + output + response + limits + network + about
@@ -11,14 +11,16 @@ enum OptionTable {
             .plugins, value: "DIR", repeats: true, .plugins, verbs: pluginVerbs,
             "Loads the plugins (.so files) of a directory, or one file; may be given often."),
         Option(
-            .pluginConfig, value: "ID=JSON", repeats: true, .plugins,
-            verbs: [.request, .pluginsCall, .demo],
-            "Configures a plugin with a JSON object; may be given often."),
+            .pluginConfig, value: "ID=JSON|@FILE", repeats: true, .plugins,
+            verbs: [.request, .pluginsInspect, .pluginsConfig, .pluginsCall, .demo],
+            "Configures a plugin, or with ID#NAME an instance, with a JSON object, its keys before those "
+                + "of plugins.json; may be given often. Others see a command line: secrets belong in a "
+                + "file."),
         Option(
             .pluginsOptional, .plugins, verbs: [.request, .pluginsCall, .demo],
             "Goes on without plugins that cannot be used; they end the program otherwise."),
         Option(
-            .run, .plugins, verbs: [.pluginsInspect],
+            .run, .plugins, verbs: [.pluginsInspect, .pluginsConfig],
             "Loads the library and asks its code for what its file does not tell; starts nothing."),
     ]
 

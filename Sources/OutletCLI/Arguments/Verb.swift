@@ -5,6 +5,7 @@ enum Verb: String, Sendable, CaseIterable {
     case request
     case pluginsList = "plugins list"
     case pluginsInspect = "plugins inspect"
+    case pluginsConfig = "plugins config"
     case pluginsCall = "plugins call"
     case demo
     case help
@@ -19,6 +20,7 @@ enum Verb: String, Sendable, CaseIterable {
                 "outlet plugins inspect [--run] FILE",
                 "outlet plugins inspect [--run] ID --plugins DIR",
             ]
+        case .pluginsConfig: ["outlet plugins config [--run] [ID] --plugins DIR"]
         case .pluginsCall: ["outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR"]
         case .demo: ["outlet demo [--plugins DIR]"]
         case .help: ["outlet help [VERB]"]
@@ -33,6 +35,8 @@ enum Verb: String, Sendable, CaseIterable {
             "Lists the plugins of a directory, and what cannot be used and why; runs none of their code."
         case .pluginsInspect:
             "Shows what a plugin's file says of it; with --run what its code says, too."
+        case .pluginsConfig:
+            "Checks the settings of plugins, with --run against the schemas of their code, too; starts none."
         case .pluginsCall: "Calls a function that a plugin exports, by name."
         case .demo: "Runs a few requests through sample plugins and a server of its own."
         case .help: "Explains a verb."

@@ -60,6 +60,7 @@ struct PluginsInspectCommand {
             }
         }
         guard isShown else { throw absence(known: known, failures: failures) }
+        loading.report(inspection.warnings, console)
         for failure in failures { console.report(CommandError(unusable: failure)) }
         return .ok
     }

@@ -26,6 +26,7 @@ struct PluginsListCommand {
         } else {
             try console.output.write(PluginText(style: console.outputStyle).list(plugins))
         }
+        loading.report(inspection.warnings, console)
         for failure in inspection.failures { console.report(CommandError(unusable: failure)) }
         if inspection.files.isEmpty, inspection.failures.isEmpty {
             let place = loading.places.joined(separator: ", ")

@@ -71,7 +71,9 @@ struct RequestCommand: Sendable {
         let watcher = PluginWatcher(console: console, isVerbose: isVerbose)
         let host =
             loading.places.isEmpty
-            ? nil : try loading.loadForWork(observer: watcher, console: console)
+            ? nil
+            : try loading.loadForWork(
+                observer: watcher, isVerbose: isVerbose, console: console)
         return RequestService(
             configuration, redirects: redirects, host: host, watcher: watcher, progress: progress)
     }

@@ -19,6 +19,24 @@ struct PluginFacts {
     /// `nil` when only the code could tell.
     var permissions: [String]? { code?.permissions ?? manifest?.permissions }
 
+    /// How it is to be used; `nil` when only the code could tell who it is.
+    func plan() throws(PluginLoadError) -> PluginPlan? {
+        guard let id, let permissions else { return nil }
+        return try file.plan(for: id, asking: permissions)
+    }
+
+    /// What speaks against its settings, as far as it is known.
+    func objections() throws(PluginLoadError) -> [PluginLoadError] {
+        if let code { return file.objections(to: code) }
+        guard let id, let plan = try plan(), let policy = plan.policy,
+            !plan.permissions.withheld.isEmpty
+        else { return [] }
+        return [
+            .notGranted(
+                path: file.path, id: id, permissions: plan.permissions.withheld, policy: policy)
+        ]
+    }
+
     /// What a file says: its manifest's entries, or that it holds none.
     static func all(of file: InspectedFile) -> [PluginFacts] {
         guard !file.manifests.isEmpty else {

@@ -46,12 +46,20 @@ enum PluginReport {
 
     /// What a file says; null is what only the code could tell.
     private static func facts(_ plugin: PluginFacts) -> JSONObject {
-        [
+        let plan = (try? plugin.plan()) ?? nil
+        return [
             "id": plugin.id.map(JSONValue.string) ?? nil,
             "version": plugin.version.map(JSONValue.string) ?? nil,
             "file": .string(plugin.file.path),
             "abi": .string(plugin.abi),
             "permissions": plugin.permissions.map { .array($0.map(JSONValue.string)) } ?? nil,
+            "enabled": plan.map { .bool($0.isEnabled) } ?? nil,
+            "optional": plan.map { .bool($0.isOptional) } ?? nil,
+            "instances": plan.map { .array($0.instances.map(JSONValue.string)) } ?? nil,
+            "granted": plan.map { plan in
+                .array(plan.permissions.grants.permissions.map { .string($0.description) })
+            } ?? nil,
+            "withheld": plan.map { .array($0.permissions.withheld.map(JSONValue.string)) } ?? nil,
             "has_manifest": .bool(plugin.manifest != nil),
             "libraries": .array(plugin.file.neededLibraries.map(JSONValue.string)),
         ]

@@ -4,7 +4,7 @@ import Outlet
 struct PluginText {
     let style: Style
 
-    /// A line per plugin: id, version, ABI, permissions, file; what has no manifest says so.
+    /// A line per plugin: id, version, ABI, permissions, use, file; what has no manifest says so.
     func list(_ plugins: [PluginFacts]) -> String {
         table(
             plugins.map { plugin in
@@ -12,7 +12,7 @@ struct PluginText {
                     plugin.id ?? "?", plugin.version ?? "?", "ABI \(plugin.abi)",
                     plugin.permissions.map { PluginText.list($0, none: "no permissions") }
                         ?? "no manifest (OUTLET_MANIFEST)",
-                    plugin.file.path,
+                    PluginText.use(plugin), plugin.file.path,
                 ]
             })
     }
@@ -45,6 +45,31 @@ struct PluginText {
         permissions.isEmpty ? none : permissions.joined(separator: ", ")
     }
 
+    /// Whether a plugin is used, and how often.
+    private static func use(_ plugin: PluginFacts) -> String {
+        do throws(PluginLoadError) {
+            guard let plan = try plugin.plan() else { return "?" }
+            let instances =
+                plan.instances.isEmpty ? [] : ["instances \(plan.instances.joined(separator: " "))"]
+            return
+                ([plan.isEnabled ? "enabled" : "disabled"]
+                + (plan.isOptional ? ["optional"] : []) + instances).joined(separator: ", ")
+        } catch {
+            return "settings are wrong"
+        }
+    }
+
+    /// What a plugin may do, and what a policy withholds.
+    private static func granted(_ plugin: PluginFacts) -> String {
+        guard plugin.permissions?.isEmpty == false, let plan = try? plugin.plan() else { return "" }
+        let granted = list(
+            plan.permissions.grants.permissions.map(\.description), none: "nothing")
+        let withheld = plan.permissions.withheld
+        return withheld.isEmpty
+            ? granted
+            : "\(granted), but not \(withheld.joined(separator: ", ")): it will not be created"
+    }
+
     /// Everything that is known of a plugin.
     func page(_ plugin: PluginFacts) -> String {
         let title = plugin.code?.name ?? plugin.id ?? plugin.file.path
@@ -64,6 +89,8 @@ struct PluginText {
         }
         text += row(
             "permissions", plugin.permissions.map { PluginText.list($0, none: "none") } ?? "")
+        text += row("granted", PluginText.granted(plugin))
+        text += row("use", plugin.id == nil ? "" : PluginText.use(plugin))
         text += row("manifest", manifest(plugin))
         text += row("threads", plugin.code.map(threads) ?? "")
         text += row("needs", plugin.file.neededLibraries.joined(separator: ", "))

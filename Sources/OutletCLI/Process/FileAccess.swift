@@ -22,12 +22,24 @@ enum AwaitedInput {
 /// The most bytes of a file that is a value within the request.
 private let longestValue = 256 << 20
 
-/// Reads a file that the command line names.
+/// Reads a file that the command line names, as a value within the request.
 ///
 /// - Throws: A usage error: the line names something that cannot be read.
 ///
 /// Thread: blocks until a pipe is at its end.
 func readFile(_ path: String) throws(CommandError) -> [UInt8] {
+    try readFile(path, limit: longestValue, advice: "the whole body, @FILE, may be of any size")
+}
+
+/// Reads a file that the command line names.
+///
+/// - Parameters:
+///   - limit: The most bytes it may have.
+///   - advice: What to do when it has more.
+/// - Throws: A usage error: the line names something that cannot be read.
+///
+/// Thread: blocks until a pipe is at its end.
+func readFile(_ path: String, limit: Int, advice: String = "") throws(CommandError) -> [UInt8] {
     try AwaitedInput.reading(path) { () throws(CommandError) in
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -36,7 +48,7 @@ func readFile(_ path: String) throws(CommandError) -> [UInt8] {
         defer { close(descriptor) }
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
-        while content.count <= longestValue {
+        while content.count <= limit {
             let count = read(descriptor, &buffer, buffer.count)
             if count == 0 { return content }
             if count > 0 {
@@ -46,7 +58,7 @@ func readFile(_ path: String) throws(CommandError) -> [UInt8] {
             }
         }
         throw .usage(
-            "\(path): larger than \(Quantity.bytes(Int64(longestValue)))",
-            advice: "the whole body, @FILE, may be of any size")
+            "\(path): larger than \(Quantity.bytes(Int64(limit)))",
+            advice: advice)
     }
 }

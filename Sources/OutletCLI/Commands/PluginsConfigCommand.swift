@@ -1,0 +1,72 @@
+import Outlet
+
+/// `outlet plugins config [--run] [ID] --plugins DIR`.
+struct PluginsConfigCommand {
+    /// `nil` for all plugins.
+    private let id: String?
+    private let loading: PluginLoading
+    private let runsCode: Bool
+    private let console: Console
+
+    init(arguments: ParsedArguments, console: Console) throws(CommandError) {
+        self.console = console
+        runsCode = arguments.isOn(.run)
+        guard arguments.operands.count <= 1 else {
+            throw .usage("plugins config: one id at most", advice: Self.advice)
+        }
+        id = arguments.operands.first
+        loading = try PluginLoading(arguments, environment: console.environment)
+        guard !loading.places.isEmpty else {
+            throw .usage("plugins config: no directory given", advice: Self.advice)
+        }
+    }
+
+    private static let advice = "outlet plugins config [ID] --plugins DIR"
+
+    /// Prints a line for each plugin whose settings are right; ``ExitCode/plugin`` when those of one
+    /// are not.
+    func run() throws -> ExitCode {
+        let inspection = try loading.inspect()
+        var errors = inspection.failures
+        loading.report(inspection.warnings, console)
+        if runsCode {
+            OutputFile.keepStandardOutput()
+            PluginWatch.begin(exitCode: ExitCode.plugin.rawValue)
+        }
+        var isShown = false
+        for file in inspection.files {
+            do {
+                for facts in try facts(of: file) where id == nil || facts.id == id {
+                    isShown = true
+                    let objections = try facts.objections()
+                    errors += objections
+                    if objections.isEmpty { try show(facts) }
+                }
+            } catch let error as PluginLoadError {
+                errors.append(error)
+            }
+        }
+        for error in errors { console.report(CommandError(unusable: error)) }
+        guard isShown || id == nil else {
+            throw CommandError(.plugin, "\(id ?? ""): no such plugin")
+        }
+        return errors.isEmpty ? .ok : .plugin
+    }
+
+    private func facts(of file: InspectedFile) throws(PluginLoadError) -> [PluginFacts] {
+        let isWanted = id == nil || file.manifests.contains { $0.id == id }
+        return runsCode && (isWanted || file.manifests.isEmpty)
+            ? try PluginFacts.all(askingCodeOf: file, console: console)
+            : PluginFacts.all(of: file)
+    }
+
+    private func show(_ facts: PluginFacts) throws {
+        let what =
+            facts.code == nil
+            ? "settings can be read; --run asks the code for its schema"
+            : "settings fit"
+                + (facts.code?.configurationSchema.isEmpty == true ? "; no schema" : "")
+        try console.output.write(
+            "\(TerminalText.visibleLine(facts.id ?? facts.file.path)): \(what)\n")
+    }
+}
