@@ -35,13 +35,23 @@ using json = nlohmann::json;
 using Adapter = valijson::adapters::NlohmannJsonAdapter;
 using valijson::Subschema;
 
-// How many objects a schema may consist of, and how deep a value and the schemas for it may lie.
+// How many objects a schema may consist of, how deep its text may be nested, and how deep a value and
+// the schemas for it may lie.
 constexpr size_t largest_schema = 2000;
+constexpr int deepest_schema = 128;
 constexpr size_t deepest_check = 400;
 // How many schemas are applied to values and elements in all.
 constexpr uint64_t most_steps = 1000000;
 constexpr size_t most_violations = 100;
+constexpr size_t longest_path = 1024;
 constexpr size_t longest_pattern = 4096;
+constexpr size_t most_patterns = 100;
+// How many bytes times instructions of a pattern are a step.
+constexpr uint64_t matching_per_step = 1000;
+constexpr size_t most_choices = 1000;
+// How many values are searched for those that an 'enum' allows, and names for what may be meant.
+constexpr size_t most_searched = 200;
+constexpr size_t longest_name = 64;
 constexpr size_t longest_reference = 1024;
 constexpr int most_hops = 64;
 // valijson's parser recurses from schema to schema, through references too: largest_schema levels of it,
@@ -62,9 +72,8 @@ struct Violation {
 };
 
 std::string in_quotes(const std::string &text) {
-    constexpr size_t longest = 64;
-    if (text.size() <= longest) return "'" + text + "'";
-    size_t end = longest;
+    if (text.size() <= longest_name) return "'" + text + "'";
+    size_t end = longest_name;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
     return "'" + text.substr(0, end) + "…'";
 }
@@ -97,7 +106,7 @@ size_t characters(const std::string &text) {
     return count;
 }
 
-// The patterns of a schema; RE2 takes time linear in the text, and memory up to a limit.
+// The patterns of a schema; RE2 takes time linear in text and pattern, and memory up to a limit.
 class Patterns {
   public:
     void add(const std::string &pattern) {
@@ -105,6 +114,8 @@ class Patterns {
             throw BadSchema(
                 "a pattern has more than " + std::to_string(longest_pattern) + " bytes");
         if (patterns_.count(pattern)) return;
+        if (patterns_.size() == most_patterns)
+            throw BadSchema("it has more than " + std::to_string(most_patterns) + " patterns");
         RE2::Options options;
         options.set_log_errors(false);
         options.set_max_mem(int64_t{1} << 20);
@@ -115,10 +126,8 @@ class Patterns {
         patterns_.emplace(pattern, std::move(compiled));
     }
 
-    bool match(const std::string &text, const std::string &pattern) const {
-        auto found = patterns_.find(pattern);
-        return found != patterns_.end() && RE2::PartialMatch(text, *found->second);
-    }
+    // The expression of a pattern that was added.
+    const RE2 &operator[](const std::string &pattern) const { return *patterns_.at(pattern); }
 
   private:
     std::map<std::string, std::unique_ptr<RE2>> patterns_;
@@ -151,6 +160,7 @@ class Survey {
     std::vector<std::string> choices(
         const std::function<bool(const Adapter &)> &is_choice) const {
         std::vector<std::string> texts;
+        if (values_.size() > most_searched) return texts;
         for (const json *value : values_) {
             if (!is_choice(Adapter(*value))) continue;
             std::string text = value->dump();
@@ -182,6 +192,8 @@ class Survey {
         if (auto list = member("enum"); list && list->is_array())
             for (const json &value : *list) values_.push_back(&value);
         if (auto value = member("const")) values_.push_back(value);
+        if (values_.size() > most_choices)
+            throw BadSchema("it names more than " + std::to_string(most_choices) + " values");
         if (auto id = member("id");
             id && id->is_string()
             && id->get_ref<const std::string &>().size() > longest_reference)
@@ -220,12 +232,10 @@ class Checker : public valijson::constraints::ConstraintVisitor {
     std::vector<Violation> violations;
 
     bool check(const Subschema &schema, const json &value) {
-        if (++steps_ > most_steps || depth_ == deepest_check)
+        step();
+        if (depth_ == deepest_check)
             throw BadSchema(
-                depth_ == deepest_check
-                    ? "it applies itself to the same value without end, or lies too deep"
-                    : "checking the value with it takes more than "
-                          + std::to_string(most_steps) + " steps");
+                "it applies itself to the same value without end, or lies too deep");
         if (schema.getAlwaysInvalid()) return report("is not allowed here");
         const json *const outer = value_;
         value_ = &value;
@@ -297,8 +307,14 @@ class Checker : public valijson::constraints::ConstraintVisitor {
             });
             return is_equal;
         };
-        if (is_choice(Adapter(*value_))) return true;
-        return report("expected " + choices(is_choice));
+        const json &value = *value_;
+        bool is_valid = false;
+        constraint.applyToValues([&](const valijson::adapters::FrozenValue &choice) {
+            step();
+            is_valid = choice.equalTo(Adapter(value), true);
+            return !is_valid;
+        });
+        return is_valid || report("expected " + choices(is_choice));
     }
 
     // Drafts leave it to the reader whether 'format' says more than what a text is for.
@@ -388,8 +404,7 @@ class Checker : public valijson::constraints::ConstraintVisitor {
         if (!value_->is_string()) return true;
         const std::string pattern(constraint.getPattern<std::string::allocator_type>());
         const auto &text = value_->get_ref<const std::string &>();
-        steps_ += text.size() / 1024;
-        return patterns_.match(text, pattern)
+        return matches(text, pattern)
                || report("does not match the pattern " + in_quotes(pattern));
     }
 
@@ -403,7 +418,8 @@ class Checker : public valijson::constraints::ConstraintVisitor {
             const std::string key(name.c_str(), name.size());
             const auto found = object.find(key);
             if (found == object.end()) {
-                missing.push_back(key);
+                if (key.size() <= longest_name && missing.size() < most_searched)
+                    missing.push_back(key);
             } else {
                 known.insert(key);
                 is_valid = check(*schema, *found, key) && is_valid;
@@ -413,8 +429,7 @@ class Checker : public valijson::constraints::ConstraintVisitor {
         constraint.applyToPatternProperties([&](const auto &text, const Subschema *schema) {
             const std::string pattern(text.c_str(), text.size());
             for (const auto &member : object.items()) {
-                steps_ += 1 + member.key().size() / 1024;
-                if (!patterns_.match(member.key(), pattern)) continue;
+                if (!matches(member.key(), pattern)) continue;
                 known.insert(member.key());
                 is_valid = check(*schema, member.value(), member.key()) && is_valid;
             }
@@ -426,7 +441,9 @@ class Checker : public valijson::constraints::ConstraintVisitor {
             if (others) {
                 is_valid = check(*others, member.value(), member.key()) && is_valid;
             } else {
-                add({path_, "", member.key(), missing});
+                const bool is_short = member.key().size() <= longest_name;
+                add({path_, "", member.key().substr(0, longest_path),
+                     is_short ? missing : std::vector<std::string>()});
                 is_valid = false;
             }
         }
@@ -532,6 +549,19 @@ class Checker : public valijson::constraints::ConstraintVisitor {
     size_t depth_ = 0;
     uint64_t steps_ = 0;
 
+    void step(uint64_t count = 1) {
+        if ((steps_ += count) > most_steps)
+            throw BadSchema("checking the value with it takes more than "
+                            + std::to_string(most_steps) + " steps");
+    }
+
+    bool matches(const std::string &text, const std::string &pattern) {
+        const RE2 &expression = patterns_[pattern];
+        // Without room for its automaton, RE2 goes through the pattern for each byte.
+        step(1 + text.size() * uint64_t(expression.ProgramSize()) / matching_per_step);
+        return RE2::PartialMatch(text, expression);
+    }
+
     bool check(const Subschema &schema, const json &value, const std::string &key) {
         const size_t length = path_.size();
         path_ += '/';
@@ -602,7 +632,9 @@ class Checker : public valijson::constraints::ConstraintVisitor {
     }
 
     void add(Violation violation) {
-        if (violations.size() < most_violations) violations.push_back(std::move(violation));
+        if (violations.size() == most_violations) return;
+        if (violation.path.size() > longest_path) violation.path.resize(longest_path);
+        violations.push_back(std::move(violation));
     }
 
     size_t length() const { return characters(value_->get_ref<const std::string &>()); }
@@ -669,7 +701,15 @@ valijson::SchemaParser::Version version(const json &schema) {
 }
 
 json parsed(cjsonschema_text text) {
-    return json::parse(text.bytes, text.bytes + text.count);
+    // Copies and comparisons of values recurse.
+    return json::parse(
+        text.bytes, text.bytes + text.count,
+        [](int depth, json::parse_event_t, const json &) {
+            if (depth > deepest_schema)
+                throw BadSchema(
+                    "it is nested deeper than " + std::to_string(deepest_schema) + " levels");
+            return true;
+        });
 }
 
 // One check, on a thread of its own.

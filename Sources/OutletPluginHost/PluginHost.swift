@@ -89,7 +89,8 @@ public final class PluginHost: SessionPlugins {
     /// whose plugin failed to start.
     ///
     /// - Throws: ``PluginDirectoryError`` when a directory or its `plugins.json` cannot be read or is
-    ///   not safe, or when a plugin cannot be used; those that had started are shut down first.
+    ///   not safe, whatever the policy, or when a plugin cannot be used; those that had started are shut
+    ///   down first.
     ///
     /// Blocks while files are read and plugins created.
     public static func load(

@@ -129,17 +129,44 @@ import Testing
         doubling += #""40": false}}"#
         #expect(
             try fault(doubling) == "checking the value with it takes more than 1000000 steps")
-        let deep =
-            String(repeating: #"{"not": "#, count: 1999) + "{}"
-            + String(repeating: "}", count: 1999)
+        // Each level leads to the next one.
+        func chain(_ count: Int) -> String {
+            let levels = (0..<count).map { level in
+                ##""\##(level)": {"not": {"$ref": "#/definitions/\##(level + 1)"}}"##
+            }
+            return ##"{"not": {"$ref": "#/definitions/0"}, "definitions": {"##
+                + (levels + [#""\#(count)": {}"#]).joined(separator: ",") + "}}"
+        }
         #expect(
-            try fault(deep) == "it applies itself to the same value without end, or lies too deep")
+            try fault(chain(990))
+                == "it applies itself to the same value without end, or lies too deep")
+        #expect(try fault(chain(1000)) == "it holds more than 2000 objects")
+        let nested =
+            String(repeating: "[", count: 1 << 18) + String(repeating: "]", count: 1 << 18)
+        #expect(try fault(#"{"enum": \#(nested)}"#) == "it is nested deeper than 128 levels")
+        let numbers = (0...1000).map(String.init).joined(separator: ",")
+        #expect(try fault(#"{"enum": [\#(numbers)]}"#) == "it names more than 1000 values")
+        let patterns = (0...100).map { #""\#($0)": {}"# }.joined(separator: ",")
         #expect(
-            try fault(#"{"not": \#(deep)}"#) == "it holds more than 2000 objects")
+            try fault(#"{"patternProperties": {\#(patterns)}}"#) == "it has more than 100 patterns")
         let text = String(repeating: "a", count: 1 << 20)
         #expect(
             try violations(#"{"pattern": "^(a+)+$"}"#, "\"\(text)!\"").count == 1)
+        let wide = (1...7).map { String(repeating: "a?", count: $0 * 40) }.joined(separator: "|")
+        #expect(
+            try fault(#"{"pattern": "^(\#(wide))*b"}"#, "\"\(text)\"")
+                == "checking the value with it takes more than 1000000 steps")
         #expect(try fault(#"{"pattern": "\#(text)"}"#) == "a pattern has more than 4096 bytes")
+    }
+
+    @Test func `what may be meant is searched for among few short names`() throws {
+        let names = (0..<1500).map { #""\#(String(repeating: "n", count: 40))\#($0)": {}"# }
+        let schema =
+            #"{"properties": {\#(names.joined(separator: ","))}, "additionalProperties": false}"#
+        let keys = (0..<1000).map { #""\#(String(repeating: "n", count: 1000))\#($0)": 0"# }
+        let found = try violations(schema, "{\(keys.joined(separator: ","))}")
+        #expect(found.count == 100)
+        #expect(found.allSatisfy { $0.utf8.count < 300 && !$0.contains("mean") })
     }
 
     @Test func `violations are bounded`() throws {

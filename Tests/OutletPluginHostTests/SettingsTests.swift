@@ -147,6 +147,21 @@ import Testing
         #expect(failure() == nil)
     }
 
+    @Test func `more than a thousand plugins or keys are refused`() throws {
+        func members(_ value: String) -> String {
+            "{" + (0...1000).map { "\"k\($0)\": \(value)" }.joined(separator: ",") + "}"
+        }
+        try write(#"{"plugins": \#(members("{}"))}"#)
+        let start = "\(file): settings of plugins are wrong: "
+        #expect(failure() == start + "/plugins: has more than 1000 keys")
+        try write(#"{"plugins": {"a": {"config": \#(members("0"))}}}"#)
+        #expect(failure() == start + "/plugins/a/config: has more than 1000 keys")
+        unlink(file)
+        #expect(
+            failure { $0.configuration = [requestID: members("0")] }?
+                .hasSuffix("is wrong: the program: it has more than 1000 keys") == true)
+    }
+
     @Test func `a file that others could have written is refused`() throws {
         try write(#"{"plugins": {}}"#, mode: 0o620)
         let start = "\(file): settings of plugins cannot be used: "

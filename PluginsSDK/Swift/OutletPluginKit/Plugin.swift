@@ -35,7 +35,8 @@ public struct PluginInfo: Sendable {
     public var vendor: String
     /// Where to read more.
     public var url: String
-    /// A JSON Schema of the configuration; empty when there is none.
+    /// A JSON Schema (draft 4, 6 or 7) that the host holds the configuration against before the plugin
+    /// is made; empty when there is none.
     public var configurationSchema: String
     /// What the plugin needs, such as `net:api.example.com`; the same as in its manifest.
     public var permissions: [String]

@@ -43,28 +43,38 @@ extension ConfigurationViolation {
         return String(decoding: text.utf8.prefix(limit), as: UTF8.self) + "…"
     }
 
-    /// Keys that objects hold twice: of two readers one would take the first value, the other the last.
-    static func repeatedKeys(in value: JSONValue, at path: String = "") -> [ConfigurationViolation]
-    {
+    /// Keys that objects hold twice, a hundred at most: of two readers one would take the first value,
+    /// the other the last.
+    static func repeatedKeys(in value: JSONValue) -> [ConfigurationViolation] {
         var found: [ConfigurationViolation] = []
-        func look(_ value: JSONValue, _ path: String) {
+        var tokens: [String] = []
+        func look(_ value: JSONValue) {
             if let members = value.objectValue {
                 var names: Set<String> = []
-                for member in members {
+                for member in members where found.count < 100 {
                     if !names.insert(member.name).inserted {
                         found.append(
                             ConfigurationViolation(
-                                path: shortened(path),
+                                path: shortened(tokens.map { "/\($0)" }.joined()),
                                 fact: "the key '\(shortened(member.name))' is there twice"))
                     }
-                    look(member.value, "\(path)/\(member.name.pointerToken)")
+                    look(member.value, in: member.name)
                 }
             } else if let elements = value.arrayValue {
-                for (index, element) in elements.enumerated() { look(element, "\(path)/\(index)") }
+                for (index, element) in elements.enumerated() where found.count < 100 {
+                    look(element, in: "\(index)")
+                }
             }
         }
-        look(value, path)
-        return Array(found.prefix(100))
+        func look(_ value: JSONValue, in name: String) {
+            // Only objects can hold keys, and arrays objects.
+            guard value.objectValue != nil || value.arrayValue != nil else { return }
+            tokens.append(shortened(name).pointerToken)
+            look(value)
+            tokens.removeLast()
+        }
+        look(value)
+        return found
     }
 }
 

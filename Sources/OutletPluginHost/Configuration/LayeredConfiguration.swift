@@ -25,6 +25,9 @@ struct LayeredConfiguration: Sendable {
         return key.flatMap { sources[$0] } ?? places.joined(separator: ", ")
     }
 
+    /// How many keys an object may have; they are looked up one after another.
+    static let mostKeys = 1000
+
     /// Reads a text, which must be a JSON object without repeated keys.
     static func object(
         parsing text: some Collection<UInt8>
@@ -37,6 +40,11 @@ struct LayeredConfiguration: Sendable {
         }
         guard let object = value.objectValue else {
             throw InvalidSettings([ConfigurationViolation(fact: "not a JSON object")])
+        }
+        guard object.count <= mostKeys else {
+            throw InvalidSettings([
+                ConfigurationViolation(fact: "it has more than \(mostKeys) keys")
+            ])
         }
         let repeated = ConfigurationViolation.repeatedKeys(in: value)
         guard repeated.isEmpty else { throw InvalidSettings(repeated) }

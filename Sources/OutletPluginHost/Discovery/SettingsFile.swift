@@ -92,14 +92,17 @@ struct SettingsFile {
     private static let schema = """
         {"type": "object", "required": ["plugins"], "additionalProperties": false, "properties": {
           "$schema": {"type": "string"},
-          "plugins": {"type": "object", "propertyNames": {"pattern": "^[a-z0-9.-]{1,128}$"},
+          "plugins": {"type": "object", "maxProperties": 1000,
+            "propertyNames": {"pattern": "^[a-z0-9.-]{1,128}$"},
             "additionalProperties": {"type": "object", "additionalProperties": false, "properties": {
-              "config": {"type": "object"}, "enabled": {"type": "boolean"},
+              "config": {"$ref": "#/definitions/config"}, "enabled": {"type": "boolean"},
               "optional": {"type": "boolean"},
               "permissions": {"type": "array", "maxItems": 256, "items": {"type": "string"}},
               "instances": {"type": "array", "minItems": 1, "maxItems": 64, "items": {
-                "type": "object", "required": ["name"], "additionalProperties": false,
-                "properties": {"name": {"type": "string"}, "config": {"type": "object"}}}}}}}}}
+                "type": "object", "required": ["name"], "additionalProperties": false, "properties": {
+                  "name": {"type": "string"}, "config": {"$ref": "#/definitions/config"}}}}}}}},
+         "definitions": {"config": {
+           "type": "object", "maxProperties": \(LayeredConfiguration.mostKeys)}}}
         """
 }
 
