@@ -35,10 +35,10 @@ using json = nlohmann::json;
 using Adapter = valijson::adapters::NlohmannJsonAdapter;
 using valijson::Subschema;
 
-// How many objects a schema may consist of, how deep its text may be nested, and how deep a value and
+// How many objects a schema may consist of, how deep a text may be nested, and how deep a value and
 // the schemas for it may lie.
 constexpr size_t largest_schema = 2000;
-constexpr int deepest_schema = 128;
+constexpr int deepest_text = 128;
 constexpr size_t deepest_check = 400;
 // How many schemas are applied to values and elements in all.
 constexpr uint64_t most_steps = 1000000;
@@ -56,7 +56,7 @@ constexpr size_t longest_reference = 1024;
 constexpr int most_hops = 64;
 // valijson's parser recurses from schema to schema, through references too: largest_schema levels of it,
 // unoptimized, fit.
-constexpr size_t stack_size = size_t{256} << 20;
+constexpr size_t stack_size = size_t{64} << 20;
 
 struct BadSchema : std::runtime_error {
     using std::runtime_error::runtime_error;
@@ -701,15 +701,19 @@ valijson::SchemaParser::Version version(const json &schema) {
 }
 
 json parsed(cjsonschema_text text) {
-    // Copies and comparisons of values recurse.
-    return json::parse(
-        text.bytes, text.bytes + text.count,
-        [](int depth, json::parse_event_t, const json &) {
-            if (depth > deepest_schema)
-                throw BadSchema(
-                    "it is nested deeper than " + std::to_string(deepest_schema) + " levels");
-            return true;
-        });
+    // Copies and comparisons of values recurse. A callback of the parser's would cost time quadratic in
+    // the members of an object.
+    int depth = 0;
+    bool is_string = false;
+    for (const char *byte = text.bytes, *end = byte + text.count; byte < end; ++byte) {
+        if (*byte == '"') is_string = !is_string;
+        else if (is_string) byte += *byte == '\\';
+        else if (*byte == '{' || *byte == '[') ++depth;
+        else if (*byte == '}' || *byte == ']') --depth;
+        if (depth > deepest_text)
+            throw BadSchema("it is nested deeper than " + std::to_string(deepest_text) + " levels");
+    }
+    return json::parse(text.bytes, text.bytes + text.count);
 }
 
 // One check, on a thread of its own.
