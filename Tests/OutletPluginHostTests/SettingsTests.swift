@@ -218,14 +218,32 @@ import Testing
         try await folder.compile(
             #"""
             __attribute__((constructor)) static void end(void) { abort(); }
-            OUTLET_MANIFEST("not.wanted", "1.0.0", "");
+            OUTLET_MANIFEST("not.wanted", "1.0.0", "\"env:HOME\"");
             static const outlet_descriptor descriptor = {DESCRIPTOR("not.wanted")};
             OUTLET_MODULE(descriptor)
             """#, as: "a.so")
-        try write(#"{"plugins": {"not.wanted": {"enabled": false, "config": {"x": 1}}}}"#)
-        let host = try load()
+        try write(
+            #"""
+            {"plugins": {"not.wanted": {"enabled": false, "config": {"x": 1},
+                                        "instances": [{"name": "a"}]}}}
+            """#)
+        let host = try load { $0.configuration = ["not.wanted#a": "{}"] }
         #expect(host.plugins.map(\.id) == [requestID])
         #expect(host.disabled == ["not.wanted"])
+        // Neither is one whose manifest asks for more than is granted.
+        let path = "\(folder.path)/a.so"
+        try write(#"{"plugins": {"not.wanted": {"permissions": ["env:PATH"]}}}"#)
+        #expect(
+            failure()
+                == "\(path): 'not.wanted' needs permissions that are not granted: env:HOME (policy: "
+                + "\(file))")
+        try write(#"{"plugins": {"not.wanted": {"permissions": [], "optional": true}}}"#)
+        #expect(
+            try load().skipped == [
+                .notGranted(
+                    path: path, id: "not.wanted", permissions: ["env:HOME"], policy: file)
+            ])
+        try write(#"{"plugins": {"not.wanted": {"enabled": false}}}"#)
         let settled = try load {
             var settings = PluginSettings()
             settings.isEnabled = false

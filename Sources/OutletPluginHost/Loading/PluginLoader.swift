@@ -88,8 +88,10 @@ struct PluginLoader {
             }
             ids = file.manifests.map(\.id)
             for id in ids { note(id, in: source) }
-            if !ids.isEmpty, ids.allSatisfy({ resolved($0, source)?.isEnabled == false }) {
-                disabled += ids
+            let refusals = file.manifests.compactMap { refusal(of: $0, source, path: path) }
+            if !ids.isEmpty, refusals.count == ids.count {
+                // None of its code is wanted.
+                for refusal in refusals { take(refusal) }
                 return
             }
             let state = ProcessState()
@@ -115,9 +117,40 @@ struct PluginLoader {
         if isOptional { skipped.append(error) } else { failures.append(error) }
     }
 
-    private mutating func note(_ label: String, in source: SettingsSource?) {
-        found.insert(Subject(label: label, file: nil))
-        if let source { found.insert(Subject(label: label, file: source.name)) }
+    /// Why a plugin is not to run, as its manifest tells before any of its code does.
+    private enum Refusal {
+        case disabled(String)
+        case failed(PluginLoadError, isOptional: Bool)
+    }
+
+    private func refusal(
+        of manifest: PluginManifest, _ source: SettingsSource?, path: String
+    ) -> Refusal? {
+        guard let settings = resolved(manifest.id, source) else { return nil }
+        guard settings.isEnabled else { return .disabled(manifest.id) }
+        do throws(PluginLoadError) {
+            _ = try PluginLoader.decision(
+                on: manifest.permissions, of: manifest.id, settings, path: path)
+            return nil
+        } catch {
+            return .failed(error, isOptional: settings.isOptional)
+        }
+    }
+
+    private mutating func take(_ refusal: Refusal) {
+        switch refusal {
+        case .disabled(let id): disabled.append(id)
+        case .failed(let error, let isOptional): fail(error, isOptional: isOptional)
+        }
+    }
+
+    /// A plugin has been found that settings may speak of, and of its instances.
+    private mutating func note(_ id: String, in source: SettingsSource?) {
+        found.insert(Subject(label: id, file: nil))
+        if let source { found.insert(Subject(label: id, file: source.name)) }
+        for instance in resolved(id, source)?.instances ?? [] {
+            found.insert(Subject(label: instance.label, file: nil))
+        }
     }
 
     /// Checks a file; none of its code runs.
@@ -193,7 +226,6 @@ struct PluginLoader {
                 .invalidConfiguration(path: file.path, id: id, violations: error.violations))
             return
         }
-        for instance in resolved.instances { note(instance.label, in: nil) }
         guard resolved.isEnabled else {
             disabled.append(id)
             return
@@ -224,17 +256,23 @@ struct PluginLoader {
     private mutating func grants(
         _ descriptor: PluginDescriptor, _ settings: ResolvedSettings, path: String
     ) throws(PluginLoadError) -> Grants {
-        let decision = PermissionDecision(
-            on: descriptor.permissions, by: settings.policy?.permissions)
-        if let policy = settings.policy, !decision.withheld.isEmpty {
-            throw .notGranted(
-                path: path, id: descriptor.id, permissions: decision.withheld,
-                policy: policy.source)
-        }
+        let decision = try PluginLoader.decision(
+            on: descriptor.permissions, of: descriptor.id, settings, path: path)
         warnings += decision.notUnderstood.map {
             "\(path): '\(descriptor.id)' asks for something that it is not granted: \($0)"
         }
         return decision.grants
+    }
+
+    private static func decision(
+        on permissions: [String], of id: String, _ settings: ResolvedSettings, path: String
+    ) throws(PluginLoadError) -> PermissionDecision {
+        let decision = PermissionDecision(on: permissions, by: settings.policy?.permissions)
+        if let policy = settings.policy, !decision.withheld.isEmpty {
+            throw .notGranted(
+                path: path, id: id, permissions: decision.withheld, policy: policy.source)
+        }
+        return decision
     }
 
     private static func instance(
