@@ -33,6 +33,13 @@ public final class PluginHost: SessionPlugins {
         public var loadPolicy = LoadPolicy.all
         /// How long a hook is waited for, one that promises its answer included.
         public var answerDeadline: Duration = .seconds(30)
+        /// How many faults a plugin may have within a minute, such as missed deadlines, before it is left
+        /// alone for a while; 0 for any number.
+        ///
+        /// Requests fail then, or go on without it where it ``PluginSettings/failsOpen``.
+        public var maximumFaults = 10
+        /// How long a plugin with too many faults is left alone.
+        public var restDuration: Duration = .seconds(30)
         /// How many attempts plugins may ask for beside a request's first, all of them together.
         public var maximumRetries = 10
         /// How long plugins are waited for when they are let go of without a shutdown.
@@ -116,6 +123,9 @@ public final class PluginHost: SessionPlugins {
             var loader = PluginLoader(
                 settings: HostSettings(options), checksOwnership: options.checksOwnership,
                 requiresManifest: options.requiresManifest, observer: options.observer,
+                breaker: CircuitBreaker.Rules(
+                    maximumFaults: options.maximumFaults, window: 60_000_000_000,
+                    pause: options.restDuration.nanoseconds),
                 failures: unusable, warnings: warnings)
             for (path, settings) in listed {
                 loader.load(path, isListed: true, settings: settings)
@@ -231,6 +241,9 @@ public final class PluginHost: SessionPlugins {
             PluginSerializer($0.instance, keeping: running)
         }
     }
+
+    /// What the plugins have done so far, in their order.
+    public var status: [PluginStatus] { plugins.map(\.status) }
 
     /// Lets plugins send requests of their own through a session.
     public func attach(to session: Session) {

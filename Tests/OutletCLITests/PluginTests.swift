@@ -149,6 +149,9 @@ import Testing
         #expect(value["metrics"]?["attempts"] == 2)
         let actions = try #require(value["plugins"]?.arrayValue)
         #expect(actions.compactMap { $0["hook"]?.stringValue } == ["prepare", "retry", "prepare"])
+        let status = try #require(value["plugin_status"]?.arrayValue)
+        #expect(status.count == 2 && status.allSatisfy { $0["tripped"] == false })
+        #expect(status.contains { $0["hooks"]?["retry"]?["calls"] == 1 })
         let sent = value["response"]?["body"]?["json"]?["headers"]?["X-Request-ID"]?.stringValue
         #expect(sent?.isEmpty == false)
         #expect(
@@ -332,7 +335,10 @@ import Testing
         let kit = try directory.copy("libKitFixture.so")
         let page = try await outlet(
             "plugins", "inspect", "test.kit", "--run", "--plugins", directory.path)
-        #expect(page.output.contains("  permissions env:HOME\n  granted     env:HOME\n"))
+        #expect(
+            page.output.contains(
+                "  permissions env:HOME, net:token.example\n  granted     env:HOME, net:token.example\n"
+            ))
         let settings = try directory.write(
             #"{"plugins": {"test.kit": {"permissions": ["net:*"]}}}"#, to: "plugins.json")
         chmod(settings, 0o600)
@@ -340,7 +346,7 @@ import Testing
             "plugins", "inspect", "test.kit", "--run", "--plugins", directory.path)
         #expect(
             withheld.output.contains(
-                "  granted     nothing, but not env:HOME: it will not be created\n"))
+                "  granted     net:token.example, but not env:HOME: it will not be created\n"))
         let checked = try await outlet(
             "plugins", "config", "test.kit", "--run", "--plugins", directory.path)
         #expect(checked.exitCode == 7)
@@ -350,7 +356,9 @@ import Testing
                 + "(policy: \(settings))\n")
         let server = try LoopbackServer.start()
         let sent = try await outlet("-v", "--plugins", kit, "\(server.baseURL)/get")
-        #expect(sent.errorOutput.contains("outlet: plugin test.kit: granted: env:HOME\n"))
+        #expect(
+            sent.errorOutput.contains(
+                "outlet: plugin test.kit: granted: env:HOME, net:token.example\n"))
     }
 
     @Test(arguments: ["finalize", "redirect"])

@@ -32,7 +32,10 @@ import Testing
         let value = try JSONValue(parsing: result.standardOutput)
         #expect(
             value.objectValue?.map(\.name)
-                == ["schema", "request", "response", "metrics", "plugins", "error", "exit_code"])
+                == [
+                    "schema", "request", "response", "metrics", "plugins", "plugin_status",
+                    "error", "exit_code",
+                ])
         #expect(value["schema"] == "outlet.exchange/1")
         #expect(value["request"]?["url"] == .string("\(server.baseURL)/get?a=1"))
         #expect(value["response"]?["status"] == 200)

@@ -28,7 +28,7 @@ import Testing
         let plugin = try #require(try load().plugins.first)
         #expect(plugin.name == "Kit")
         #expect(plugin.vendor == "Tests")
-        #expect(plugin.permissions == ["env:HOME"])
+        #expect(plugin.permissions == ["env:HOME", "net:token.example"])
         #expect(
             plugin.hooks == [
                 .adapt, .prepare, .finalize, .willSend, .redirect, .retry, .didReceive, .process,

@@ -34,7 +34,10 @@ import Testing
     @Test func `a plugin that needs a service which is not there is refused`() throws {
         let host = try host()
         #expect(host.plugins.map(\.id) == ["faulty.services"])
-        #expect(host.failures.first?.description.contains("outlet.http/9") == true)
+        let reasons = host.failures.map(\.description)
+        #expect(reasons.count == 2)
+        #expect(reasons.first?.contains("it needs outlet.http/9, which this host") == true)
+        #expect(reasons.last?.contains("it needs outlet.http/1, and asks for no server") == true)
     }
 
     @Test func `a plugin fetches what it adds to a request, and passes its own hooks by`()
@@ -76,6 +79,23 @@ import Testing
         #expect(try fetch("ftp://a.example/") == .int(-4))
         #expect(try fetch("/relative") == .int(-4))
         #expect(try count("done", host) == 0)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a plugin sends nothing to servers that it has not asked for`() async throws {
+        let host = try host()
+        let stub = StubTransport { job in
+            job.request.url?.path() == "/out"
+                ? .redirect(to: "http://elsewhere.test/") : .redirect(to: "http://b.example/out")
+        }
+        let session = Session(transport: stub, plugins: host)
+        let fetch = { try host.call("faulty.services.fetch", [.text($0)]) }
+        #expect(try fetch("http://elsewhere.test/") == .int(-3))
+        #expect(try fetch("http://a.example/") == .int(0))
+        try await reach(1, "done", host)
+        // One redirect was followed, the other is what came back.
+        #expect(try host.call("faulty.services.last") == .text("302 "))
+        #expect(stub.requests.map { $0.url?.host() } == ["a.example", "b.example"])
         withExtendedLifetime(session) {}
     }
 

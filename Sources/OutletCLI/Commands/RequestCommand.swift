@@ -61,6 +61,7 @@ struct RequestCommand: Sendable {
             exchange.certificateAuthority = CurlTransport.certificateAuthorities(
                 of: configuration.transport)
         }
+        exchange.pluginStatus = service.pluginStatus
         let exitCode = printer.finish(exchange)
         await service.shutDown(console)
         return exitCode

@@ -17,6 +17,8 @@ struct Exchange: Sendable {
     var actions: [PluginAction] = []
     /// Which authorities a certificate is checked against; empty without TLS.
     var certificateAuthority = ""
+    /// What the plugins have done.
+    var pluginStatus: [PluginStatus] = []
     /// Why there is no whole response.
     var failure: Failure?
 

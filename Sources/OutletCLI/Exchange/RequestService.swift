@@ -23,6 +23,9 @@ struct RequestService: Sendable {
             progress: progress)
     }
 
+    /// What the plugins have done so far.
+    var pluginStatus: [PluginStatus] { host?.status ?? [] }
+
     /// Ends the plugins, and says which of them did not.
     func shutDown(_ console: Console) async {
         guard let host else { return }

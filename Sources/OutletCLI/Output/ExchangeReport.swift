@@ -33,6 +33,7 @@ struct ExchangeReport {
         let closing: JSONValue = [
             "metrics": metrics(exchange),
             "plugins": .array(exchange.actions.map(ExchangeReport.action)),
+            "plugin_status": .array(exchange.pluginStatus.map(PluginReport.status)),
             "error": exchange.failure.map(ExchangeReport.failure) ?? nil,
             "exit_code": .int(Int64(exitCode.rawValue)),
         ]

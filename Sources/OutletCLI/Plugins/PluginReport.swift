@@ -26,6 +26,27 @@ enum PluginReport {
         return .object(report)
     }
 
+    /// What a plugin has done; times in microseconds.
+    static func status(_ status: PluginStatus) -> JSONValue {
+        var hooks: JSONObject = [:]
+        for (name, hook) in status.hooks.sorted(by: { $0.key < $1.key }) {
+            hooks[name] = [
+                "calls": .int(Int64(hook.calls)),
+                "duration_us": .int(Int64(clamping: hook.duration / 1000)),
+                "longest_us": .int(Int64(clamping: hook.longest / 1000)),
+            ]
+        }
+        var faults: JSONObject = [:]
+        for (name, count) in status.faults.sorted(by: { $0.key < $1.key }) {
+            faults[name] = .int(Int64(count))
+        }
+        return [
+            "plugin": .string(status.id), "hooks": .object(hooks), "faults": .object(faults),
+            "tripped": .bool(status.isTripped),
+            "calls_under_way": .int(Int64(status.callsUnderWay)),
+        ]
+    }
+
     /// What a function gave.
     static func call(_ function: String, _ value: PluginValue) -> JSONValue {
         let result: JSONValue =

@@ -57,7 +57,9 @@ class CallContext: @unchecked Sendable {
             case OUTLET_E_UNSUPPORTED: "not supported"
             default: "status \(status), without a reason"
             }
-        return failure?.or(text) ?? PluginReason(message: text)
+        var reason = failure?.or(text) ?? PluginReason(message: text)
+        reason.isRefusal = status == OUTLET_E_DENIED
+        return reason
     }
 }
 

@@ -36,6 +36,8 @@ struct PluginReason: Sendable, Equatable {
     var code = ""
     /// A text for people; may be empty.
     var message: String
+    /// Whether it is the status `OUTLET_E_DENIED` that it explains.
+    var isRefusal = false
 
     init(message: String) { self.message = message }
 

@@ -114,7 +114,8 @@ private final class HookedCall: Sendable {
             stopwatch.report(
                 plugin.owner, .process, requestID: self.request.context.id?.uuidString,
                 effects: { Effects.of(replacement) }, failure: failure?.message)
-            self.take(replacement, failure)
+            // One that is passed over is as if it had not been asked.
+            if failure.map({ plugin.passesOver($0) }) != true { self.take(replacement, failure) }
             done()
         }
         let (id, response) = (token.handles[0], token.handles[1])

@@ -120,7 +120,8 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
                 result = .doNotRetryWithError(instance.failure(of: .retry, reason))
                 failure = reason.message
             case .failed(let error):
-                result = .doNotRetryWithError(error)
+                result =
+                    instance.passesOver(error) ? .doNotRetry : .doNotRetryWithError(error)
                 failure = error.message
             }
         }

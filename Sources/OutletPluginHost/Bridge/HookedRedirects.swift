@@ -43,7 +43,7 @@ final class HookedRedirects: RedirectJudge {
             var failure = instance.rewind(next, in: .redirect)
             if case .failed(let error) = decision { failure = error }
             if let failure {
-                verdict = .fail(failure)
+                verdict = instance.passesOver(failure) ? .follow(redirect.next) : .fail(failure)
             } else if case .redirectTaken = decision {
                 effects = ["the redirect is the response"]
                 verdict = .take

@@ -35,7 +35,9 @@ extension PluginInstance {
                 owner, hook, requestID: request.context.id?.uuidString,
                 effects: { Effects.of(request, adapted, answer: reply) },
                 failure: failure?.message)
-            if let failure { return completion(.failure(failure)) }
+            if let failure {
+                return completion(passesOver(failure) ? .success(request) : .failure(failure))
+            }
             if let reply { adapted.givenAnswer = GivenAnswer(reply) }
             completion(.success(adapted))
         }

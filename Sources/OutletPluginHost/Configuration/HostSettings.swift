@@ -29,6 +29,7 @@ struct HostSettings: Sendable {
         return ResolvedSettings(
             isEnabled: layers.compactMap(\.settings.isEnabled).last ?? true,
             isOptional: layers.compactMap(\.settings.isOptional).last ?? false,
+            failsOpen: layers.compactMap(\.settings.failsOpen).last ?? false,
             policy: try policy.map { layer throws(InvalidSettings) in
                 try HostSettings.policy(layer.settings.permissions ?? [], from: layer.source)
             },
@@ -117,6 +118,7 @@ struct HostSettings: Sendable {
 struct ResolvedSettings: Sendable {
     let isEnabled: Bool
     let isOptional: Bool
+    let failsOpen: Bool
     /// `nil` grants all that the plugin asks for.
     let policy: Policy?
     /// One without a name, or one and more with.

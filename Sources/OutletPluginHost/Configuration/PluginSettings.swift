@@ -12,6 +12,9 @@ public struct PluginSettings: Sendable, Equatable {
     public var isEnabled: Bool?
     /// Whether to go on without the plugin when it cannot be used; all are needed unless told otherwise.
     public var isOptional: Bool?
+    /// Whether requests go on without the plugin where it fails one, unless that is a refusal
+    /// (`OUTLET_E_DENIED`) or a server that it does not trust; they fail unless told otherwise.
+    public var failsOpen: Bool?
     /// What may be granted to the plugin, such as `net:*.example.com` (``Permission``); all that it
     /// asks for unless told otherwise.
     public var permissions: [String]?

@@ -96,7 +96,7 @@ struct SettingsFile {
             "propertyNames": {"pattern": "^[a-z0-9.-]{1,128}$"},
             "additionalProperties": {"type": "object", "additionalProperties": false, "properties": {
               "config": {"$ref": "#/definitions/config"}, "enabled": {"type": "boolean"},
-              "optional": {"type": "boolean"},
+              "optional": {"type": "boolean"}, "failOpen": {"type": "boolean"},
               "permissions": {"type": "array", "maxItems": 256, "items": {"type": "string"}},
               "instances": {"type": "array", "minItems": 1, "maxItems": 64, "items": {
                 "type": "object", "required": ["name"], "additionalProperties": false, "properties": {
@@ -113,6 +113,7 @@ extension PluginSettings {
         configuration = entry["config"]?.objectValue ?? [:]
         isEnabled = entry["enabled"]?.boolValue
         isOptional = entry["optional"]?.boolValue
+        failsOpen = entry["failOpen"]?.boolValue
         permissions = entry["permissions"]?.arrayValue?.compactMap(\.stringValue)
         instances = (entry["instances"]?.arrayValue ?? []).map { instance in
             Instance(

@@ -36,6 +36,8 @@ enum HTTPService {
         guard let instance = HostTable.instance(host),
             let session = caller?.session ?? instance.sessions.first
         else { return OUTLET_E_STATE }
+        let grants = instance.owner.grants
+        guard grants.allowsNetwork(to: request.url) else { return OUTLET_E_DENIED }
         request.context.exclude(instance, and: caller?.excluded)
         let limit = asked.pointee.timeout_ns
         let data = UInt(bitPattern: data)
@@ -53,14 +55,15 @@ enum HTTPService {
             return OUTLET_E_STATE
         }
         out.pointee = outlet_exchange(id: id)
-        begin(exchange, request, in: session, limit: limit == 0 ? 30_000_000_000 : limit)
+        let sent = session.request(request, shouldAutomaticallyResume: false)
+            .redirect(using: GrantedRedirects(grants: grants, handler: session.redirectHandler))
+        begin(exchange, sent, in: session, limit: limit == 0 ? 30_000_000_000 : limit)
         return OUTLET_OK
     }
 
     private static func begin(
-        _ exchange: Call, _ request: HTTPRequest, in session: Session, limit: UInt64
+        _ exchange: Call, _ sent: DataRequest, in session: Session, limit: UInt64
     ) {
-        let sent = session.request(request, shouldAutomaticallyResume: true)
         let timer = DeadlineTimer(limit) {
             exchange.end(.failure("timedOut", "no answer within \(Double(limit) / 1e9) s"))
         }
@@ -77,6 +80,7 @@ enum HTTPService {
                         failure: response.error.map { FailureText.of($0) }))
             }
         }
+        sent.resume()
     }
 
     private static func cancel(
@@ -87,6 +91,32 @@ enum HTTPService {
         }
         call.giveUp(.failure("cancelled", "the plugin gave it up"))
         return OUTLET_OK
+    }
+}
+
+/// Follows redirects to servers that a plugin is granted; any other is the response.
+private struct GrantedRedirects: RedirectHandler {
+    let grants: Grants
+    /// Decides about those; they are followed if `nil`.
+    let handler: (any RedirectHandler)?
+
+    func task(
+        _ task: any TransferTask, willBeRedirectedTo request: HTTPRequest,
+        for response: HTTPResponse, completion: @escaping @Sendable (HTTPRequest?) -> Void
+    ) {
+        guard grants.allowsNetwork(to: request.url) else { return completion(nil) }
+        guard let handler else { return completion(request) }
+        handler.task(task, willBeRedirectedTo: request, for: response) { [grants] next in
+            completion(next.flatMap { grants.allowsNetwork(to: $0.url) ? $0 : nil })
+        }
+    }
+}
+
+extension Grants {
+    /// Whether requests may be sent to the server of an address.
+    fileprivate func allowsNetwork(to url: URL?) -> Bool {
+        guard let url, let origin = try? Origin(url) else { return false }
+        return allowsNetwork(to: origin)
     }
 }
 

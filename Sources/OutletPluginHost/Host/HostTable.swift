@@ -194,8 +194,9 @@ enum HostTable {
             if result > 0 {
                 completion.noteForbidden("its completion was settled with \(result)")
             }
-            return .failed(
-                completion.failure(reason.or("status \(result), without a reason")))
+            var reason = reason.or("status \(result), without a reason")
+            reason.isRefusal = result == OUTLET_E_DENIED
+            return .failed(completion.failure(reason))
         }
     }
 

@@ -13,6 +13,8 @@ struct CallsUnderWay: Sendable {
 
     private var calls: [Call] = []
     private var last: UInt64 = 0
+    /// Of those that have come back.
+    private(set) var totals: [PluginHook: PluginStatus.Hook] = [:]
 
     /// A call goes in; returns what ``end(_:)`` is to be given.
     mutating func begin(_ hook: PluginHook) -> UInt64 {
@@ -23,8 +25,14 @@ struct CallsUnderWay: Sendable {
 
     /// A call has come back.
     mutating func end(_ number: UInt64) {
-        calls.removeAll { $0.number == number }
+        guard let index = calls.lastIndex(where: { $0.number == number }) else { return }
+        let call = calls.remove(at: index)
+        let duration = Stopwatch.now &- call.start
+        totals[call.hook, default: .init()].add(duration)
     }
+
+    /// How many are inside now.
+    var count: Int { calls.count }
 
     /// What is inside now.
     func all(of plugin: String) -> [PluginCall] {
@@ -43,4 +51,13 @@ public struct PluginCall: Sendable, Equatable {
     public var hook: PluginHook
     /// How long it has taken so far, in nanoseconds.
     public var duration: UInt64
+}
+
+extension PluginStatus.Hook {
+    /// One more call, which took so many nanoseconds.
+    fileprivate mutating func add(_ duration: UInt64) {
+        calls += 1
+        self.duration &+= duration
+        longest = max(longest, duration)
+    }
 }

@@ -14,6 +14,8 @@ public struct PluginError: Error, Sendable, Equatable {
         case closed
         /// The plugin was called from inside itself.
         case reentered
+        /// The plugin has failed its contract too often, and is left alone for a while.
+        case tripped
     }
 
     /// The plugin's id.
@@ -26,6 +28,9 @@ public struct PluginError: Error, Sendable, Equatable {
     public var code: String
     /// The plugin's own words, or the fact.
     public var message: String
+    /// Whether the plugin refuses (`OUTLET_E_DENIED`), which holds also where requests go on in spite of
+    /// its other failures.
+    public var isRefusal = false
 
     /// Makes an error.
     public init(
@@ -49,6 +54,7 @@ extension PluginError: CustomStringConvertible {
             case .cancelled: "was given up"
             case .closed: "is not available"
             case .reentered: "was called from inside itself"
+            case .tripped: "was not called"
             }
         let code = code.isEmpty ? "" : " (\(code))"
         return "plugin \(plugin): \(hook.rawValue) \(what)\(code): "

@@ -12,6 +12,8 @@ final class PluginInstance: @unchecked Sendable {
     let owner: PluginOwner
     let descriptor: PluginDescriptor
     let hooks: outlet_hooks
+    /// Whether requests go on without it where it fails one.
+    private let failsOpen: Bool
     private let pointer: OpaquePointer
     /// Runs the hooks one after another, and `quiesce` and `destroy` behind them.
     let queue: DispatchQueue
@@ -49,8 +51,9 @@ final class PluginInstance: @unchecked Sendable {
 
     init(
         owner: PluginOwner, descriptor: PluginDescriptor, pointer: OpaquePointer,
-        hooks: outlet_hooks
+        hooks: outlet_hooks, failsOpen: Bool = false
     ) {
+        self.failsOpen = failsOpen
         self.owner = owner
         self.descriptor = descriptor
         self.pointer = pointer
@@ -141,17 +144,30 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     private func enter(_ hook: PluginHook) -> Bool {
-        lifecycle.withLock { hook.isOwed ? $0.enterLast() : $0.enter() }
+        if hook.isOwed { return lifecycle.withLock { $0.enterLast() } }
+        if hook.isOfRequests, owner.isTripped { return false }
+        return lifecycle.withLock { $0.enter() }
     }
 
+    /// Why the plugin is not called.
     private func closed(_ hook: PluginHook) -> PluginError {
-        PluginError(plugin: id, hook: hook, kind: .closed, message: "it was shut down")
+        guard hook.isOfRequests, owner.isTripped else {
+            return PluginError(plugin: id, hook: hook, kind: .closed, message: "it was shut down")
+        }
+        return PluginError(
+            plugin: id, hook: hook, kind: .tripped,
+            message: "it failed its contract too often, and is left alone for a while")
     }
+
+    /// Whether a request goes on in spite of a failure.
+    func passesOver(_ failure: PluginError) -> Bool { failsOpen && !failure.isRefusal }
 
     /// What a hook fails with, in the plugin's words.
     func failure(of hook: PluginHook, _ reason: PluginReason) -> PluginError {
-        PluginError(
+        var error = PluginError(
             plugin: id, hook: hook, kind: .failed, code: reason.code, message: reason.message)
+        error.isRefusal = reason.isRefusal
+        return error
     }
 
     /// What a hook fails with, in the host's words.
@@ -369,6 +385,18 @@ final class PluginInstance: @unchecked Sendable {
 }
 
 extension PluginHook {
+    /// Whether requests wait for it, so that a plugin which fails too often is not called for it.
+    fileprivate var isOfRequests: Bool {
+        switch self {
+        case .adapt, .prepare, .finalize, .willSend, .redirect, .retry, .didReceive, .process,
+            .serialize, .trust:
+            true
+        case .load, .create, .requestDone, .events, .httpDone, .timerDone, .cancel, .call,
+            .quiesce, .destroy:
+            false
+        }
+    }
+
     /// Whether the plugin is told in any case, until it ends: it frees something then.
     var isOwed: Bool {
         switch self {

@@ -1,5 +1,6 @@
 import OutletSession
 import OutletTransport
+import Synchronization
 
 /// Who a plugin instance is to the host: known before `create`, and still after `destroy`.
 ///
@@ -20,12 +21,41 @@ final class PluginOwner: Sendable {
         weak var instance: PluginInstance?
         var calls = CallsUnderWay()
         var sendsRequests = false
+        var breaker: CircuitBreaker
     }
 
-    init(id: String, grants: Grants = .none, observer: (any PluginObserver)?) {
+    /// When the plugin is called again, in nanoseconds of the monotonic clock; 0 where it is called.
+    private let restsUntil = Atomic<UInt64>(0)
+
+    init(
+        id: String, grants: Grants = .none, observer: (any PluginObserver)?,
+        breaker: CircuitBreaker.Rules = .init(maximumFaults: 0, window: 0, pause: 0)
+    ) {
         self.id = id
         self.grants = grants
-        state = Lock(State(observer: observer, lateObserver: observer))
+        state = Lock(
+            State(
+                observer: observer, lateObserver: observer, breaker: CircuitBreaker(breaker)))
+    }
+
+    /// Whether the plugin is left alone for a while, because of too many faults.
+    var isTripped: Bool {
+        let time = restsUntil.load(ordering: .relaxed)
+        return time > 0 && Stopwatch.now < time
+    }
+
+    /// What the plugin has done so far.
+    var status: PluginStatus {
+        let isTripped = isTripped
+        return state.withLock { state in
+            PluginStatus(
+                id: id,
+                hooks: Dictionary(
+                    uniqueKeysWithValues: state.calls.totals.map { ($0.key.rawValue, $0.value) }),
+                faults: Dictionary(
+                    uniqueKeysWithValues: state.counts.map { ($0.key.rawValue, $0.value) }),
+                isTripped: isTripped, callsUnderWay: state.calls.count)
+        }
     }
 
     /// Who is told what the plugin does.
@@ -84,11 +114,22 @@ final class PluginOwner: Sendable {
 
     /// Takes note of a broken contract.
     func note(_ kind: PluginMisbehaviour.Kind, _ fact: String) {
-        let count = state.withLock { state in
+        let now = Stopwatch.now
+        let (count, rest) = state.withLock { state in
             state.counts[kind, default: 0] += 1
-            return state.counts[kind, default: 0]
+            let rest = state.breaker.fault(at: now) ? state.breaker.opensAgain : nil
+            return (state.counts[kind, default: 0], rest)
         }
+        let observer = observer
         observer?.pluginDidMisbehave(
             PluginMisbehaviour(plugin: id, kind: kind, count: count, fact: fact))
+        guard let rest else { return }
+        restsUntil.store(rest, ordering: .relaxed)
+        observer?.pluginDidLog(
+            PluginLogLine(
+                plugin: id, level: .error,
+                message: "it failed its contract too often, and is left alone for "
+                    + "\(Double(rest - now) / 1e9) s",
+                facts: []))
     }
 }

@@ -138,6 +138,9 @@ public final class LoadedPlugin: Sendable {
         return export
     }
 
+    /// What the plugin has done so far.
+    public var status: PluginStatus { instance.owner.status }
+
     /// How often the plugin broke the contract, by what it broke.
     public var misbehaviour: [PluginMisbehaviour.Kind: Int] { instance.owner.misbehaviour }
 }

@@ -11,6 +11,7 @@ struct PluginLoader {
     let checksOwnership: Bool
     let requiresManifest: Bool
     let observer: (any PluginObserver)?
+    let breaker: CircuitBreaker.Rules
     private(set) var plugins: [LoadedPlugin] = []
     /// What is missing, and not optional.
     private(set) var failures: [PluginLoadError] = []
@@ -61,8 +62,10 @@ struct PluginLoader {
     /// - Parameter failures: Files that cannot even be tried.
     init(
         settings: HostSettings, checksOwnership: Bool, requiresManifest: Bool,
-        observer: (any PluginObserver)?, failures: [PluginLoadError], warnings: [String]
+        observer: (any PluginObserver)?, breaker: CircuitBreaker.Rules,
+        failures: [PluginLoadError], warnings: [String]
     ) {
+        self.breaker = breaker
         self.settings = settings
         self.checksOwnership = checksOwnership
         self.requiresManifest = requiresManifest
@@ -239,9 +242,9 @@ struct PluginLoader {
                         + "\(resolved.instances.count)")
             }
             for settings in resolved.instances {
-                let instance = try PluginLoader.instance(
+                let instance = try instance(
                     descriptor, path: file.path, settings: settings, grants: grants,
-                    observer: observer)
+                    failsOpen: resolved.failsOpen)
                 plugins.append(
                     LoadedPlugin(
                         instance, named: settings.name, file: file, abiMinor: abiMinor,
@@ -275,9 +278,9 @@ struct PluginLoader {
         return decision
     }
 
-    private static func instance(
+    private func instance(
         _ descriptor: PluginDescriptor, path: String, settings: ResolvedSettings.Instance,
-        grants: Grants, observer: (any PluginObserver)?
+        grants: Grants, failsOpen: Bool
     ) throws(PluginLoadError) -> PluginInstance {
         let id = settings.label
         try settings.check(against: descriptor.configurationSchema, path: path)
@@ -288,21 +291,27 @@ struct PluginLoader {
             throw .creationFailed(
                 path: path, id: id, reason: "it needs \(missing), which this host does not offer")
         }
+        if let denied = descriptor.requiredServices.first(where: { !grants.allowsService($0) }) {
+            throw .creationFailed(
+                path: path, id: id,
+                reason: "it needs \(denied), and asks for no server that it may send to (net:HOST)")
+        }
         if descriptor.isSingle, !SinglePlugins.claim(descriptor.id) {
             throw .creationFailed(
                 path: path, id: id, reason: "it allows one instance per process, and there is one")
         }
-        let owner = PluginOwner(id: id, grants: grants, observer: observer)
+        let owner = PluginOwner(id: id, grants: grants, observer: observer, breaker: breaker)
         do throws(PluginDescriptor.Breach) {
             guard let host = HostTables.make(number: owner.register()) else {
                 throw PluginDescriptor.Breach(
                     reason: "there is no memory for another instance, or there were 65,535")
             }
-            let pointer = try create(
+            let pointer = try PluginLoader.create(
                 descriptor, owner: owner, host: host, configuration)
             let instance = PluginInstance(
                 owner: owner, descriptor: descriptor, pointer: pointer,
-                hooks: owner.calling(.create) { hooks(descriptor, pointer) })
+                hooks: owner.calling(.create) { PluginLoader.hooks(descriptor, pointer) },
+                failsOpen: failsOpen)
             owner.instance = instance
             guard instance.hooks.trust == nil || instance.isNonblocking else {
                 instance.shutDown(deadline: .now() + .seconds(5)) { _ in }

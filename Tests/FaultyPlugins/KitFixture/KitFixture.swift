@@ -7,7 +7,7 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
 {
     static let info = PluginInfo(
         id: "test.kit", version: "0.1.0", name: "Kit", summary: "All of the kit.",
-        vendor: "Tests", url: "https://example.com", permissions: ["env:HOME"])
+        vendor: "Tests", url: "https://example.com", permissions: ["env:HOME", "net:token.example"])
 
     let host: Host
     let greeting: String

@@ -198,6 +198,8 @@ static const outlet_hooks *hooks(outlet_instance *instance) {
 static const outlet_view needed[] = {OUTLET_TEXT("outlet.http/1"), OUTLET_TEXT("outlet.timer/1")};
 static const outlet_view unknown[] = {OUTLET_TEXT("outlet.http/9")};
 
+static const outlet_view permissions[] = {OUTLET_TEXT("net:*.example"), OUTLET_TEXT("net:a.example")};
+
 static const outlet_descriptor user = {
     .struct_size = sizeof(outlet_descriptor),
     .flags = OUTLET_F_CONCURRENT,
@@ -209,14 +211,19 @@ static const outlet_descriptor user = {
     .export_count = sizeof exports / sizeof exports[0],
     .hooks = hooks,
     .quiesce = quiesce,
+    .permissions = permissions,
+    .permission_count = 2,
     .required_services = needed,
     .required_service_count = 2};
+/* Asks for the service, and for no server. */
+static const outlet_descriptor poor = {DESCRIPTOR("faulty.poor"), .required_services = needed,
+                                       .required_service_count = 1};
 static const outlet_descriptor needy = {DESCRIPTOR("faulty.needy"), .required_services = unknown,
                                         .required_service_count = 1};
 
 const outlet_module *outlet_module_v1(uint32_t host_minor) {
-    static const outlet_descriptor *const descriptors[] = {&user, &needy};
-    static const outlet_module module = {sizeof(outlet_module), OUTLET_ABI_MINOR, 0, 2, descriptors};
+    static const outlet_descriptor *const descriptors[] = {&user, &needy, &poor};
+    static const outlet_module module = {sizeof(outlet_module), OUTLET_ABI_MINOR, 0, 3, descriptors};
     (void)host_minor;
     return &module;
 }

@@ -82,7 +82,8 @@ typedef int32_t outlet_status;
 #define OUTLET_PENDING 1         /* Hooks with a completion, and quiesce: the answer follows. */
 #define OUTLET_E_FAILED (-1)     /* Failed; the reason was given to outlet_host.fail. */
 #define OUTLET_E_STALE (-2)      /* The handle's owner is gone, or the completion was used. */
-#define OUTLET_E_DENIED (-3)     /* Not granted to this plugin. */
+#define OUTLET_E_DENIED (-3)     /* Not granted to this plugin; from a hook: a refusal, which holds even
+                                    where the user lets requests pass that the plugin fails. */
 #define OUTLET_E_ARGUMENT (-4)   /* An argument is wrong. */
 #define OUTLET_E_THREAD (-5)     /* Called on a thread that the contract forbids. */
 #define OUTLET_E_STATE (-6)      /* Not possible now, as changing a request in will_send. */

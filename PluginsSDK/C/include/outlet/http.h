@@ -5,7 +5,8 @@
  *
  * They go through a session of the program's, with its connections, settings, trust and the other plugins,
  * and without the hooks of the instance that sends them: a plugin that fetches a token does not wait
- * for itself. One that cannot do without says so in its descriptor (required_services). */
+ * for itself. The plugin must ask for the servers that it sends to, such as "net:auth.example.com", in its
+ * permissions; a redirect to any other is not followed, but is the response. One that cannot do without says so in its descriptor (required_services). */
 #ifndef OUTLET_HTTP_H
 #define OUTLET_HTTP_H
 

@@ -1,0 +1,138 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import OutletTransport
+import Testing
+
+@testable import OutletPluginHost
+
+/// Plugins that fail too often, and what becomes of requests without them.
+@Suite(.timeLimit(.minutes(2))) struct BreakerTests {
+    // MARK: The machine
+
+    private let second: UInt64 = 1_000_000_000
+
+    private func breaker(_ faults: Int) -> CircuitBreaker {
+        CircuitBreaker(.init(maximumFaults: faults, window: 60 * second, pause: 30 * second))
+    }
+
+    @Test func `faults within the window trip it, older ones do not count`() {
+        var breaker = breaker(3)
+        let times = [1, 2, 63, 64].map { breaker.fault(at: $0 * second) }
+        #expect(times == [false, false, false, false])
+        #expect(breaker.admits(at: 64 * second))
+        let last = breaker.fault(at: 65 * second)
+        #expect(last)
+        #expect(!breaker.admits(at: 94 * second) && breaker.admits(at: 95 * second))
+    }
+
+    @Test func `behind the pause one fault is enough, unless it comes late`() {
+        var once = breaker(3)
+        for time in 1...3 { _ = once.fault(at: UInt64(time) * second) }
+        var late = once
+        let again = once.fault(at: 40 * second)
+        #expect(again && !once.admits(at: 69 * second))
+        let tooLate = late.fault(at: 100 * second)
+        #expect(!tooLate && late.admits(at: 100 * second))
+    }
+
+    @Test func `without a maximum nothing trips it`() {
+        var breaker = breaker(0)
+        let tripped = (0..<1000).map { breaker.fault(at: UInt64($0)) }
+        #expect(!tripped.contains(true) && breaker.admits(at: 1000))
+    }
+
+    // MARK: Plugins
+
+    /// A plugin that promises answers and gives none.
+    private func host(
+        failsOpen: Bool, maximumFaults: Int, observer: ActivityRecorder
+    ) throws -> PluginHost {
+        let folder = try PluginFolder(faulty: "NeverSettles")
+        var options = PluginHost.Options()
+        options.answerDeadline = .milliseconds(20)
+        options.maximumFaults = maximumFaults
+        options.restDuration = .seconds(3600)
+        options.observer = observer
+        options.settings["faulty.never-settles"] = PluginSettings()
+        options.settings["faulty.never-settles"]?.failsOpen = failsOpen
+        return try PluginHost.load(directories: [folder.path], options: options)
+    }
+
+    @Test func `a plugin that fails too often is left alone, and requests fail at once`()
+        async throws
+    {
+        let recorder = ActivityRecorder()
+        let host = try host(failsOpen: false, maximumFaults: 4, observer: recorder)
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        var kinds: [PluginError.Kind?] = []
+        for _ in 0..<3 {
+            let response = await session.request("http://a.example/").serializingString().response
+            kinds.append((response.error?.underlyingError as? PluginError)?.kind)
+        }
+        // Of each request several hooks are asked.
+        #expect(kinds.first == .timedOut && kinds.last == .tripped)
+        #expect(stub.requests.isEmpty)
+        let status = try #require(host.status.first)
+        #expect(status.isTripped && status.faults == ["neverSettled": 4])
+        #expect(
+            recorder.lines.values.contains {
+                $0.level == .error && $0.message.contains("is left alone for 3600.0 s")
+            })
+        #expect(await host.shutDown() == [])
+    }
+
+    @Test func `requests go on without a plugin that fails open`() async throws {
+        let recorder = ActivityRecorder()
+        let host = try host(failsOpen: true, maximumFaults: 2, observer: recorder)
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        for _ in 0..<3 {
+            let response = await session.request("http://a.example/").serializingString().response
+            #expect(response.value == "x")
+        }
+        #expect(host.status.first?.hooks["adapt"]?.calls == 2)
+        // Passed over, and told all the same.
+        #expect(recorder.activities.values.filter { $0.failure != nil }.count == 3)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a refusal holds where a plugin fails open`() async throws {
+        let folder = try PluginFolder(faulty: "Wire")
+        for (finalize, isRefusal) in [("fail", true), ("read", false)] {
+            var options = PluginHost.Options()
+            options.configuration = ["faulty.wire": #"{"finalize": "\#(finalize)"}"#]
+            options.settings["faulty.wire"] = PluginSettings()
+            options.settings["faulty.wire"]?.failsOpen = true
+            let host = try PluginHost.load(directories: [folder.path], options: options)
+            let stub = StubTransport { _ in .text("x") }
+            let session = Session(transport: stub, plugins: host)
+            var request = HTTPRequest(url: URL(string: "http://a.example/"), method: .post)
+            request.body = .file(path: "/nonexistent/body")
+            let response = await session.request(request).serializingString().response
+            let error = response.error?.underlyingError as? PluginError
+            #expect((error?.isRefusal == true) == isRefusal, "\(finalize)")
+            #expect(stub.requests.isEmpty == isRefusal, "\(finalize)")
+            withExtendedLifetime(session) {}
+        }
+    }
+
+    @Test func `what a plugin has done is told as JSON`() async throws {
+        let host = try PluginFolder(faulty: "Obliging").load()
+        let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+        for _ in 0..<2 {
+            _ = await session.request("http://a.example/").serializingString().response
+        }
+        let status = try #require(host.status.first)
+        #expect(status.hooks["prepare"]?.calls == 2 && status.hooks["did_receive"]?.calls == 2)
+        #expect(status.faults == [:] && !status.isTripped && status.callsUnderWay == 0)
+        let data = try JSONEncoder().encode(host.status)
+        #expect(try JSONDecoder().decode([PluginStatus].self, from: data) == host.status)
+        let longest = try #require(status.hooks["prepare"]?.longest)
+        #expect(longest <= status.hooks["prepare"]?.duration ?? 0)
+        withExtendedLifetime(session) {}
+    }
+}
