@@ -205,6 +205,17 @@ let package = Package(
             name: "OutletPluginKit", dependencies: ["COutletPlugin"],
             path: "PluginsSDK/Swift/OutletPluginKit", swiftSettings: swift + ownRuntime),
 
+        // The checker of plugins, whose tests are processes of their own.
+        .target(name: "CSpawn", cSettings: c),
+        .target(name: "CPluginCheck", cSettings: c),
+        .target(
+            name: "OutletPluginCheck",
+            dependencies: [
+                "OutletPluginHost", "OutletTesting", "OutletSession", "OutletLayers",
+                "OutletTransport", "OutletHTTP", "CPluginCheck", "CSpawn",
+            ],
+            swiftSettings: swift),
+
         // The umbrella, the program, the loopback server of demo and tests.
         .target(
             name: "Outlet",
@@ -225,7 +236,8 @@ let package = Package(
         .target(
             name: "OutletTestServer", dependencies: ["CMicroHTTPD", "CZlib"], swiftSettings: swift),
         .target(
-            name: "OutletCLI", dependencies: umbrella + ["OutletFiles", "OutletTestServer"],
+            name: "OutletCLI",
+            dependencies: umbrella + ["OutletPluginCheck", "OutletFiles", "OutletTestServer"],
             swiftSettings: swift),
         .executableTarget(
             name: "OutletTool", dependencies: ["OutletCLI"] + (isSanitized ? ["CGrace"] : []),
@@ -253,7 +265,6 @@ let package = Package(
             path: "Tests/FaultyPlugins/KitFixture", swiftSettings: swift + ownRuntime,
             linkerSettings: pluginLink + linkOwnRuntime),
         .target(name: "CGrace", path: "Tests/CGrace", cSettings: c),
-        .target(name: "CSpawn", path: "Tests/CSpawn", cSettings: c),
         .target(name: "CFaults", path: "Tests/CFaults", cSettings: c),
         .target(
             name: "OutletTestSupport",

@@ -1,5 +1,6 @@
 import Glibc
 import Outlet
+import OutletPluginCheck
 
 /// The program `outlet` as a function.
 public enum CommandLineTool {
@@ -23,6 +24,7 @@ public enum CommandLineTool {
                 $0.map { [UInt8](UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
             }
             let texts = try ArgumentText.texts(words)
+            if PluginCheckChild.isMeant(by: Array(texts.dropFirst())) { PluginCheckChild.run() }
             let parsed = try ArgumentParser.parse(Array(texts.dropFirst()))
             console = Console(
                 color: ColorChoice(parsed), environment: environment)
@@ -71,6 +73,9 @@ public enum CommandLineTool {
             return try Interruption.run(console, blocking: command.run)
         case .pluginsCall:
             let command = try PluginsCallCommand(arguments: arguments, console: console)
+            return try Interruption.run(console, blocking: command.run)
+        case .pluginsCheck:
+            let command = try PluginsCheckCommand(arguments: arguments, console: console)
             return try Interruption.run(console, blocking: command.run)
         case .demo:
             return try Interruption.run(console) {

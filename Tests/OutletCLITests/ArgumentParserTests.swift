@@ -28,10 +28,11 @@ private let wrongLines = [
         advice: "did you mean 'always'?"),
     WrongLine("demo", "--follow", message: "--follow: not an option of 'outlet demo'"),
     WrongLine(
-        "plugins", message: "plugins: what to do is missing: one of list, inspect, config, call"),
+        "plugins",
+        message: "plugins: what to do is missing: one of list, inspect, config, call, check"),
     WrongLine(
         "plugins", "lsit",
-        message: "plugins lsit: no such verb: there are list, inspect, config, call",
+        message: "plugins lsit: no such verb: there are list, inspect, config, call, check",
         advice: "did you mean 'plugins list'?"),
     WrongLine(
         "plugin", "list", message: "plugin: no such verb",

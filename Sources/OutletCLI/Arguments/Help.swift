@@ -76,6 +76,8 @@ enum Help {
             ])
         case .pluginsCall:
             table([("outlet plugins call dev.outlet.pacer.delay_ms 3 --plugins ./plugins", "")])
+        case .pluginsCheck:
+            table([("outlet plugins check ./plugins/librequest-id.so", "")])
         case .demo: table([("outlet demo --plugins ./plugins", "")])
         case .help: ""
         }

@@ -12,7 +12,7 @@ enum OptionTable {
             "Loads the plugins (.so files) of a directory, or one file; may be given often."),
         Option(
             .pluginConfig, value: "ID=JSON|@FILE", repeats: true, .plugins,
-            verbs: [.request, .pluginsInspect, .pluginsConfig, .pluginsCall, .demo],
+            verbs: [.request, .pluginsInspect, .pluginsConfig, .pluginsCall, .pluginsCheck, .demo],
             "Configures a plugin, or with ID#NAME an instance, with a JSON object, its keys before those "
                 + "of plugins.json; may be given often. Others see a command line: secrets belong in a "
                 + "file."),
@@ -22,6 +22,12 @@ enum OptionTable {
         Option(
             .run, .plugins, verbs: [.pluginsInspect, .pluginsConfig],
             "Loads the library and asks its code for what its file does not tell; starts nothing."),
+        Option(
+            .only, value: "NAME", repeats: true, .plugins, verbs: [.pluginsCheck],
+            "Runs one test only, or those of one rule; may be given often."),
+        Option(
+            .seed, value: "N", .plugins, verbs: [.pluginsCheck],
+            "Makes up the same requests and values as the run that printed this number."),
     ]
 
     private static let request = [
@@ -48,7 +54,7 @@ enum OptionTable {
 
     private static let output = [
         Option(
-            .json, .output, verbs: pluginVerbs,
+            .json, .output, verbs: pluginVerbs + [.pluginsCheck],
             "Prints one JSON object: request, response, metrics, plugin actions, error."),
         Option(
             .verbose, short: "v", .output,
@@ -67,7 +73,7 @@ enum OptionTable {
             "Lays out JSON and colours; 'all' on a terminal, else 'none'."),
         Option(
             .color, value: "WHEN", choices: ["auto", "always", "never"], .output,
-            verbs: pluginVerbs,
+            verbs: pluginVerbs + [.pluginsCheck],
             "When to use colours; auto obeys NO_COLOR, CLICOLOR_FORCE and TERM=dumb."),
         Option(
             .showSecrets, .output,
@@ -108,9 +114,9 @@ enum OptionTable {
 
     private static let network = [
         Option(
-            .timeout, value: "SECONDS", .network,
+            .timeout, value: "SECONDS", .network, verbs: [.request, .pluginsCheck],
             "How long all may take, waits for stdin, plugins and readers too, such as 2.5; 0 for "
-                + "no limit."),
+                + "no limit. In 'plugins check' each test, and 20 unless told otherwise."),
         Option(
             .connectTimeout, value: "SECONDS", .network,
             "How long connecting may take, TLS included; 30 unless told otherwise."),

@@ -7,6 +7,7 @@ enum Verb: String, Sendable, CaseIterable {
     case pluginsInspect = "plugins inspect"
     case pluginsConfig = "plugins config"
     case pluginsCall = "plugins call"
+    case pluginsCheck = "plugins check"
     case demo
     case help
 
@@ -22,6 +23,7 @@ enum Verb: String, Sendable, CaseIterable {
             ]
         case .pluginsConfig: ["outlet plugins config [--run] [ID] --plugins DIR"]
         case .pluginsCall: ["outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR"]
+        case .pluginsCheck: ["outlet plugins check FILE"]
         case .demo: ["outlet demo [--plugins DIR]"]
         case .help: ["outlet help [VERB]"]
         }
@@ -38,6 +40,8 @@ enum Verb: String, Sendable, CaseIterable {
         case .pluginsConfig:
             "Checks the settings of plugins, with --run against the schemas of their code, too; starts none."
         case .pluginsCall: "Calls a function that a plugin exports, by name."
+        case .pluginsCheck:
+            "Tests whether a plugin keeps to the rules of the ABI, each test in a process of its own."
         case .demo: "Runs a few requests through sample plugins and a server of its own."
         case .help: "Explains a verb."
         }

@@ -14,7 +14,7 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case serverError = 5
     /// More redirects than allowed.
     case tooManyRedirects = 6
-    /// A plugin cannot be used, there is none, or one failed the request.
+    /// A plugin cannot be used, breaks a rule in its check, there is none, or one failed the request.
     case plugin = 7
     /// The command line is wrong.
     case usage = 64
@@ -47,7 +47,7 @@ extension ExitCode {
         case .clientError: "status 4xx"
         case .serverError: "status 5xx, or outside of 100 to 599"
         case .tooManyRedirects: "more redirects than --max-redirects"
-        case .plugin: "a plugin is unusable, missing, or failed the request"
+        case .plugin: "a plugin is unusable, missing, broke a rule, or failed the request"
         case .usage: "wrong command line"
         case .noInput: "plugin directory or file unreadable"
         case .interrupted: "interrupted (SIGINT)"

@@ -28,6 +28,9 @@ struct PluginLoading: Sendable {
         isOptional = arguments.isOn(.pluginsOptional)
     }
 
+    /// What the command line configures, as JSON objects by plugin id.
+    var configurationTexts: [String: String] { configuration.texts }
+
     /// The places by what is there; what is not there is named as a directory.
     private var sortedPlaces: (directories: [String], files: [String]) {
         var directories: [String] = []

@@ -41,6 +41,6 @@ final class PluginWatcher: PluginObserver {
         guard misbehaviour.count == 1 else { return }
         console.report(
             "outlet: plugin \(misbehaviour.plugin): breaks the contract: "
-                + "\(misbehaviour.kind.rawValue): \(misbehaviour.fact)")
+                + "\(misbehaviour.kind.rule.rawValue): \(misbehaviour.fact)")
     }
 }

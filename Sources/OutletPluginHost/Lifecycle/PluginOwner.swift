@@ -11,6 +11,7 @@ final class PluginOwner: Sendable {
     /// What the plugin may do.
     let grants: Grants
     private let state: Lock<State>
+    private let probe = PluginCallProbes.current
 
     private struct State {
         /// Kept while the plugin runs; the owner itself stays for good, to be blamed for late calls.
@@ -88,6 +89,8 @@ final class PluginOwner: Sendable {
     ) -> Result {
         let number = state.withLock { $0.calls.begin(hook) }
         defer { state.withLock { $0.calls.end(number) } }
+        probe?.willCall(id, hook)
+        defer { probe?.didCall(id, hook) }
         return PluginWatch.watching(id, hook.rawValue, about: subject, body)
     }
 

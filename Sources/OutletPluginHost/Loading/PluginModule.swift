@@ -16,16 +16,7 @@ struct PluginModule {
     init(_ file: PluginFile) throws(PluginLoadError) {
         let path = file.path
         let host = PluginModule.abi
-        try PluginModule.checkEntry(of: file)
-        let library: DynamicLibrary
-        do {
-            library = try DynamicLibrary.load(file)
-        } catch {
-            throw .notLoadable(path: path, reason: error.reason)
-        }
-        guard let entry = library.function("outlet_module_v1", as: Entry.self) else {
-            throw .noEntryPoint(path: path)
-        }
+        let entry = try PluginModule.entry(of: file)
         guard let table = entry(host.minor) else {
             throw .refused(path: path, host: host.minor)
         }
@@ -47,6 +38,21 @@ struct PluginModule {
         } catch {
             throw .invalidManifest(path: path, reason: error.reason)
         }
+    }
+
+    /// Loads a checked file; its constructors run, not its entry.
+    static func entry(of file: PluginFile) throws(PluginLoadError) -> Entry {
+        try checkEntry(of: file)
+        let library: DynamicLibrary
+        do {
+            library = try DynamicLibrary.load(file)
+        } catch {
+            throw .notLoadable(path: file.path, reason: error.reason)
+        }
+        guard let entry = library.function("outlet_module_v1", as: Entry.self) else {
+            throw .noEntryPoint(path: file.path)
+        }
+        return entry
     }
 
     /// Refuses a library without an entry for this host.

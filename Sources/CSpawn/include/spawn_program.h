@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-/// What the tests need to start a program, and Swift's Glibc module leaves out.
+/// What starting a program needs, and Swift's Glibc module leaves out.
 ///
 /// The program gets `count` descriptors as its 0, 1, 2 and so on and no others of this process,
 /// default signal handling, and a process group of its own, so that all of it can be signalled.

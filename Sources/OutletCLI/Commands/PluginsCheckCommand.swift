@@ -1,0 +1,152 @@
+import FoundationEssentials
+import Outlet
+import OutletPluginCheck
+import Synchronization
+
+/// `outlet plugins check FILE`.
+struct PluginsCheckCommand {
+    private let check: PluginCheck
+    private let isReport: Bool
+    private let console: Console
+
+    init(arguments: ParsedArguments, console: Console) throws(CommandError) {
+        self.console = console
+        isReport = arguments.isOn(.json)
+        guard arguments.operands.count == 1, let file = arguments.operands.first, !file.isEmpty
+        else { throw .usage("plugins check: one file is wanted", advice: Self.advice) }
+        guard FileManager.default.isReadableFile(atPath: file) else {
+            throw CommandError(.noInput, "\(file): no such file, or not readable")
+        }
+        var check = PluginCheck(file: file, seed: try Self.seed(arguments))
+        check.tests = try Self.tests(arguments)
+        check.configuration =
+            try PluginLoading(arguments, environment: console.environment).configurationTexts
+        if let seconds = try SessionOptions.timeout(arguments) { check.limit = .seconds(seconds) }
+        self.check = check
+    }
+
+    private static let advice = "outlet plugins check FILE"
+
+    private static func seed(_ arguments: ParsedArguments) throws(CommandError) -> UInt64 {
+        // Short enough to be typed again.
+        guard let text = arguments.value(.seed) else { return .random(in: 0..<1_000_000) }
+        guard let seed = UInt64(text) else {
+            throw .usage("--seed: \(text): not a whole number from 0 to \(UInt64.max)")
+        }
+        return seed
+    }
+
+    private static func tests(_ arguments: ParsedArguments) throws(CommandError) -> [CheckTest] {
+        var wanted: Set<CheckTest> = []
+        for word in arguments.values(.only) {
+            guard let tests = CheckTest.named(word) else {
+                let names = CheckTest.allCases.map(\.rawValue) + PluginRule.allCases.map(\.rawValue)
+                let nearest = Suggestion.nearest(to: word, among: names)
+                throw .usage(
+                    "--only: \(word): neither a rule nor a test",
+                    advice: nearest.map { "did you mean '\($0)'?" } ?? "see PluginsSDK/ABI.md")
+            }
+            wanted.formUnion(tests)
+        }
+        return CheckTest.allCases.filter { wanted.isEmpty || wanted.contains($0) }
+    }
+
+    /// Runs the tests and prints what they find; ``ExitCode/plugin`` when a rule is broken.
+    func run() throws -> ExitCode {
+        let text = PluginCheckText(style: console.outputStyle)
+        let (console, isReport) = (console, isReport)
+        let results = Results()
+        check.run { result in
+            results.list.withLock { $0.append(result) }
+            // A reader that has left is told of below.
+            if !isReport { try? console.output.write(text.result(result)) }
+        }
+        let list = results.list.withLock { $0 }
+        if isReport {
+            let format: JSONFormat = console.outputIsTerminal ? .pretty : .compact
+            try console.print(text.report(list, of: check).text(format) + "\n")
+        } else {
+            try console.output.write(text.summary(list, of: check))
+        }
+        return list.contains { $0.verdict == .failed } ? .plugin : .ok
+    }
+}
+
+/// What the tests have found so far.
+private final class Results: Sendable {
+    let list = Mutex<[CheckResult]>([])
+}
+
+/// What tests have found, for people and as JSON of the schema `outlet.check/1`.
+struct PluginCheckText {
+    let style: Style
+
+    /// A line for a test, and one for each rule that it has found broken.
+    func result(_ result: CheckResult) -> String {
+        let word =
+            switch result.verdict {
+            case .passed: style.green("passed ")
+            case .failed: style.red("FAILED ")
+            case .skipped: style.dim("skipped")
+            }
+        let fact = result.skipReason.map(TerminalText.visibleLine) ?? duration(result.duration)
+        var text = "\(word)  \(padded(result.test.rawValue, to: 16))\(style.dim(fact))\n"
+        for finding in result.findings {
+            let rule = finding.rule.rawValue
+            text += "         "
+            text += finding.isWarning ? style.yellow("warning, \(rule)") : style.red(rule)
+            text += ": \(TerminalText.visibleLine(finding.message))\n"
+            text += "         \(style.dim("to do: \(finding.advice)"))\n"
+        }
+        return text
+    }
+
+    /// What came of all.
+    func summary(_ results: [CheckResult], of check: PluginCheck) -> String {
+        let counts = [CheckResult.Verdict.passed, .failed, .skipped].map { verdict in
+            "\(results.count { $0.verdict == verdict }) \(verdict.rawValue)"
+        }
+        var text = "\n\(counts.joined(separator: ", ")); seed \(check.seed)\n"
+        if let first = results.first(where: { $0.verdict == .failed }) {
+            text +=
+                "again: outlet plugins check \(TerminalText.visibleLine(check.file)) --seed "
+                + "\(check.seed) --only \(first.test.rawValue)\n"
+        }
+        return text
+    }
+
+    /// All of it.
+    func report(_ results: [CheckResult], of check: PluginCheck) -> JSONValue {
+        [
+            "schema": "outlet.check/1", "file": .string(check.file),
+            "seed": .string("\(check.seed)"),
+            "passed": .bool(results.allSatisfy { $0.verdict != .failed }),
+            "tests": .array(results.map(Self.report)),
+        ]
+    }
+
+    private static func report(_ result: CheckResult) -> JSONValue {
+        let first = result.findings.first
+        let message = first?.message ?? result.skipReason
+        return [
+            "test": .string(result.test.rawValue), "verdict": .string(result.verdict.rawValue),
+            "rule": first.map { .string($0.rule.rawValue) } ?? nil,
+            "message": message.map { .string(TerminalText.visibleLine($0)) } ?? nil,
+            "seed": .string("\(result.seed)"),
+            "duration_ms": .int(Int64(result.duration / .milliseconds(1))),
+            "findings": .array(
+                result.findings.map { finding in
+                    [
+                        "rule": .string(finding.rule.rawValue),
+                        "message": .string(TerminalText.visibleLine(finding.message)),
+                        "advice": .string(finding.advice),
+                        "warning": .bool(finding.isWarning),
+                    ]
+                }),
+        ]
+    }
+
+    private func duration(_ duration: Duration) -> String {
+        Quantity.duration(Int64(duration / .microseconds(1)))
+    }
+}

@@ -1,0 +1,160 @@
+import CPluginCheck
+import CSpawn
+import Glibc
+import OutletHTTP
+
+/// A test in a process of its own, as the checker sees it: started, read, ended at its limit.
+struct CheckProcess {
+    /// How the process ended.
+    enum End: Sendable, Equatable {
+        case exited(Int32)
+        case signalled(Int32)
+        /// It was killed at its limit.
+        case killed
+        /// It could not be started.
+        case notStarted(String)
+    }
+
+    /// What came of it.
+    struct Outcome: Sendable {
+        var end: End
+        var lines: [CheckLine] = []
+        /// What was written to the standard streams, at most so much of it as is kept.
+        var output: [UInt8] = []
+        var errors: [UInt8] = []
+    }
+
+    /// How many bytes of each stream are kept; what is behind is read and dropped.
+    private static let kept = 1 << 20
+
+    /// The argument that makes the program the child of a checker.
+    static let argument = "--plugin-check-child"
+
+    /// Runs a test to its end, or to its limit.
+    ///
+    /// Blocks as long as the test runs.
+    static func run(_ job: CheckJob, program: String) -> Outcome {
+        var streams: [(reader: Int32, writer: Int32)] = []
+        defer { for stream in streams { close(stream.reader) } }
+        for _ in 0..<4 {
+            var ends: [Int32] = [-1, -1]
+            guard private_pipe(&ends) == 0 else {
+                for stream in streams { close(stream.writer) }
+                return Outcome(end: .notStarted(systemText(errno)))
+            }
+            streams.append((ends[0], ends[1]))
+        }
+        let (input, output, errors, report) = (streams[0], streams[1], streams[2], streams[3])
+        var child: pid_t = 0
+        let result = spawn(
+            program, [input.reader, output.writer, errors.writer, report.writer], &child)
+        for stream in [output, errors, report] { close(stream.writer) }
+        guard result == 0 else {
+            close(input.writer)
+            return Outcome(end: .notStarted(systemText(result)))
+        }
+        // The child ends with this, should the checker end before it.
+        defer { close(input.writer) }
+        writeAll(Array(job.line.utf8), to: input.writer)
+        let deadline = ContinuousClock.now + job.limit
+        var collected = read(
+            report: report.reader, output: output.reader, errors: errors.reader, until: deadline)
+        let isOver = waitForEnd(of: child, until: deadline)
+        // Whatever is left of its group, programs that it started included.
+        kill(-child, SIGKILL)
+        let status = wait_for_program(child)
+        // What it wrote last, now that nobody writes any more.
+        drain(output.reader, &collected.output)
+        drain(errors.reader, &collected.errors)
+        let lines = String(decoding: collected.report, as: UTF8.self).lines
+        return Outcome(
+            end: !isOver ? .killed : status >= 256 ? .signalled(status - 256) : .exited(status),
+            lines: lines.compactMap { CheckLine($0, mark: job.mark) },
+            output: collected.output, errors: collected.errors)
+    }
+
+    private static func spawn(
+        _ program: String, _ descriptors: [Int32], _ child: inout pid_t
+    ) -> Int32 {
+        // A crash is the checker's to tell about, at once.
+        var environment = ["SWIFT_BACKTRACE=enable=no"]
+        var entry = environ
+        while let text = entry.pointee.map({ String(cString: $0) }) {
+            if !text.startsWithBytes(of: "SWIFT_BACKTRACE=") { environment.append(text) }
+            entry += 1
+        }
+        let arguments = cStrings(["outlet", argument])
+        let variables = cStrings(environment)
+        defer { for text in arguments + variables { free(text) } }
+        return spawn_program(
+            &child, program, arguments, variables, nil, descriptors, Int32(descriptors.count))
+    }
+
+    /// Copies to be freed, and the null that ends such a list.
+    private static func cStrings(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        texts.map { text in strdup(text) } + [nil]
+    }
+
+    private static func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                rest = rest.dropFirst(count)
+            } else if errno != EINTR {
+                return
+            }
+        }
+    }
+
+    /// Reads until the report is at its end.
+    private static func read(
+        report: Int32, output: Int32, errors: Int32, until deadline: ContinuousClock.Instant
+    ) -> (report: [UInt8], output: [UInt8], errors: [UInt8]) {
+        var descriptors = [report, output, errors]
+        var contents: [[UInt8]] = [[], [], []]
+        while descriptors[0] >= 0 {
+            let left = (deadline - .now) / .milliseconds(1)
+            guard left > 0 else { break }
+            var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            guard poll(&polled, 3, Int32(clamping: Int64(left) + 1)) >= 0 || errno == EINTR else {
+                break
+            }
+            for index in 0..<3 where polled[index].revents != 0 {
+                if readPiece(of: descriptors[index], to: &contents[index]) <= 0 {
+                    descriptors[index] = -1
+                }
+            }
+        }
+        return (contents[0], contents[1], contents[2])
+    }
+
+    private static func readPiece(of descriptor: Int32, to content: inout [UInt8]) -> Int {
+        var got = 0
+        let piece = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in
+            got = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+            count = max(got, 0)
+        }
+        content += piece.prefix(max(0, kept - content.count))
+        return got
+    }
+
+    private static func drain(_ descriptor: Int32, _ content: inout [UInt8]) {
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+        while readPiece(of: descriptor, to: &content) > 0 {}
+    }
+
+    private static func waitForEnd(
+        of child: pid_t, until deadline: ContinuousClock.Instant
+    ) -> Bool {
+        while !cplugincheck_has_ended(child) {
+            guard ContinuousClock.now < deadline else { return false }
+            usleep(1000)
+        }
+        return true
+    }
+
+    private static func systemText(_ code: Int32) -> String {
+        strerror(code).map { String(cString: $0) } ?? "error \(code)"
+    }
+}

@@ -1,0 +1,50 @@
+import OutletPluginHost
+
+extension PluginRule {
+    /// What an author does about a breach.
+    var advice: String {
+        switch self {
+        case .fileSafe: "chmod go-w the file and its directories; name libraries by $ORIGIN"
+        case .fileLibrary: "link it with -shared, for this processor, and copy it whole"
+        case .fileEntry: "use OUTLET_MODULE, or export outlet_module_v1"
+        case .fileSymbols:
+            "link it with the flags of outlet-plugin.pc: --version-script=exports.map"
+        case .manifestPresent: "add OUTLET_MANIFEST, or manifest.sh's file in Swift"
+        case .manifestValid: "let OUTLET_MANIFEST make it"
+        case .manifestAgrees: "make the manifest and the descriptor say the same"
+        case .loadLinks: "link it with -Wl,-z,defs to learn of it earlier"
+        case .loadQuick: "put the work off until create"
+        case .entrySame: "return a pointer to one static module"
+        case .entryMinor: "compare host_minor with >=, and set min_host_minor to what is needed"
+        case .entryModule: "fill all required fields as the header says"
+        case .exportSignature: "write the signature from the C declaration: result, then arguments"
+        case .createStarts: "configure it: --plugin-config ID=JSON"
+        case .createInstance: "set *out before returning OUTLET_OK"
+        case .createReason: "call host->fail before returning a negative status"
+        case .createApart: "keep state in the instance, or set OUTLET_F_PER_PROCESS"
+        case .configAny: "check kinds and sizes before using a setting"
+        case .configSchema: "correct the schema as the message says, or leave it out"
+        case .destroyFrees: "free, close and join in quiesce and destroy"
+        case .callReason: "call host->fail, or pass a message to done"
+        case .callFrees: "free what a call made when it ends"
+        case .callNonblocking: "leave OUTLET_F_NONBLOCKING out"
+        case .callReturns:
+            "wait for nothing that may never come; answer OUTLET_PENDING and settle later"
+        case .settleOnce: "settle on one path only; after OUTLET_PENDING from one place only"
+        case .settleInTime: "settle on every path, failures included"
+        case .valueKnown:
+            "return OUTLET_OK, OUTLET_PENDING where it is allowed, or a negative status"
+        case .handleLate: "copy what is wanted later; use no handle after settling or returning"
+        case .handleOwn: "pass the host table and the handles on as they came"
+        case .endInTime: "join threads in quiesce, and settle what is pending"
+        case .endAsked: "call quiesced once, and only where quiesce returns OUTLET_PENDING"
+        case .noCrash:
+            "run it under a debugger or a sanitizer with this seed; catch exceptions at the boundary"
+        case .noExit: "return a failure instead"
+        case .noFork: "use posix_spawn"
+        case .noOutput: "use host->log"
+        case .stateProcess: "leave it alone: other code of the process relies on it"
+        case .stateThread: "put it back before returning"
+        }
+    }
+}

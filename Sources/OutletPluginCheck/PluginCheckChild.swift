@@ -1,0 +1,87 @@
+import CPluginCheck
+import Dispatch
+import Glibc
+import OutletPluginHost
+
+/// The child of a checker: runs one test, and reports.
+public enum PluginCheckChild {
+    /// Whether a command line, the program's name left out, is a checker's for its child.
+    public static func isMeant(by arguments: [String]) -> Bool {
+        arguments == [CheckProcess.argument]
+    }
+
+    /// Runs the test that standard input names, and ends the process.
+    ///
+    /// Thread: the main one.
+    public static func run() -> Never {
+        guard fcntl(reportDescriptor, F_SETFD, FD_CLOEXEC) == 0, let job = readJob(),
+            cplugincheck_end_with(STDIN_FILENO) == 0
+        else { _exit(exitCode) }
+        var none = rlimit()
+        _ = setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+        cplugincheck_watch_forks()
+        PluginWatch.begin(exitCode: exitCode)
+        let report = CheckReport(descriptor: reportDescriptor, mark: job.mark)
+        let done = DispatchSemaphore(value: 0)
+        Task {
+            let subject = CheckSubject(job: job, report: report)
+            do {
+                try await subject.check()
+            } catch let error as PluginLoadError {
+                report.find(error.rule, error.fact)
+            } catch {
+                report.find(.createStarts, "\(error)")
+            }
+            done.signal()
+        }
+        done.wait()
+        if cplugincheck_forks() > 0 {
+            report.find(.noFork, "fork() was called, \(cplugincheck_forks()) times")
+        }
+        fflush(nil)
+        report.end()
+        guard job.test == .exit else { _exit(0) }
+        PluginWatch.expectExit()
+        exit(0)
+    }
+
+    private static let reportDescriptor: Int32 = 3
+    /// What an `exit()` by a plugin ends the process with.
+    private static let exitCode: Int32 = 7
+
+    /// The first line of standard input.
+    private static func readJob() -> CheckJob? {
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while read(STDIN_FILENO, &byte, 1) == 1 {
+            if byte == UInt8(ascii: "\n") { return CheckJob(line) }
+            line.append(byte)
+        }
+        return nil
+    }
+}
+
+extension CheckSubject {
+    /// Runs the test.
+    fileprivate func check() async throws {
+        switch job.test {
+        case .file: try checkFile()
+        case .load: try checkLoading()
+        case .entry: checkEntry()
+        case .create: try await checkCreating()
+        case .configurations: try await checkConfigurations()
+        case .createAgain: try await checkCreatingAgain()
+        case .instances: try await checkInstances()
+        case .hooks: try await checkHooks()
+        case .overlap: try await checkOverlap()
+        case .nonblocking: try await checkNonblocking()
+        case .cancel: try await checkCancelling()
+        case .deadlines: try await checkDeadlines()
+        case .functions: try await checkFunctions()
+        case .shutdown: try await checkShutdown()
+        case .state: try await checkState()
+        case .callAgain: try await checkCallingAgain()
+        case .exit: try await checkExit()
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletTesting
+import OutletTransport
+
+/// Requests and answers of all kinds, made up from a seed.
+final class MadeRequests: Sendable {
+    private let random: Lock<SeededRandom>
+
+    init(seed: UInt64) { random = Lock(SeededRandom(seed: seed)) }
+
+    /// The next request.
+    func request() -> HTTPRequest { random.withLock { Self.request(&$0) } }
+
+    /// The next answer.
+    func answer() -> StubAnswer { random.withLock { Self.answer(&$0) } }
+
+    private static func request(_ random: inout SeededRandom) -> HTTPRequest {
+        let path = random.pick("", "/", "/a/b%20c", "/%C3%A9?q=1&q=&%00", "/" + long(2000))
+        var request = HTTPRequest(
+            url: URL(string: "http://check.example\(path)"),
+            method: HTTPMethod(
+                rawValue: random.pick(
+                    "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "X-CHECK")))
+        request.headers = headers(&random)
+        guard ![.get, .head].contains(request.method) else { return request }
+        request.body = body(&random).map { .data($0) } ?? .none
+        return request
+    }
+
+    private static func answer(_ random: inout SeededRandom) -> StubAnswer {
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0:
+            return .failure(
+                TransferError(
+                    code: random.pick(
+                        .timedOut, .networkConnectionLost, .cannotConnectToHost,
+                        .badServerResponse),
+                    reason: "made up by the checker"))
+        case 1:
+            let code = random.pick(301, 302, 303, 307, 308)
+            return .redirect(code, to: random.pick("/next", "http://other.example/", "?again"))
+        case 2:
+            return .status(
+                random.pick(429, 503), headers: ["Retry-After": random.pick("0", "1", "x", "-5")])
+        default:
+            let code = random.pick(200, 200, 201, 204, 304, 400, 401, 403, 404, 418, 500, 599)
+            let body = code == 204 || code == 304 ? nil : body(&random)
+            return StubAnswer(
+                statusCode: code, headers: headers(&random), body: body ?? Data(),
+                chunkSize: max((body?.count ?? 0) / 10, random.pick(1, 1000, 16_384)))
+        }
+    }
+
+    private static func headers(_ random: inout SeededRandom) -> HTTPHeaders {
+        var headers = HTTPHeaders()
+        for number in 0..<random.pick(0, 1, 3, 20, 200) {
+            // What is not ASCII goes out as its bytes.
+            let value = random.pick("", "1", "a, b;c=\"d\"", "\u{FF}\u{E9} \u{20AC}", long(4000))
+            headers.append(name: random.pick("X-Check", "X-Check-\(number)"), value: value)
+        }
+        return headers
+    }
+
+    private static func body(_ random: inout SeededRandom) -> Data? {
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0...1: return nil
+        case 2: return Data()
+        case 3: return Data((0..<256).map { UInt8($0) })
+        case 4: return Data(repeating: 0x20, count: 300_000)
+        case 5: return Data(#"{"a": [1, 2, {"b": null}], "c": "\u0000"}"#.utf8)
+        default: return Data("a=1&b=2".utf8)
+        }
+    }
+
+    private static func long(_ count: Int) -> String { String(repeating: "a", count: count) }
+}

@@ -1,0 +1,78 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletPluginHost
+
+/// The tests of exported functions.
+extension CheckSubject {
+    /// Calls all functions with values of all kinds.
+    func checkFunctions() async throws {
+        let host = try load()
+        if host.plugins.allSatisfy(\.functions.isEmpty) {
+            report.skip("it exports no functions")
+        }
+        callFunctions(of: host, count: 40)
+        await end(host)
+    }
+
+    /// Calls each function so many times.
+    func callFunctions(of host: PluginHost, count: Int) {
+        var random = SeededRandom(seed: job.seed)
+        for plugin in host.plugins {
+            for function in plugin.functions {
+                let name = "\(plugin.id).\(function.name)"
+                guard let kinds = Self.kinds(of: function.signature) else { continue }
+                // Without arguments each call is as the one before.
+                for _ in 0..<(kinds.isEmpty ? min(count, 3) : count) {
+                    let values = kinds.map { Self.value($0, &random) }
+                    let shown = values.map { String("\($0)".prefix(40)) }.joined(separator: ", ")
+                    report.step("call \(name)(\(shown))")
+                    // A failure is an answer, too; the observer sees to its reason.
+                    _ = try? host.call(name, values)
+                }
+            }
+        }
+    }
+
+    /// The letters of what a caller supplies; `nil` when there are others than this knows values for.
+    private static func kinds(of signature: String) -> [Unicode.Scalar]? {
+        guard let (_, rest) = signature.cut(around: "("), rest.endsWithBytes(of: ")") else {
+            return nil
+        }
+        // What the host supplies is left out.
+        let letters = rest.unicodeScalars.dropLast().filter { !["c", "o", "O"].contains($0) }
+        return letters.allSatisfy { edges[$0] != nil } ? Array(letters) : nil
+    }
+
+    private static func value(
+        _ kind: Unicode.Scalar, _ random: inout SeededRandom
+    ) -> PluginValue {
+        edges[kind]?.randomElement(using: &random) ?? .nothing
+    }
+
+    private static let edges: [Unicode.Scalar: [PluginValue]] = [
+        "b": [false, true],
+        "i": [0, 1, -1, 1000, .int(Int64(Int32.min)), .int(Int64(Int32.max))],
+        "I": [0, 1, 1000, .uint(UInt64(UInt32.max))],
+        "l": [0, 1, -1, 1000, .int(.min), .int(.max)],
+        "L": [0, 1, 1000, .uint(.max)],
+        "d": [
+            0.0, .double(-0.0), 1.5, .double(.infinity), .double(-.infinity), .double(.nan),
+            .double(.greatestFiniteMagnitude), .double(.leastNonzeroMagnitude),
+        ],
+        "s": [
+            "", "check", "\u{0}", "\u{FF}\u{20AC}\u{1F600}", "%n%s%x", "../../etc/passwd",
+            "{\"a\": [1]}", .text(String(repeating: "a", count: 1 << 20)), "\r\n\u{1B}[2J",
+        ],
+        "y": [
+            .bytes([]), .bytes([0]), .bytes([0xFF, 0xC0, 0x80, 0xED, 0xA0, 0x80]),
+            .bytes((0...255).map { UInt8($0) }), .bytes([UInt8](repeating: 0xFE, count: 1 << 20)),
+        ],
+        "r": [
+            .request(HTTPRequest(url: nil)),
+            .request(
+                HTTPRequest(
+                    url: URL(string: "http://check.example/"), method: .post,
+                    headers: ["X-Check": "1"], body: .data(Data([0xFF])))),
+        ],
+    ]
+}

@@ -1,0 +1,222 @@
+import CPluginCheck
+import Glibc
+import OutletHTTP
+import OutletPluginHost
+import OutletSession
+import OutletTesting
+import OutletTransport
+
+/// The tests of hooks, driven by a session without a network.
+extension CheckSubject {
+    /// Sends requests one after the other.
+    func checkHooks() async throws {
+        let observer = CheckObserver(report)
+        let host = try load(observer)
+        await send(60, through: host, watchedBy: observer, requests: requests)
+        await end(host)
+        await lookForLateCalls()
+    }
+
+    /// Sends requests beside each other, the last of them while the plugin is shut down.
+    func checkOverlap() async throws {
+        let observer = CheckObserver(report)
+        let host = try load(observer)
+        let requests = requests
+        await send(64, through: host, watchedBy: observer, width: 16, requests: requests)
+        async let rest: Void = send(
+            32, through: host, watchedBy: observer, width: 32, requests: requests)
+        await end(host)
+        await rest
+    }
+
+    /// Gives what a plugin has left running the time to use what it may use no more.
+    private func lookForLateCalls() async {
+        report.step("wait for late calls")
+        try? await Task.sleep(for: .milliseconds(100))
+    }
+
+    /// Gives hooks no time.
+    func checkDeadlines() async throws {
+        let observer = CheckObserver(report, ignoring: [.neverSettled])
+        let host = try load(observer, deadline: .milliseconds(1))
+        await send(32, through: host, watchedBy: observer, width: 4, requests: requests)
+        await end(host)
+    }
+
+    // MARK: At each hook
+
+    /// Cancels a request before and behind each hook.
+    func checkCancelling() async throws {
+        try await atEachHook { place, observer in
+            let cancel = Lock<(@Sendable () -> Void)?>(nil)
+            let trap = HookTrap(place) { cancel.withLock { $0 }?() }
+            PluginCallProbes.current = trap
+            let host = try load(observer)
+            await call(through: host, watchedBy: observer) { end in
+                cancel.withLock { $0 = end }
+            }
+            await end(host)
+            return trap
+        }
+    }
+
+    /// Shuts the plugin down before and behind each hook, while a request is under way.
+    func checkShutdown() async throws {
+        try await atEachHook { place, observer in
+            let (reached, signal) = AsyncStream.makeStream(of: Void.self)
+            let trap = HookTrap(place) { signal.yield() }
+            PluginCallProbes.current = trap
+            let host = try load(observer)
+            async let shutdown: Void = {
+                for await _ in reached { break }
+                await end(host)
+            }()
+            await call(through: host, watchedBy: observer)
+            signal.finish()
+            await shutdown
+            return trap
+        }
+    }
+
+    /// Repeats something for both sides of each hook of the plugins.
+    private func atEachHook(
+        _ body: (HookTrap.Place, CheckObserver) async throws -> HookTrap
+    ) async throws {
+        let first = try load()
+        let hooks = PluginHook.allCases.filter { hook in
+            first.plugins.contains { $0.hooks.contains(hook) }
+        }
+        let counted = first.plugins.filter { $0.hooks.contains(.requestDone) }.count
+        await end(first)
+        guard !hooks.isEmpty else { return report.skip("it has no hooks") }
+        defer { PluginCallProbes.current = nil }
+        let places = hooks.flatMap { hook in
+            [false, true].map { HookTrap.Place(hook: hook, isBehind: $0) }
+        }
+        for place in places where !report.hasFailed {
+            report.step("\(job.test.rawValue) \(place)")
+            let trap = try await body(place, CheckObserver(report, ignoring: [.neverSettled]))
+            let done = trap.entered[.requestDone] ?? 0
+            if done > counted {
+                report.find(
+                    .callReturns, "request_done came \(done) times for one request, \(place)")
+            }
+        }
+    }
+
+    /// Sends one request that is redirected, fails and succeeds.
+    private func call(
+        through host: PluginHost, watchedBy observer: CheckObserver,
+        begun: (@escaping @Sendable () -> Void) -> Void = { _ in }
+    ) async {
+        let transport = StubTransport(
+            answers: [.redirect(302, to: "/next"), .status(503), .text("x")])
+        let session = Session(transport: transport, plugins: host)
+        await send(
+            requests.request(), over: session, watchedBy: observer, begun: begun)
+        withExtendedLifetime(session) {}
+    }
+
+    // MARK: Measured
+
+    /// Counts how often hooks wait that have promised not to.
+    func checkNonblocking() async throws {
+        let used = Lock([MeasuredHook: [cplugincheck_usage]]())
+        PluginCallProbes.current = CallMeter(cplugincheck_thread_usage) { plugin, hook, a, b in
+            let usage = cplugincheck_usage(cpu_ns: b.cpu_ns - a.cpu_ns, waits: b.waits - a.waits)
+            used.withLock {
+                $0[MeasuredHook(plugin: plugin, hook: hook), default: []].append(usage)
+            }
+        }
+        defer { PluginCallProbes.current = nil }
+        let observer = CheckObserver(report)
+        let host = try load(observer)
+        let quick = Set(host.plugins.filter(\.isNonblocking).map(\.id))
+        guard !quick.isEmpty else {
+            await end(host)
+            return report.skip("no plugin says OUTLET_F_NONBLOCKING")
+        }
+        await send(30, through: host, watchedBy: observer, requests: requests)
+        await end(host)
+        for (measured, usages) in used.withLock({ $0 })
+        where quick.contains(measured.plugin) && !Self.unpromised.contains(measured.hook) {
+            judge(measured, usages)
+        }
+    }
+
+    /// Judges by half of the calls: now and then anybody waits, for a page or a lock of the host's.
+    private func judge(_ measured: MeasuredHook, _ usages: [cplugincheck_usage]) {
+        guard usages.count >= 5 else { return }
+        let name = "\(measured.plugin): \(measured.hook.rawValue)"
+        let waiting = usages.count { $0.waits > 0 }
+        let long = usages.count { $0.cpu_ns > 5_000_000 }
+        if waiting > usages.count / 2 {
+            report.find(.callNonblocking, "\(name) waited in \(waiting) of \(usages.count) calls")
+        } else if long > usages.count / 2 {
+            report.find(
+                .callNonblocking, "\(name) computed over 5 ms in \(long) of \(usages.count) calls")
+        }
+    }
+
+    private struct MeasuredHook: Hashable {
+        let plugin: String
+        let hook: PluginHook
+    }
+
+    /// The calls that the promise is not about.
+    private static let unpromised: Set<PluginHook> = [.load, .create, .call, .quiesce, .destroy]
+
+    /// Compares the process and the thread before and behind each call.
+    func checkState() async throws {
+        struct State: Sendable {
+            let process = ProcessSnapshot()
+            let thread = cplugincheck_thread_state()
+        }
+        let report = report
+        PluginCallProbes.current = CallMeter({ State() }) { plugin, hook, before, after in
+            let place = "\(plugin): \(hook.rawValue) changes"
+            let changes = after.process.changes(since: before.process)
+            if !changes.isEmpty {
+                report.find(.stateProcess, "\(place) \(changes.joined(separator: ", "))")
+            }
+            if after.thread.blocked_signals != before.thread.blocked_signals {
+                report.find(.stateThread, "\(place) the blocked signals")
+            } else if after.thread.floating_point != before.thread.floating_point {
+                report.find(.stateThread, "\(place) how its thread rounds or traps")
+            }
+            cplugincheck_restore_thread(before.thread)
+        }
+        defer { PluginCallProbes.current = nil }
+        let before = ProcessSnapshot()
+        let observer = CheckObserver(report)
+        let host = try load(observer)
+        await send(20, through: host, watchedBy: observer, requests: requests)
+        callFunctions(of: host, count: 4)
+        await end(host)
+        let changes = ProcessSnapshot().changes(since: before)
+        if !changes.isEmpty {
+            report.find(.stateProcess, "it has changed \(changes.joined(separator: ", "))")
+        }
+    }
+
+    /// Looks at what many calls leave behind.
+    func checkCallingAgain() async throws {
+        let observer = CheckObserver(report)
+        let host = try load(observer)
+        let requests = requests
+        for _ in 0..<2 { await send(20, through: host, watchedBy: observer, requests: requests) }
+        let before = (ProcessHoldings(), cplugincheck_allocated())
+        for _ in 0..<4 { await send(20, through: host, watchedBy: observer, requests: requests) }
+        judge(.callFrees, before, "requests", 80)
+        await end(host)
+    }
+
+    /// Leaves the process to end by itself.
+    func checkExit() async throws {
+        let observer = CheckObserver(report)
+        let host = try load(observer)
+        await send(5, through: host, watchedBy: observer, requests: requests)
+        await end(host)
+        report.step("exit")
+    }
+}

@@ -1,0 +1,103 @@
+import CPluginCheck
+import OutletHTTP
+import OutletPluginHost
+
+/// The tests of making and unmaking instances.
+extension CheckSubject {
+    /// Makes an instance with the configuration given.
+    func checkCreating() async throws {
+        report.step("create")
+        let host = try load()
+        for plugin in host.plugins where plugin.straySymbols.count > 0 {
+            let names = plugin.straySymbols.examples.prefix(3).joined(separator: ", ")
+            report.find(
+                .fileSymbols, "it exports \(plugin.straySymbols.count) more symbols: \(names)",
+                isWarning: true)
+        }
+        await end(host)
+    }
+
+    /// Makes instances with configurations of all kinds.
+    func checkConfigurations() async throws {
+        let inspection = try PluginInspection(directories: [], files: [job.file])
+        for plugin in try inspection.files.flatMap({ try $0.askCode().plugins }) {
+            let made = MadeConfigurations.all(
+                schema: plugin.configurationSchema, given: job.configuration[plugin.id] ?? "{}")
+            for configuration in made where hasTime {
+                let shown = String(decoding: configuration.utf8.prefix(120), as: UTF8.self)
+                report.step("create \(plugin.id) with \(shown)")
+                var all = job.configuration
+                all[plugin.id] = configuration
+                let host = try load(configuration: all)
+                for failure in host.failures {
+                    switch failure.rule {
+                    case .createStarts: break
+                    case .createReason:
+                        report.find(
+                            .configAny, "create fails for \(shown): \(failure.fact)")
+                    case let rule: report.find(rule, "with \(shown): \(failure.fact)")
+                    }
+                }
+                _ = await host.shutDown(deadline: deadline)
+            }
+        }
+    }
+
+    /// Makes and unmakes instances many times.
+    func checkCreatingAgain() async throws {
+        for _ in 0..<5 { try await makeAndUnmake() }
+        let before = (ProcessHoldings(), cplugincheck_allocated())
+        var rounds = 0
+        while rounds < 10 || rounds < 40 && hasTime {
+            try await makeAndUnmake()
+            rounds += 1
+        }
+        judge(.destroyFrees, before, "instances", rounds)
+    }
+
+    private func makeAndUnmake() async throws {
+        let host = try load()
+        await end(host)
+    }
+
+    /// Reports what has become more with each of so many repetitions.
+    ///
+    /// The host's own threads come and go, and it keeps a little: half of what one for each would be
+    /// is not by chance.
+    func judge(
+        _ rule: PluginRule, _ before: (holdings: ProcessHoldings, bytes: UInt64), _ what: String,
+        _ count: Int
+    ) {
+        let after = ProcessHoldings()
+        let bytes = Int64(clamping: cplugincheck_allocated()) - Int64(clamping: before.bytes)
+        let descriptors = after.descriptors - before.holdings.descriptors
+        let threads = after.threads - before.holdings.threads
+        if descriptors >= count / 2 {
+            report.find(rule, "\(count) \(what) left \(descriptors) file descriptors open")
+        } else if threads >= count / 2 {
+            report.find(rule, "\(count) \(what) left \(threads) threads")
+        } else if bytes >= Int64(count) * 32_768 {
+            report.find(rule, "\(count) \(what) left \(bytes / 1024) KiB of memory")
+        }
+    }
+
+    /// Has two instances take part in requests, and goes on with one of them.
+    func checkInstances() async throws {
+        let observer = CheckObserver(report)
+        let first = try load(observer)
+        guard !first.plugins.contains(where: \.isPerProcess) else {
+            await end(first)
+            return report.skip("OUTLET_F_PER_PROCESS")
+        }
+        let second = try load(observer)
+        if second.plugins.count < first.plugins.count {
+            report.find(.createApart, "there cannot be a second instance")
+        }
+        let requests = requests
+        await send(10, through: first, watchedBy: observer, requests: requests)
+        await send(10, through: second, watchedBy: observer, requests: requests)
+        await end(first)
+        await send(10, through: second, watchedBy: observer, requests: requests)
+        await end(second)
+    }
+}

@@ -1,0 +1,98 @@
+import OutletHTTP
+import OutletPluginHost
+
+/// The tests of a library before any instance is made.
+extension CheckSubject {
+    /// Looks at the file; none of its code runs.
+    func checkFile() throws(PluginDirectoryError) {
+        let inspection = try PluginInspection(directories: [], files: [job.file])
+        for failure in inspection.failures {
+            var rule = failure.rule
+            if case .invalidManifest = failure { rule = .manifestValid }
+            report.find(rule, failure.fact)
+        }
+        for file in inspection.files where file.manifests.isEmpty {
+            report.find(
+                .manifestPresent, "there is no section .outlet.manifest", isWarning: true)
+        }
+    }
+
+    /// Loads the library and asks its code what it holds.
+    func checkLoading() throws(PluginDirectoryError) {
+        let inspection = try PluginInspection(directories: [], files: [job.file])
+        for failure in inspection.failures { report.find(failure.rule, failure.fact) }
+        guard let file = inspection.files.first else { return }
+        do throws(PluginLoadError) {
+            report.step("load the library")
+            let first = try duration { () throws(PluginLoadError) in
+                try note(file.askCode().changes)
+            }
+            // Known by now, so that this is the host's own part.
+            let second = try duration { () throws(PluginLoadError) in
+                try note(file.askCode().changes)
+            }
+            judge(loading: first - second)
+        } catch {
+            report.find(error.rule, error.fact)
+        }
+    }
+
+    private func note(_ changes: [String]) {
+        guard !changes.isEmpty else { return }
+        report.find(.stateProcess, "loading it changes \(changes.joined(separator: ", "))")
+    }
+
+    private func duration(
+        _ body: () throws(PluginLoadError) -> Void
+    ) throws(PluginLoadError) -> Duration {
+        let start = ContinuousClock.now
+        try body()
+        return .now - start
+    }
+
+    private func judge(loading duration: Duration) {
+        // A scan has 100 ms. What fails takes so long on no machine that is merely busy.
+        guard duration > .milliseconds(100) else { return }
+        report.find(
+            .loadQuick,
+            "loading it and its entry took \(Int(duration / .milliseconds(1))) ms",
+            isWarning: duration < .seconds(3))
+    }
+
+    /// Asks the entry as this host does, and as older and newer ones do.
+    func checkEntry() {
+        let probe: ModuleProbe
+        do throws(PluginLoadError) {
+            probe = try ModuleProbe(path: job.file)
+        } catch {
+            report.find(error.rule, error.fact)
+            return
+        }
+        let own = ModuleProbe.hostMinor
+        let answer = ask(probe, own)
+        guard answer.address != 0 else {
+            report.find(.entryMinor, "it refuses this host, whose minor is \(own)")
+            return
+        }
+        if ask(probe, own) != answer {
+            report.find(.entrySame, "the second call for minor \(own) has another answer")
+        }
+        if answer.minimumHostMinor > answer.abiMinor {
+            report.find(
+                .entryMinor,
+                "min_host_minor is \(answer.minimumHostMinor), abi_minor \(answer.abiMinor)")
+        }
+        let older = answer.minimumHostMinor < own ? answer.minimumHostMinor..<own : own..<own
+        for minor in Array(older.prefix(10)) + [own + 1, own + 1000, .max]
+        where ask(probe, minor).address == 0 {
+            report.find(
+                .entryMinor,
+                "it refuses minor \(minor), though min_host_minor is \(answer.minimumHostMinor)")
+        }
+    }
+
+    private func ask(_ probe: ModuleProbe, _ minor: UInt32) -> ModuleProbe.Answer {
+        report.step("call outlet_module_v1(\(minor))")
+        return probe.ask(hostMinor: minor)
+    }
+}

@@ -1,0 +1,8 @@
+import COutletPlugin
+
+extension LoadedPlugin {
+    /// Whether a process may have one instance only.
+    package var isPerProcess: Bool {
+        instance.descriptor.has(flag: UInt32(OUTLET_F_PER_PROCESS))
+    }
+}
