@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build release plugins demo test headers samples bench bench-all bench-count sanitize sanitize-quick fuzz lint format clean
+.PHONY: help setup build release plugins demo fixtures test headers samples bench bench-all bench-count sanitize sanitize-quick fuzz lint format clean
 .NOTPARALLEL:
 
 STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
@@ -44,12 +44,15 @@ demo: plugins ## Build, then send a collection through the sample plugins to a s
 
 test: setup ## Build everything in every language and run all tests
 	@$(STEP) "build, debug, with tests" swift build --build-tests $(SWIFT_FLAGS)
-	@$(HERE) headers samples
+	@$(HERE) headers samples fixtures
 	@$(STEP) "examples of the documentation" .ci/check-readme
 	@.ci/remains swift test --skip-build $(TEST_FLAGS) $(SWIFT_FLAGS)
 
 headers: ## Compile the plugin headers with gcc and clang in every standard of C and C++
 	@$(STEP) "plugin headers, every compiler and standard" .ci/check-headers
+
+fixtures: ## Build the faulty plugins that tests load, which `swift build` does not
+	@$(STEP) "faulty plugins, by cc alone" $(MAKE) -s -C Tests/FaultyPlugins BUILD=$(CURDIR)/.build/fixtures
 
 samples: ## Build the C sample plugin with nothing but cc and the header
 	@$(STEP) "sample plugins, by cc alone" $(MAKE) -C SamplePlugins BUILD=$(CURDIR)/.build/samples

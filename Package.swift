@@ -66,17 +66,6 @@ func cPlugin(_ name: String, _ directory: String) -> Target {
         cSettings: c, linkerSettings: pluginLink + withoutSwift)
 }
 
-/// Plugins that break the contract, each in one way; only tests load them.
-let faultyPlugins = [
-    "BadID", "BadSignature", "BrokenManifest", "ChangesProcess", "CreateFails",
-    "CreateNothing", "CrossedCompletions", "DoubledManifest", "Extras", "FailingHooks", "FutureABI",
-    "GuardsAddress", "Hangs", "HangsOnLoad", "Keeps", "LargeManifest", "LateSettle", "LaterQuiesce",
-    "LyingABI", "LyingManifest", "LyingPermissions", "LyingVersion", "MissingSymbol",
-    "NeverSettles", "NewerHost", "NoCreate", "NoEntry", "NullModule", "Obliging", "OddValues",
-    "RawText", "Services", "SettlesTwice", "ShortDescriptor", "SlowDestroy", "SlowQuiesce", "Wire",
-    "WrongHandles",
-]
-
 /// The parsers of bytes from elsewhere with the rules that hold for them: a program for the fuzzer, or
 /// tests that run its corpora.
 let fuzzed: [Target] = {
@@ -114,10 +103,7 @@ let package = Package(
         .library(name: "request-id", type: .dynamic, targets: ["RequestID"]),
         .library(name: "pacer", type: .dynamic, targets: ["Pacer"]),
         .library(name: "KitFixture", type: .dynamic, targets: ["KitFixture"]),
-    ]
-        + faultyPlugins.map {
-            .library(name: "Faulty\($0)", type: .dynamic, targets: ["Faulty\($0)"])
-        },
+    ],
     targets: [
         // Values, session, provider: no C but what one small target wraps.
         .target(name: "OutletIDN", dependencies: ["CIDN2"], swiftSettings: swift),
@@ -346,6 +332,12 @@ let package = Package(
             ],
             swiftSettings: swift),
         .testTarget(
+            name: "OutletPluginCheckTests",
+            dependencies: [
+                "OutletPluginCheck", "OutletPluginHost", "OutletHTTP", "OutletTestSupport",
+            ],
+            swiftSettings: swift),
+        .testTarget(
             name: "OutletTestServerTests", dependencies: ["OutletTestServer", "OutletTestSupport"],
             swiftSettings: swift),
         .testTarget(
@@ -361,7 +353,7 @@ let package = Package(
             ],
             swiftSettings: swift),
     ]
-        + faultyPlugins.map { cPlugin("Faulty\($0)", "Tests/FaultyPlugins/\($0)") } + fuzzed,
+        + fuzzed,
     swiftLanguageModes: [.v6],
     cLanguageStandard: .c11,
     cxxLanguageStandard: .cxx17

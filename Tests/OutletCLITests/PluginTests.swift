@@ -456,15 +456,3 @@ import Testing
         return try #require(try JSONValue(parsing: result.standardOutput)["id"]?.stringValue)
     }
 }
-
-extension TemporaryDirectory {
-    /// Copies a product of the build; the path of the copy.
-    func copy(_ product: String) throws -> String {
-        let source = try TemporaryDirectory.bytes(of: Products.path(product))
-        return try write(source, to: product)
-    }
-
-    private static func bytes(of path: String) throws -> [UInt8] {
-        Array(try Data(contentsOf: URL(filePath: path)))
-    }
-}

@@ -64,6 +64,15 @@ public final class TemporaryDirectory: Sendable {
         return path
     }
 
+    /// Copies what ``Products`` knows, and returns the path of the copy.
+    @discardableResult
+    public func copy(_ product: String) throws -> String {
+        guard let data = try? Data(contentsOf: URL(filePath: Products.path(product))) else {
+            throw TestSupportError("temporary directory: not copied: \(product)")
+        }
+        return try write(Array(data), to: product)
+    }
+
     /// The bytes of a file in it.
     public func read(_ name: String) throws -> [UInt8] {
         guard let data = try? Data(contentOf: URL(filePath: path(name))) else {

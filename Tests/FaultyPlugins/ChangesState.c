@@ -1,0 +1,66 @@
+/* Changes the process or its thread in each call; its configuration says what. */
+#include "faulty.h"
+
+#include <fenv.h>
+#include <locale.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct changing {
+    outlet_instance base;
+    char what[16];
+};
+
+static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
+                            outlet_call call, const outlet_config *config, outlet_instance **out) {
+    struct changing *self = calloc(1, sizeof *self);
+    (void)descriptor, (void)config;
+    if (self == NULL) return OUTLET_E_FAILED;
+    self->base.host = host;
+    setting(host, call, "what", self->what, sizeof self->what);
+    *out = &self->base;
+    return OUTLET_OK;
+}
+
+static void will_send(outlet_instance *self, outlet_call call, outlet_request request) {
+    const char *what = ((struct changing *)self)->what;
+    (void)call, (void)request;
+    if (strcmp(what, "umask") == 0) umask(umask(0) ^ 020);
+    if (strcmp(what, "directory") == 0 && chdir("/proc") != 0) abort();
+    if (strcmp(what, "locale") == 0) setlocale(LC_ALL, "C.UTF-8");
+    if (strcmp(what, "environment") == 0) setenv("FAULTY", "1", 1);
+    if (strcmp(what, "signal") == 0) signal(SIGUSR1, SIG_IGN);
+    if (strcmp(what, "rounding") == 0) fesetround(FE_UPWARD);
+    if (strcmp(what, "mask") == 0) {
+        sigset_t set;
+        pthread_sigmask(SIG_BLOCK, NULL, &set);
+        /* Workers of the host have it blocked, other threads do not. */
+        if (sigismember(&set, SIGUSR2)) {
+            sigdelset(&set, SIGUSR2);
+        } else {
+            sigaddset(&set, SIGUSR2);
+        }
+        pthread_sigmask(SIG_SETMASK, &set, NULL);
+    }
+    if (strcmp(what, "limit") == 0) {
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_NOFILE, &limit) != 0) abort();
+        limit.rlim_cur -= 1;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (strcmp(what, "stream") == 0 && dup2(STDERR_FILENO, STDIN_FILENO) < 0) abort();
+}
+
+static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .will_send = will_send};
+
+static const outlet_hooks *hooks(outlet_instance *self) {
+    (void)self;
+    return &table;
+}
+
+static const outlet_descriptor descriptor = {
+    .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.changes-state"),
+    .version = OUTLET_TEXT("1.0.0"), .create = create, .hooks = hooks, .destroy = unmake};
+OUTLET_MODULE(descriptor)

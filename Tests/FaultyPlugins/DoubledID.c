@@ -1,0 +1,12 @@
+/* Holds two plugins of one id. */
+#include "faulty.h"
+
+static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.doubled-id")};
+static const outlet_descriptor *const descriptors[] = {&descriptor, &descriptor};
+
+const outlet_module *outlet_module_v1(uint32_t host_minor) {
+    static const outlet_module module = {
+        sizeof(outlet_module), OUTLET_ABI_MINOR, 0, 2, descriptors};
+    (void)host_minor;
+    return &module;
+}

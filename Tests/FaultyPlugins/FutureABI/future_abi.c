@@ -1,8 +1,0 @@
-/* Speaks a major that is to come. */
-#include "../faulty.h"
-
-OUTLET_EXPORT const void *outlet_module_v2(uint32_t host_minor);
-const void *outlet_module_v2(uint32_t host_minor) {
-    (void)host_minor;
-    return NULL;
-}

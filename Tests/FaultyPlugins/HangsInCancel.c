@@ -1,0 +1,25 @@
+/* Promises an answer, and never comes back from cancel. */
+#include "faulty.h"
+
+#include <unistd.h>
+
+PREPARE {
+    (void)self, (void)call, (void)request, (void)completion;
+    return OUTLET_PENDING;
+}
+
+static void cancel(outlet_instance *self, outlet_completion completion) {
+    (void)self, (void)completion;
+    for (;;) pause();
+}
+
+static const outlet_hooks table = {
+    .struct_size = sizeof(outlet_hooks), .prepare = prepare, .cancel = cancel};
+
+static const outlet_hooks *hooks(outlet_instance *self) {
+    (void)self;
+    return &table;
+}
+
+static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.hangs-in-cancel"), .hooks = hooks};
+OUTLET_MODULE(descriptor)

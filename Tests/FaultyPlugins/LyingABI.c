@@ -1,0 +1,9 @@
+/* Has a manifest that says another minor of the ABI than the code. */
+#include "faulty.h"
+
+__attribute__((section(OUTLET_MANIFEST_SECTION), used OUTLET_RETAIN_)) static const char
+    manifest[] = "{\"id\":\"faulty.lying-abi\",\"version\":\"1.0.0\",\"abi\":\"1.7\","
+                 "\"permissions\":[]}";
+
+static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.lying-abi")};
+OUTLET_MODULE(descriptor)

@@ -1,0 +1,11 @@
+/* Wants a minor that is to come. */
+#include "faulty.h"
+
+static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.newer-host")};
+static const outlet_descriptor *const descriptors[] = {&descriptor};
+
+const outlet_module *outlet_module_v1(uint32_t host_minor) {
+    static const outlet_module module = {sizeof(outlet_module), 99, 99, 1, descriptors};
+    (void)host_minor;
+    return &module;
+}

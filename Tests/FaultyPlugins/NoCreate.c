@@ -1,0 +1,7 @@
+/* Leaves out a required function. */
+#include "faulty.h"
+
+static const outlet_descriptor descriptor = {
+    .struct_size = sizeof(outlet_descriptor), .id = OUTLET_TEXT("faulty.no-create"),
+    .version = OUTLET_TEXT("1.0.0"), .destroy = unmake};
+OUTLET_MODULE(descriptor)

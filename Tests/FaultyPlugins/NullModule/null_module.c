@@ -1,7 +1,0 @@
-/* Refuses every host. */
-#include "../faulty.h"
-
-const outlet_module *outlet_module_v1(uint32_t host_minor) {
-    (void)host_minor;
-    return NULL;
-}

@@ -1,0 +1,18 @@
+/* Behaves: its hook table is of a size that holds no hook, so that none is called. */
+#include "faulty.h"
+
+PREPARE {
+    (void)self, (void)call, (void)request, (void)completion;
+    abort();
+}
+
+static const outlet_hooks table = {.struct_size = offsetof(outlet_hooks, prepare) + 4,
+                                   .prepare = prepare};
+
+static const outlet_hooks *hooks(outlet_instance *self) {
+    (void)self;
+    return &table;
+}
+
+static const outlet_descriptor descriptor = {DESCRIPTOR("faulty.short-hooks"), .hooks = hooks};
+OUTLET_MODULE(descriptor)

@@ -1,0 +1,74 @@
+import Outlet
+import OutletTestSupport
+import Testing
+
+/// `outlet plugins check` as it is called.
+@Suite(.timeLimit(.minutes(patience * 2))) struct PluginCheckTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    @Test func `a plugin that keeps to the rules passes`() async throws {
+        let plugin = try directory.copy("librequest-id.so")
+        let result = try await outlet(
+            "plugins", "check", plugin, "--only", "entry-same", "--only", "file", "--seed", "5")
+        #expect(result.exitCode == 0)
+        #expect(result.errorOutput == "")
+        let lines = result.output.split(separator: "\n")
+        #expect(lines.count == 3)
+        #expect(lines[0].hasPrefix("passed   file  ") && lines[1].hasPrefix("passed   entry  "))
+        #expect(lines[2] == "2 passed, 0 failed, 0 skipped; seed 5")
+    }
+
+    @Test func `a breach is a line with its rule, one with advice, and the exit code 7`()
+        async throws
+    {
+        let plugin = try directory.copy("libFaultyRefusesNewer.so")
+        let result = try await outlet("plugins", "check", plugin, "--only", "entry", "--seed", "5")
+        #expect(result.exitCode == 7)
+        let lines = result.output.split(separator: "\n")
+        #expect(lines.count == 5)
+        #expect(lines[0].hasPrefix("FAILED   entry  "))
+        #expect(lines[1].hasPrefix("         entry-minor: it refuses minor 1, though "))
+        #expect(lines[2].hasPrefix("         to do: compare host_minor "))
+        #expect(lines[4] == "again: outlet plugins check \(plugin) --seed 5 --only entry")
+    }
+
+    @Test func `the report for programs has each test with its rule`() async throws {
+        let plugin = try directory.copy("libFaultyNullModule.so")
+        let result = try await outlet("plugins", "check", plugin, "--json", "--only", "entry-minor")
+        #expect(result.exitCode == 7)
+        let report = try JSONValue(parsing: result.standardOutput)
+        #expect(report["schema"] == "outlet.check/1" && report["passed"] == false)
+        let test = try #require(report["tests"]?[0])
+        #expect(test["test"] == "entry" && test["verdict"] == "failed")
+        #expect(test["rule"] == "entry-minor" && test["seed"] == report["seed"])
+        #expect(test["findings"]?[0]?["advice"]?.stringValue?.isEmpty == false)
+    }
+
+    @Test func `what a plugin writes is shown, and does not act on a terminal`() async throws {
+        let plugin = try directory.copy("libFaultyRawText.so")
+        let result = try await outlet("plugins", "check", plugin, "--only", "no-output")
+        #expect(result.exitCode == 7)
+        #expect(result.output.contains("no-output: "))
+        #expect(!result.standardOutput.contains(0x1B))
+    }
+
+    @Test(arguments: [
+        (["--only", "settle-onc"], "did you mean 'settle-once'?"),
+        (["--seed", "x"], "--seed: x: not a whole number"),
+        (["again.so"], "one file is wanted"),
+    ])
+    func `a wrong command line is refused`(arguments: [String], words: String) async throws {
+        let plugin = try directory.copy("librequest-id.so")
+        let result = try await Program.run(
+            Products.path("outlet"), ["plugins", "check", plugin] + arguments)
+        #expect(result.exitCode == 64)
+        #expect(result.errorOutput.contains(words))
+    }
+
+    @Test func `a file that is not there is no input`() async throws {
+        let result = try await outlet("plugins", "check", directory.path("none.so"))
+        #expect(result.exitCode == 66)
+    }
+}

@@ -1,0 +1,150 @@
+import OutletPluginCheck
+import OutletPluginHost
+import OutletTestSupport
+import Testing
+
+/// What the checker finds in plugins that break the contract, each in one way.
+@Suite(.timeLimit(.minutes(patience * 3))) struct FaultyPluginTests {
+    /// A plugin, how it is configured, and what one test finds.
+    struct Row: Sendable, CustomTestStringConvertible {
+        let plugin: String
+        var configuration: [String: String] = [:]
+        let test: CheckTest
+        let rule: PluginRule
+        /// How long the test may take, in seconds; short where it is the plugin that takes all of it.
+        var limit = 60
+
+        init(_ plugin: String, _ test: CheckTest, _ rule: PluginRule, limit: Int = 60) {
+            (self.plugin, self.test, self.rule, self.limit) = (plugin, test, rule, limit)
+        }
+
+        init(
+            _ plugin: String, _ id: String, _ json: String, _ test: CheckTest, _ rule: PluginRule,
+            limit: Int = 60
+        ) {
+            self.init(plugin, test, rule, limit: limit)
+            configuration["faulty.\(id)"] = json
+        }
+
+        var testDescription: String { "\(plugin) \(configuration.values.first ?? "")" }
+    }
+
+    static let files: [Row] = [
+        Row("BrokenManifest", .file, .manifestValid),
+        Row("DoubledManifest", .file, .manifestValid),
+        Row("LargeManifest", .file, .manifestValid),
+        Row("FutureABI", .file, .fileEntry),
+        Row("NoEntry", .file, .fileEntry),
+        Row("BadID", .load, .entryModule),
+        Row("BadSignature", .load, .exportSignature),
+        Row("ChangesProcess", .load, .stateProcess),
+        Row("DoubledExport", .load, .entryModule),
+        Row("HangsOnLoad", .load, .callReturns, limit: 2),
+        Row("HugeText", .load, .entryModule),
+        Row("LyingABI", .load, .manifestAgrees),
+        Row("LyingManifest", .load, .manifestAgrees),
+        Row("LyingPermissions", .load, .manifestAgrees),
+        Row("LyingVersion", .load, .manifestAgrees),
+        Row("MissingSymbol", .load, .loadLinks),
+        Row("NewerHost", .load, .entryMinor),
+        Row("NoCreate", .load, .entryModule),
+        Row("NullModule", .load, .entryMinor),
+        Row("ShortDescriptor", .load, .entryModule),
+        Row("ShortModule", .load, .entryModule),
+        Row("AnswersDifferently", .entry, .entrySame),
+        Row("NullModule", .entry, .entryMinor),
+        Row("RefusesNewer", .entry, .entryMinor),
+    ]
+
+    static let instances: [Row] = [
+        Row("CreateFails", .create, .createStarts),
+        Row("CreateNoReason", .create, .createReason),
+        Row("CreateNothing", .create, .createInstance),
+        Row("DoubledID", .create, .entryModule),
+        Row("Hangs", "hangs", #"{"hook": "create", "how": "exit"}"#, .create, .noExit),
+        Row("Hangs", "hangs", #"{"hook": "create", "how": "fault"}"#, .create, .noCrash),
+        Row("SlowDestroy", .create, .endInTime, limit: 4),
+        Row("SlowQuiesce", .create, .endInTime, limit: 4),
+        Row("Hangs", "hangs", #"{"hook": "quiesce", "how": "abort"}"#, .create, .noCrash),
+        Row(
+            "TrustsConfiguration", "trusts-configuration", #"{"count": 1}"#, .configurations,
+            .configAny),
+        Row(
+            "TrustsConfiguration", "trusts-configuration", #"{"name": "x"}"#, .configurations,
+            .noCrash),
+        Row(
+            "Leaks", "leaks", #"{"at": "create", "what": "descriptor"}"#, .createAgain,
+            .destroyFrees),
+        Row("Leaks", "leaks", #"{"at": "create", "what": "memory"}"#, .createAgain, .destroyFrees),
+        Row("Leaks", "leaks", #"{"at": "create", "what": "thread"}"#, .createAgain, .destroyFrees),
+        Row("OnlyOne", .instances, .createStarts),
+        Row("CrashesAtExit", .exit, .noCrash),
+    ]
+
+    static let hooks: [Row] = [
+        Row("Forks", .hooks, .noFork),
+        Row(
+            "Hangs", "hangs", #"{"hook": "adapt", "how": "hang"}"#, .hooks, .settleInTime, limit: 4),
+        Row("Hangs", "hangs", #"{"hook": "will_send", "how": "exit"}"#, .hooks, .noExit),
+        Row("Hangs", "hangs", #"{"hook": "process", "how": "quick_exit"}"#, .hooks, .noExit),
+        Row("HugeLengths", .hooks, .valueKnown),
+        Row("LateSettle", .hooks, .handleLate, limit: 4),
+        Row("NeverSettles", .hooks, .settleInTime, limit: 8),
+        Row("NoReason", .hooks, .callReason),
+        Row("OddValues", "odd-values", #"{"mode": "adapt_done"}"#, .hooks, .valueKnown),
+        Row("OddValues", "odd-values", #"{"mode": "prepare"}"#, .hooks, .callReason),
+        Row("OddValues", "odd-values", #"{"mode": "quiesce"}"#, .create, .valueKnown),
+        Row("RawExit", .hooks, .noExit),
+        Row("RawText", .hooks, .noOutput),
+        Row("SettlesTwice", .hooks, .settleOnce),
+        Row("ThrowsException", .hooks, .noCrash),
+        Row("TornDown", .hooks, .settleOnce),
+        Row("WrongHandles", .hooks, .handleLate),
+        Row("WrongHandles", .hooks, .handleOwn),
+        Row("WrongHandles", .hooks, .endAsked),
+        Row("BlocksNonblocking", .nonblocking, .callNonblocking),
+        Row("HangsInCancel", .shutdown, .callReturns, limit: 3),
+        Row("LyingSignature", .functions, .noCrash),
+        Row("OddValues", .functions, .callReason),
+        Row("Leaks", "leaks", #"{"at": "prepare", "what": "descriptor"}"#, .callAgain, .callFrees),
+        Row("Leaks", "leaks", #"{"at": "prepare", "what": "memory"}"#, .callAgain, .callFrees),
+        Row("Leaks", "leaks", #"{"at": "prepare", "what": "thread"}"#, .callAgain, .callFrees),
+    ]
+
+    static let changes = [
+        "umask", "directory", "locale", "environment", "signal", "limit", "stream", "rounding",
+        "mask",
+    ]
+
+    @Test(arguments: files + instances + hooks)
+    func `a faulty plugin fails its test, which names the rule`(row: Row) async throws {
+        let result = try await checked(
+            "libFaulty\(row.plugin).so", row.configuration, [row.test], limit: row.limit)[0]
+        #expect(result.verdict == .failed)
+        #expect(
+            result.findings.contains { $0.rule == row.rule && !$0.isWarning },
+            "\(result.findings)")
+        for finding in result.findings { #expect(!finding.advice.isEmpty) }
+    }
+
+    @Test(arguments: changes)
+    func `a change of the process or the thread names the hook and what it is`(
+        change: String
+    ) async throws {
+        let result = try await checked(
+            "libFaultyChangesState.so",
+            ["faulty.changes-state": #"{"what": "\#(change)"}"#], [.state])[0]
+        let isOfThread = ["rounding", "mask"].contains(change)
+        let finding = try #require(result.findings.first)
+        #expect(finding.rule == (isOfThread ? .stateThread : .stateProcess))
+        #expect(finding.message.contains("faulty.changes-state: will_send changes "))
+    }
+
+    @Test(arguments: ["FailingHooks", "LaterQuiesce", "NullHooks", "Obliging", "ShortHooks"])
+    func `what is allowed breaks no rule`(plugin: String) async throws {
+        let tests = [CheckTest.load, .create, .instances, .hooks, .shutdown, .exit]
+        for result in try await checked("libFaulty\(plugin).so", [:], tests) {
+            #expect(result.verdict != .failed, "\(result.test): \(result.findings)")
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import FoundationEssentials
+import OutletPluginCheck
+import OutletPluginHost
+import Testing
+
+/// The rules, and which tests are about them.
+@Suite struct RuleTests {
+    @Test func `ABI.md lists all rules, in their order`() throws {
+        let root = #filePath.dropLast("/Tests/OutletPluginCheckTests/RuleTests.swift".count)
+        let text = try String(
+            contentsOf: URL(filePath: "\(root)/PluginsSDK/ABI.md"), encoding: .utf8)
+        let listed = text.split(separator: "\n").compactMap { line -> String? in
+            let parts = line.split(separator: "`", maxSplits: 2, omittingEmptySubsequences: false)
+            return parts.count == 3 && parts[0] == "| " ? String(parts[1]) : nil
+        }
+        #expect(listed == PluginRule.allCases.map(\.rawValue))
+    }
+
+    @Test(arguments: PluginRule.allCases)
+    func `each rule has a test`(rule: PluginRule) {
+        #expect(CheckTest.named(rule.rawValue)?.isEmpty == false)
+    }
+
+    @Test func `a test is named by its own name, too`() {
+        #expect(CheckTest.named("create-again") == [.createAgain])
+        #expect(CheckTest.named("settle") == nil)
+    }
+
+    @Test(arguments: PluginMisbehaviour.Kind.allCases)
+    func `what the host notes is about a rule that has a test`(kind: PluginMisbehaviour.Kind) {
+        #expect(CheckTest.named(kind.rule.rawValue)?.isEmpty == false)
+    }
+}

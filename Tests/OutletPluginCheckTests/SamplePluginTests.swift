@@ -1,0 +1,31 @@
+import OutletPluginCheck
+import OutletTestSupport
+import Testing
+
+/// What the checker says about plugins that keep to the contract.
+@Suite(.timeLimit(.minutes(patience * 3))) struct SamplePluginTests {
+    @Test(arguments: ["librequest-id.so", "libpacer.so"])
+    func `the sample plugins pass all tests`(product: String) async throws {
+        let results = try await checked(product, [:], CheckTest.allCases, seed: 7)
+        #expect(results.map(\.test) == CheckTest.allCases)
+        for result in results {
+            #expect(result.verdict != .failed, "\(result.test): \(result.findings)")
+            #expect(result.seed == 7)
+        }
+    }
+
+    @Test func `what does not start is not tested further`() async throws {
+        let results = try await checked("libFaultyNoEntry.so", [:], [.file, .load, .hooks])
+        #expect(results.map(\.verdict) == [.failed, .skipped, .skipped])
+        #expect(results[2].skipReason == "see 'file'")
+    }
+
+    @Test func `a crash names the plugin, the hook and what was under way`() async throws {
+        let result = try await checked(
+            "libFaultyHangs.so", ["faulty.hangs": #"{"hook": "will_send", "how": "abort"}"#],
+            [.hooks])[0]
+        let message = try #require(result.findings.first).message
+        #expect(message.contains("was ended by SIGABRT; it was to: request 1: "))
+        #expect(message.contains("plugin faulty.hangs: has crashed with SIGABRT in will_send of "))
+    }
+}
