@@ -173,7 +173,8 @@ let package = Package(
 
         // Plugins: the header, the host, the Swift SDK.
         .target(
-            name: "COutletPlugin", path: "PluginsSDK/C", exclude: ["exports.map"], cSettings: c),
+            name: "COutletPlugin", path: "PluginsSDK/C", exclude: ["exports.map", "testing"],
+            cSettings: c),
         .target(name: "CPluginWatch", cSettings: c),
         .target(name: "CPluginLoad", cSettings: c),
         // Of headers alone, but for RE2.

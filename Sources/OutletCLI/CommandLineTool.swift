@@ -77,6 +77,8 @@ public enum CommandLineTool {
         case .pluginsCheck:
             let command = try PluginsCheckCommand(arguments: arguments, console: console)
             return try Interruption.run(console, blocking: command.run)
+        case .pluginsNew:
+            return try PluginsNewCommand(arguments: arguments, console: console).run()
         case .demo:
             return try Interruption.run(console) {
                 try DemoCommand(arguments: arguments, console: console)

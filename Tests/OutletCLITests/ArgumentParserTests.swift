@@ -29,10 +29,11 @@ private let wrongLines = [
     WrongLine("demo", "--follow", message: "--follow: not an option of 'outlet demo'"),
     WrongLine(
         "plugins",
-        message: "plugins: what to do is missing: one of list, inspect, config, call, check"),
+        message: "plugins: what to do is missing: one of list, inspect, config, call, check, "
+            + "new"),
     WrongLine(
         "plugins", "lsit",
-        message: "plugins lsit: no such verb: there are list, inspect, config, call, check",
+        message: "plugins lsit: no such verb: there are list, inspect, config, call, check, new",
         advice: "did you mean 'plugins list'?"),
     WrongLine(
         "plugin", "list", message: "plugin: no such verb",

@@ -78,6 +78,7 @@ enum Help {
             table([("outlet plugins call dev.outlet.pacer.delay_ms 3 --plugins ./plugins", "")])
         case .pluginsCheck:
             table([("outlet plugins check ./plugins/librequest-id.so", "")])
+        case .pluginsNew: table([("outlet plugins new --lang=c com.example.stamp", "")])
         case .demo: table([("outlet demo --plugins ./plugins", "")])
         case .help: ""
         }

@@ -3,7 +3,7 @@ struct Option: Sendable {
     /// The option's identity; the raw value is its long name.
     enum ID: String, Sendable, CaseIterable {
         case plugins, pluginConfig = "plugin-config", pluginsOptional = "plugins-optional", run
-        case seed, only
+        case seed, only, lang, directory
         case form, raw, chunked, ignoreStdin = "ignore-stdin"
         case auth, authType = "auth-type"
         case print, headers, body, verbose, quiet, json, output, pretty, color

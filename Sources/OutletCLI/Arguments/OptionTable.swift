@@ -23,6 +23,12 @@ enum OptionTable {
             .run, .plugins, verbs: [.pluginsInspect, .pluginsConfig],
             "Loads the library and asks its code for what its file does not tell; starts nothing."),
         Option(
+            .lang, value: "LANGUAGE", choices: ["c", "swift"],
+            .plugins, verbs: [.pluginsNew], "What the new plugin is written in."),
+        Option(
+            .directory, value: "DIR", .plugins, verbs: [.pluginsNew],
+            "Where to write the new plugin; a folder of its name, here, unless told otherwise."),
+        Option(
             .only, value: "NAME", repeats: true, .plugins, verbs: [.pluginsCheck],
             "Runs one test only, or those of one rule; may be given often."),
         Option(

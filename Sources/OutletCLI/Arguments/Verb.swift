@@ -8,6 +8,7 @@ enum Verb: String, Sendable, CaseIterable {
     case pluginsConfig = "plugins config"
     case pluginsCall = "plugins call"
     case pluginsCheck = "plugins check"
+    case pluginsNew = "plugins new"
     case demo
     case help
 
@@ -24,6 +25,7 @@ enum Verb: String, Sendable, CaseIterable {
         case .pluginsConfig: ["outlet plugins config [--run] [ID] --plugins DIR"]
         case .pluginsCall: ["outlet plugins call ID.FUNCTION [ARGUMENT…] --plugins DIR"]
         case .pluginsCheck: ["outlet plugins check FILE"]
+        case .pluginsNew: ["outlet plugins new --lang=c|swift NAME"]
         case .demo: ["outlet demo [--plugins DIR]"]
         case .help: ["outlet help [VERB]"]
         }
@@ -42,6 +44,7 @@ enum Verb: String, Sendable, CaseIterable {
         case .pluginsCall: "Calls a function that a plugin exports, by name."
         case .pluginsCheck:
             "Tests whether a plugin keeps to the rules of the ABI, each test in a process of its own."
+        case .pluginsNew: "Writes the project of a new plugin, which its own 'make test' checks."
         case .demo: "Runs a few requests through sample plugins and a server of its own."
         case .help: "Explains a verb."
         }

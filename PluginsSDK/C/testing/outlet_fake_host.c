@@ -1,0 +1,596 @@
+#include "outlet_fake_host.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+/* Bytes of its own, with a NUL behind them. */
+struct bytes {
+    char *ptr;
+    size_t len;
+};
+
+struct pair {
+    struct bytes name, value;
+};
+
+struct pairs {
+    struct pair *all;
+    size_t count;
+};
+
+/* A request or a response. */
+struct message {
+    struct bytes method, url, body, code, failure;
+    struct pairs headers, attributes;
+    outlet_field *lent;
+    void *slot;
+    int32_t status, answer;
+};
+
+struct completion {
+    int settled;
+    int32_t result;
+};
+
+struct outlet_fake_host {
+    outlet_host table; /* first: the table's address is the host's */
+    struct pairs settings;
+    struct message *messages[256];
+    struct completion completions[256];
+    size_t message_count, completion_count;
+    struct bytes failure;
+    int logged, quiesced;
+};
+
+static void *checked(void *memory) {
+    if (memory == NULL) abort();
+    return memory;
+}
+
+static void set(struct bytes *bytes, outlet_view view) {
+    char *copy = checked(malloc(view.len + 1));
+    if (view.len > 0) memcpy(copy, view.ptr, view.len);
+    copy[view.len] = 0;
+    free(bytes->ptr);
+    bytes->ptr = copy;
+    bytes->len = view.len;
+}
+
+static outlet_view lend(const struct bytes *bytes) {
+    outlet_view view = {(const uint8_t *)bytes->ptr, bytes->len};
+    return view;
+}
+
+static int is(const struct bytes *name, outlet_view wanted) {
+    return name->len == wanted.len &&
+           (wanted.len == 0 || strncasecmp(name->ptr, (const char *)wanted.ptr, wanted.len) == 0);
+}
+
+static struct bytes *find(const struct pairs *pairs, outlet_view name, uint32_t nth) {
+    for (size_t i = 0; i < pairs->count; i++) {
+        if (is(&pairs->all[i].name, name) && nth-- == 0) return &pairs->all[i].value;
+    }
+    return NULL;
+}
+
+static void add(struct pairs *pairs, outlet_view name, outlet_view value) {
+    pairs->all = checked(realloc(pairs->all, (pairs->count + 1) * sizeof *pairs->all));
+    struct pair *pair = &pairs->all[pairs->count++];
+    memset(pair, 0, sizeof *pair);
+    set(&pair->name, name);
+    set(&pair->value, value);
+}
+
+static void remove_all(struct pairs *pairs, outlet_view name) {
+    size_t kept = 0;
+    for (size_t i = 0; i < pairs->count; i++) {
+        if (is(&pairs->all[i].name, name)) {
+            free(pairs->all[i].name.ptr);
+            free(pairs->all[i].value.ptr);
+        } else {
+            pairs->all[kept++] = pairs->all[i];
+        }
+    }
+    pairs->count = kept;
+}
+
+static void free_pairs(struct pairs *pairs) {
+    for (size_t i = 0; i < pairs->count; i++) {
+        free(pairs->all[i].name.ptr);
+        free(pairs->all[i].value.ptr);
+    }
+    free(pairs->all);
+}
+
+static struct outlet_fake_host *fake_of(const outlet_host *host) {
+    return (struct outlet_fake_host *)(uintptr_t)host;
+}
+
+static struct message *message(const outlet_host *host, uint64_t id) {
+    struct outlet_fake_host *fake = fake_of(host);
+    return id > 0 && id <= fake->message_count ? fake->messages[id - 1] : NULL;
+}
+
+static outlet_status answer(const struct bytes *bytes, outlet_view *out) {
+    if (bytes == NULL) return OUTLET_E_NOT_FOUND;
+    *out = lend(bytes);
+    return OUTLET_OK;
+}
+
+static void note(struct outlet_fake_host *fake, outlet_view code, outlet_view text) {
+    struct bytes joined = {checked(malloc(code.len + text.len + 3)), 0};
+    if (code.len > 0) memcpy(joined.ptr, code.ptr, code.len);
+    memcpy(joined.ptr + code.len, ": ", 2);
+    if (text.len > 0) memcpy(joined.ptr + code.len + 2, text.ptr, text.len);
+    joined.len = code.len + text.len + 2;
+    joined.ptr[joined.len] = 0;
+    free(fake->failure.ptr);
+    fake->failure = joined;
+}
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
+static outlet_status fake_extension(const outlet_host *host, outlet_view id, const void **out) {
+    (void)host, (void)id, (void)out;
+    return OUTLET_E_UNSUPPORTED;
+}
+
+static outlet_status fake_log(const outlet_host *host, outlet_call call, uint32_t level,
+                              outlet_view text, const outlet_field *fields, uint64_t count) {
+    (void)call, (void)level, (void)text, (void)fields, (void)count;
+    fake_of(host)->logged++;
+    return OUTLET_OK;
+}
+
+static outlet_status fake_fail(const outlet_host *host, outlet_call call, outlet_view code,
+                               outlet_view text) {
+    (void)call;
+    note(fake_of(host), code, text);
+    return OUTLET_OK;
+}
+
+static outlet_status fake_deadline(const outlet_host *host, outlet_call call, uint64_t *out) {
+    (void)host, (void)call;
+    *out = 0;
+    return OUTLET_OK;
+}
+
+static outlet_status fake_config_value(const outlet_host *host, outlet_call call, outlet_view key,
+                                       outlet_view *out) {
+    (void)call;
+    return answer(find(&fake_of(host)->settings, key, 0), out);
+}
+
+#define MESSAGE(id_)                                        \
+    struct message *self = message(host, (id_).id);         \
+    if (self == NULL) return OUTLET_E_STALE
+
+static outlet_status request_method(const outlet_host *host, outlet_request request, outlet_view *out) {
+    MESSAGE(request);
+    return answer(&self->method, out);
+}
+
+static outlet_status request_url(const outlet_host *host, outlet_request request, outlet_view *out) {
+    MESSAGE(request);
+    return answer(&self->url, out);
+}
+
+static outlet_status header(struct message *self, outlet_view name, uint32_t nth, outlet_view *out) {
+    return answer(find(&self->headers, name, nth), out);
+}
+
+static outlet_status request_header(const outlet_host *host, outlet_request request, outlet_view name,
+                                    uint32_t nth, outlet_view *out) {
+    MESSAGE(request);
+    return header(self, name, nth, out);
+}
+
+/* All headers, for as long as none is changed. */
+static const outlet_field *lent(struct message *self) {
+    self->lent = checked(realloc(self->lent, (self->headers.count + 1) * sizeof *self->lent));
+    for (size_t i = 0; i < self->headers.count; i++) {
+        self->lent[i].name = lend(&self->headers.all[i].name);
+        self->lent[i].value = lend(&self->headers.all[i].value);
+    }
+    return self->lent;
+}
+
+static outlet_status headers(struct message *self, outlet_field *out, uint64_t capacity,
+                             uint64_t *count) {
+    *count = self->headers.count;
+    const uint64_t copied = capacity < *count ? capacity : *count;
+    if (copied > 0) memcpy(out, lent(self), copied * sizeof *out);
+    return OUTLET_OK;
+}
+
+static outlet_status request_headers(const outlet_host *host, outlet_request request, outlet_field *out,
+                                     uint64_t capacity, uint64_t *count) {
+    MESSAGE(request);
+    return headers(self, out, capacity, count);
+}
+
+static outlet_status request_body(const outlet_host *host, outlet_request request, outlet_view *out) {
+    MESSAGE(request);
+    return answer(&self->body, out);
+}
+
+static outlet_status request_attr(const outlet_host *host, outlet_request request, outlet_view key,
+                                  outlet_view *out) {
+    MESSAGE(request);
+    return answer(find(&self->attributes, key, 0), out);
+}
+
+static outlet_status request_set_method(const outlet_host *host, outlet_request request,
+                                        outlet_view method) {
+    MESSAGE(request);
+    set(&self->method, method);
+    return OUTLET_OK;
+}
+
+static outlet_status request_set_url(const outlet_host *host, outlet_request request, outlet_view url) {
+    MESSAGE(request);
+    set(&self->url, url);
+    return OUTLET_OK;
+}
+
+static outlet_status request_add_header(const outlet_host *host, outlet_request request,
+                                        outlet_view name, outlet_view value) {
+    MESSAGE(request);
+    if (name.len == 0) return OUTLET_E_ARGUMENT;
+    add(&self->headers, name, value);
+    return OUTLET_OK;
+}
+
+static outlet_status request_remove_header(const outlet_host *host, outlet_request request,
+                                           outlet_view name) {
+    MESSAGE(request);
+    remove_all(&self->headers, name);
+    return OUTLET_OK;
+}
+
+static outlet_status request_set_header(const outlet_host *host, outlet_request request,
+                                        outlet_view name, outlet_view value) {
+    MESSAGE(request);
+    if (name.len == 0) return OUTLET_E_ARGUMENT;
+    remove_all(&self->headers, name);
+    add(&self->headers, name, value);
+    return OUTLET_OK;
+}
+
+static outlet_status request_set_body(const outlet_host *host, outlet_request request,
+                                      outlet_view body) {
+    MESSAGE(request);
+    set(&self->body, body);
+    return OUTLET_OK;
+}
+
+static outlet_status request_set_attr(const outlet_host *host, outlet_request request, outlet_view key,
+                                      outlet_view value) {
+    MESSAGE(request);
+    remove_all(&self->attributes, key);
+    add(&self->attributes, key, value);
+    return OUTLET_OK;
+}
+
+static outlet_status request_slot(const outlet_host *host, outlet_request request, void **out) {
+    MESSAGE(request);
+    *out = self->slot;
+    return OUTLET_OK;
+}
+
+static outlet_status request_set_slot(const outlet_host *host, outlet_request request, void *slot) {
+    MESSAGE(request);
+    self->slot = slot;
+    return OUTLET_OK;
+}
+
+static outlet_status request_answer(const outlet_host *host, outlet_request request, int32_t status,
+                                    const outlet_field *fields, uint64_t count, outlet_view body) {
+    MESSAGE(request);
+    (void)fields, (void)count, (void)body;
+    if (status < 200 || status > 599) return OUTLET_E_ARGUMENT;
+    self->answer = status;
+    return OUTLET_OK;
+}
+
+static outlet_status response_status(const outlet_host *host, outlet_response response, int32_t *out) {
+    MESSAGE(response);
+    if (self->status == 0) return OUTLET_E_NOT_FOUND;
+    *out = self->status;
+    return OUTLET_OK;
+}
+
+static outlet_status response_error(const outlet_host *host, outlet_response response,
+                                    outlet_view *code, outlet_view *text) {
+    MESSAGE(response);
+    if (self->code.len == 0) return OUTLET_E_NOT_FOUND;
+    *code = lend(&self->code);
+    *text = lend(&self->failure);
+    return OUTLET_OK;
+}
+
+static outlet_status response_header(const outlet_host *host, outlet_response response,
+                                     outlet_view name, uint32_t nth, outlet_view *out) {
+    MESSAGE(response);
+    return header(self, name, nth, out);
+}
+
+static outlet_status response_headers(const outlet_host *host, outlet_response response,
+                                      outlet_field *out, uint64_t capacity, uint64_t *count) {
+    MESSAGE(response);
+    return headers(self, out, capacity, count);
+}
+
+static outlet_status response_body(const outlet_host *host, outlet_response response,
+                                   outlet_view *out) {
+    MESSAGE(response);
+    return answer(&self->body, out);
+}
+
+static outlet_status response_replace(const outlet_host *host, outlet_response response, int32_t status,
+                                      const outlet_field *fields, uint64_t count, outlet_view body) {
+    MESSAGE(response);
+    if (status < 200 || status > 599) return OUTLET_E_ARGUMENT;
+    free_pairs(&self->headers);
+    memset(&self->headers, 0, sizeof self->headers);
+    for (uint64_t i = 0; i < count; i++) add(&self->headers, fields[i].name, fields[i].value);
+    set(&self->body, body);
+    set(&self->code, outlet_text(""));
+    self->status = self->answer = status;
+    return OUTLET_OK;
+}
+
+static outlet_status response_replace_error(const outlet_host *host, outlet_response response,
+                                            outlet_view code, outlet_view text) {
+    MESSAGE(response);
+    set(&self->code, code.len > 0 ? code : outlet_text("plugin"));
+    set(&self->failure, text);
+    return OUTLET_OK;
+}
+
+static outlet_status sink_write(const outlet_host *host, outlet_sink sink, outlet_view bytes) {
+    struct message *self = message(host, sink.id);
+    if (self == NULL) return OUTLET_E_STALE;
+    struct bytes joined = {checked(malloc(self->body.len + bytes.len + 1)), 0};
+    if (self->body.len > 0) memcpy(joined.ptr, self->body.ptr, self->body.len);
+    if (bytes.len > 0) memcpy(joined.ptr + self->body.len, bytes.ptr, bytes.len);
+    joined.len = self->body.len + bytes.len;
+    joined.ptr[joined.len] = 0;
+    free(self->body.ptr);
+    self->body = joined;
+    return OUTLET_OK;
+}
+
+static struct completion *completion(const outlet_host *host, outlet_completion id) {
+    struct outlet_fake_host *fake = fake_of(host);
+    return id.id > 0 && id.id <= fake->completion_count ? &fake->completions[id.id - 1] : NULL;
+}
+
+static outlet_status is_awaited(const outlet_host *host, outlet_completion id) {
+    const struct completion *self = completion(host, id);
+    return self != NULL && self->settled == 0 ? OUTLET_OK : OUTLET_E_CANCELLED;
+}
+
+static outlet_status settle(const outlet_host *host, outlet_completion id, int32_t result,
+                            outlet_view code, outlet_view text) {
+    struct completion *self = completion(host, id);
+    if (self == NULL || self->settled++ > 0) return OUTLET_E_STALE;
+    self->result = result;
+    if (code.len + text.len > 0) note(fake_of(host), code, text);
+    return OUTLET_OK;
+}
+
+static outlet_status retry_done(const outlet_host *host, outlet_completion id, int32_t verdict,
+                                uint64_t delay_ns, outlet_view code, outlet_view text) {
+    (void)delay_ns;
+    return settle(host, id, verdict, code, text);
+}
+
+static outlet_status quiesced(const outlet_host *host) {
+    fake_of(host)->quiesced++;
+    return OUTLET_OK;
+}
+
+static outlet_status request_snapshot(const outlet_host *host, outlet_request request,
+                                      outlet_request_snapshot *out) {
+    MESSAGE(request);
+    out->method = lend(&self->method);
+    out->url = lend(&self->url);
+    out->fields = lent(self);
+    out->field_count = self->headers.count;
+    out->body_length = self->body.len;
+    return OUTLET_OK;
+}
+
+static outlet_status response_snapshot(const outlet_host *host, outlet_response response,
+                                       outlet_response_snapshot *out) {
+    MESSAGE(response);
+    out->status = self->status;
+    out->error_code = lend(&self->code);
+    out->error_message = lend(&self->failure);
+    out->fields = lent(self);
+    out->field_count = self->headers.count;
+    out->body_length = self->body.len;
+    return OUTLET_OK;
+}
+
+static outlet_status body_read(struct message *self, uint64_t offset, uint8_t *out, uint64_t capacity,
+                               uint64_t *count) {
+    const uint64_t left = offset < self->body.len ? self->body.len - offset : 0;
+    *count = left < capacity ? left : capacity;
+    if (*count > 0) memcpy(out, self->body.ptr + offset, *count);
+    return OUTLET_OK;
+}
+
+static outlet_status request_body_read(const outlet_host *host, outlet_request request, uint64_t offset,
+                                       uint8_t *out, uint64_t capacity, uint64_t *count) {
+    MESSAGE(request);
+    return body_read(self, offset, out, capacity, count);
+}
+
+static outlet_status response_body_read(const outlet_host *host, outlet_response response,
+                                        uint64_t offset, uint8_t *out, uint64_t capacity,
+                                        uint64_t *count) {
+    MESSAGE(response);
+    return body_read(self, offset, out, capacity, count);
+}
+
+/* ---- for tests ---------------------------------------------------------------------------- */
+
+outlet_fake_host *outlet_fake_new(void) {
+    outlet_fake_host *fake = checked(calloc(1, sizeof *fake));
+    const outlet_host table = {
+        .struct_size = sizeof(outlet_host),
+        .abi_minor = OUTLET_ABI_MINOR,
+        .name = OUTLET_TEXT("outlet-fake"),
+        .version = OUTLET_TEXT("0"),
+        .extension = fake_extension,
+        .log = fake_log,
+        .fail = fake_fail,
+        .deadline_ns = fake_deadline,
+        .config_value = fake_config_value,
+        .request_method = request_method,
+        .request_url = request_url,
+        .request_header = request_header,
+        .request_headers = request_headers,
+        .request_body = request_body,
+        .request_attr = request_attr,
+        .request_set_method = request_set_method,
+        .request_set_url = request_set_url,
+        .request_set_header = request_set_header,
+        .request_add_header = request_add_header,
+        .request_remove_header = request_remove_header,
+        .request_set_body = request_set_body,
+        .request_set_attr = request_set_attr,
+        .request_slot = request_slot,
+        .request_set_slot = request_set_slot,
+        .request_answer = request_answer,
+        .response_status = response_status,
+        .response_error = response_error,
+        .response_header = response_header,
+        .response_headers = response_headers,
+        .response_body = response_body,
+        .response_replace = response_replace,
+        .response_replace_error = response_replace_error,
+        .sink_write = sink_write,
+        .is_awaited = is_awaited,
+        .done = settle,
+        .retry_done = retry_done,
+        .quiesced = quiesced,
+        .redirect_done = settle,
+        .request_snapshot = request_snapshot,
+        .request_body_read = request_body_read,
+        .response_snapshot = response_snapshot,
+        .response_body_read = response_body_read,
+    };
+    fake->table = table;
+    return fake;
+}
+
+void outlet_fake_free(outlet_fake_host *fake) {
+    for (size_t i = 0; i < fake->message_count; i++) {
+        struct message *self = fake->messages[i];
+        struct bytes *all[] = {&self->method, &self->url, &self->body, &self->code, &self->failure};
+        for (size_t n = 0; n < sizeof all / sizeof *all; n++) free(all[n]->ptr);
+        free_pairs(&self->headers);
+        free_pairs(&self->attributes);
+        free(self->lent);
+        free(self);
+    }
+    free_pairs(&fake->settings);
+    free(fake->failure.ptr);
+    free(fake);
+}
+
+const outlet_host *outlet_fake_table(outlet_fake_host *fake) { return &fake->table; }
+
+void outlet_fake_set(outlet_fake_host *fake, const char *key, const char *value) {
+    remove_all(&fake->settings, outlet_text(key));
+    add(&fake->settings, outlet_text(key), outlet_text(value));
+}
+
+outlet_instance *outlet_fake_create(outlet_fake_host *fake, const outlet_descriptor *descriptor) {
+    const outlet_config config = {
+        .struct_size = sizeof(outlet_config), .json = OUTLET_TEXT("{}")};
+    outlet_instance *instance = NULL;
+    const outlet_status status =
+        descriptor->create(descriptor, &fake->table, outlet_fake_call(fake), &config, &instance);
+    return status == OUTLET_OK ? instance : NULL;
+}
+
+outlet_call outlet_fake_call(outlet_fake_host *fake) {
+    const outlet_call call = {1};
+    free(fake->failure.ptr);
+    fake->failure.ptr = NULL;
+    return call;
+}
+
+const char *outlet_fake_failure(outlet_fake_host *fake) {
+    return fake->failure.ptr == NULL ? "" : fake->failure.ptr;
+}
+
+static struct message *new_message(outlet_fake_host *fake) {
+    if (fake->message_count == sizeof fake->messages / sizeof *fake->messages) abort();
+    struct message *self = checked(calloc(1, sizeof *self));
+    fake->messages[fake->message_count++] = self;
+    return self;
+}
+
+outlet_request outlet_fake_request(outlet_fake_host *fake, const char *method, const char *url) {
+    struct message *self = new_message(fake);
+    const outlet_request request = {fake->message_count};
+    set(&self->method, outlet_text(method));
+    set(&self->url, outlet_text(url));
+    return request;
+}
+
+outlet_response outlet_fake_response(outlet_fake_host *fake, int32_t status, const char *body) {
+    struct message *self = new_message(fake);
+    const outlet_response response = {fake->message_count};
+    self->status = status;
+    set(&self->body, outlet_text(body));
+    if (status == 0) {
+        set(&self->code, outlet_text("timedOut"));
+        set(&self->failure, outlet_text("the request timed out"));
+    }
+    return response;
+}
+
+void outlet_fake_add_header(outlet_fake_host *fake, outlet_response response, const char *name,
+                            const char *value) {
+    struct message *self = message(&fake->table, response.id);
+    if (self == NULL) abort();
+    add(&self->headers, outlet_text(name), outlet_text(value));
+}
+
+const char *outlet_fake_header(outlet_fake_host *fake, outlet_request request, const char *name) {
+    struct message *self = message(&fake->table, request.id);
+    if (self == NULL) abort();
+    const struct bytes *value = find(&self->headers, outlet_text(name), 0);
+    return value == NULL ? NULL : value->ptr;
+}
+
+int32_t outlet_fake_answer(outlet_fake_host *fake, uint64_t id) {
+    const struct message *self = message(&fake->table, id);
+    return self == NULL ? 0 : self->answer;
+}
+
+outlet_completion outlet_fake_completion(outlet_fake_host *fake) {
+    if (fake->completion_count == sizeof fake->completions / sizeof *fake->completions) abort();
+    const outlet_completion id = {++fake->completion_count};
+    return id;
+}
+
+int outlet_fake_settled(outlet_fake_host *fake, outlet_completion id) {
+    const struct completion *self = completion(&fake->table, id);
+    return self == NULL ? 0 : self->settled;
+}
+
+int32_t outlet_fake_result(outlet_fake_host *fake, outlet_completion id) {
+    const struct completion *self = completion(&fake->table, id);
+    return self == NULL ? 0 : self->result;
+}
+
+int outlet_fake_logged(outlet_fake_host *fake) { return fake->logged; }
+
+int outlet_fake_quiesced(outlet_fake_host *fake) { return fake->quiesced; }

@@ -1,0 +1,263 @@
+/// The files of new plugins; `{id}`, `{name}`, `{source}`, `{file}` and `{Type}` are filled in.
+///
+/// So is `{import}`: a line that begins so is one of this module's own to `.ci/check-imports`.
+enum PluginTemplate {
+    static let cSource = #"""
+        /* {name}: adds a header to every request.
+         *
+         * Configuration: "header", its name (X-Stamp). */
+        #include <outlet/outlet.h>
+        #include <stdlib.h>
+
+        #define PLUGIN_ID "{id}"
+        #define PLUGIN_VERSION "1.0.0"
+
+        OUTLET_MANIFEST(PLUGIN_ID, PLUGIN_VERSION, "");
+
+        struct outlet_instance {
+            const outlet_host *host;
+            char header[64];
+        };
+
+        static outlet_status create(const outlet_descriptor *self, const outlet_host *host,
+                                    outlet_call call, const outlet_config *config,
+                                    outlet_instance **out) {
+            outlet_view name = outlet_text("X-Stamp");
+            (void)self, (void)config;
+            host->config_value(host, call, outlet_text("header"), &name);
+            outlet_instance *instance = calloc(1, sizeof *instance);
+            if (instance == NULL || name.len >= sizeof instance->header) {
+                host->fail(host, call, outlet_text("bad-configuration"),
+                           outlet_text("\"header\" is longer than 63 bytes"));
+                free(instance);
+                return OUTLET_E_ARGUMENT;
+            }
+            instance->host = host;
+            if (name.len > 0) memcpy(instance->header, name.ptr, name.len);
+            *out = instance;
+            return OUTLET_OK;
+        }
+
+        static outlet_status prepare(outlet_instance *instance, outlet_call call,
+                                     outlet_request request, outlet_completion completion) {
+            const outlet_host *host = instance->host;
+            (void)completion;
+            const outlet_status status = host->request_set_header(
+                host, request, outlet_text(instance->header), outlet_text("seen"));
+            if (status != OUTLET_OK) {
+                host->fail(host, call, outlet_text("bad-header"),
+                           outlet_text("the header's name is none that HTTP can carry"));
+            }
+            return status;
+        }
+
+        static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks), .prepare = prepare};
+
+        static const outlet_hooks *hooks(outlet_instance *instance) {
+            (void)instance;
+            return &table;
+        }
+
+        static void destroy(outlet_instance *instance) { free(instance); }
+
+        static const outlet_descriptor descriptor = {
+            .struct_size = sizeof(outlet_descriptor),
+            .flags = OUTLET_F_NONBLOCKING,
+            .id = OUTLET_TEXT(PLUGIN_ID),
+            .version = OUTLET_TEXT(PLUGIN_VERSION),
+            .summary = OUTLET_TEXT("Adds a header to every request."),
+            .create = create,
+            .hooks = hooks,
+            .destroy = destroy,
+        };
+
+        OUTLET_MODULE(descriptor)
+
+        """#
+
+    static let cTest = #"""
+        /* Calls the hooks of {name} in a host that is made up: no Outlet, no network. */
+        #include "{source}.c"
+
+        #include <outlet_fake_host.h>
+        #include <stdio.h>
+
+        static int failures;
+
+        static void expect(int is_so, const char *what) {
+            if (is_so) return;
+            fprintf(stderr, "{source}_test: not so: %s\n", what);
+            failures++;
+        }
+
+        int main(void) {
+            outlet_fake_host *fake = outlet_fake_new();
+            outlet_fake_set(fake, "header", "X-Test");
+            outlet_instance *plugin = outlet_fake_create(fake, &descriptor);
+            expect(plugin != NULL, "it starts");
+            if (plugin == NULL) return 1;
+
+            const outlet_request request = outlet_fake_request(fake, "GET", "http://test.example/");
+            const outlet_status status = prepare(
+                plugin, outlet_fake_call(fake), request, outlet_fake_completion(fake));
+            expect(status == OUTLET_OK, "requests pass");
+            const char *value = outlet_fake_header(fake, request, "X-Test");
+            expect(value != NULL && strcmp(value, "seen") == 0, "the header that was configured is set");
+
+            destroy(plugin);
+            outlet_fake_free(fake);
+            return failures > 0;
+        }
+
+        """#
+
+    static let cMakefile = #"""
+        # make builds {name}.so, make test runs its unit test, and checks it against the rules of Outlet's
+        # plugin ABI.
+        #
+        #   OUTLET_SDK=DIR  the folder PluginsSDK of Outlet; without it pkg-config knows an installed one
+        #   OUTLET=FILE     the program
+
+        OUTLET ?= outlet
+        CFLAGS ?= -O2 -g -Wall -Wextra
+
+        ifdef OUTLET_SDK
+        SDK_FLAGS := -I$(OUTLET_SDK)/C/include -fPIC -fvisibility=hidden -shared \
+        	-Wl,--version-script=$(OUTLET_SDK)/C/exports.map -Wl,-Bsymbolic -Wl,--exclude-libs,ALL \
+        	-Wl,-z,defs -Wl,-z,now -Wl,-z,nodelete
+        HEADERS := -I$(OUTLET_SDK)/C/include
+        TESTING := $(OUTLET_SDK)/C/testing
+        else
+        SDK_FLAGS := $(shell pkg-config --cflags --libs outlet-plugin)
+        HEADERS := $(shell pkg-config --cflags outlet-plugin)
+        TESTING := $(shell pkg-config --variable=testingdir outlet-plugin)
+        endif
+
+        .PHONY: all test clean
+        all: {name}.so
+
+        {name}.so: {source}.c Makefile
+        	@test -n "$(SDK_FLAGS)" || { echo "no SDK: install outlet-plugin.pc, or set OUTLET_SDK" >&2; false; }
+        	$(CC) $(CFLAGS) $< $(SDK_FLAGS) -o $@
+        	@chmod go-w $@
+
+        test: {name}.so {source}_test
+        	./{source}_test
+        	$(OUTLET) plugins check ./{name}.so
+
+        {source}_test: {source}_test.c {source}.c Makefile
+        	$(CC) $(CFLAGS) $(HEADERS) -I$(TESTING) $< $(TESTING)/outlet_fake_host.c -o $@
+
+        clean:
+        	rm -f {name}.so {source}_test
+
+        """#
+
+    static let cIgnored = "*.so\n{source}_test\n"
+
+    static let swiftPackage = #"""
+        // swift-tools-version: 6.3
+        {import} PackageDescription
+
+        /// The folder PluginsSDK of Outlet.
+        let sdk = Context.environment["OUTLET_SDK"] ?? "../outlet/PluginsSDK"
+
+        let package = Package(
+            name: "{name}",
+            products: [.library(name: "{name}", type: .dynamic, targets: ["{Type}"])],
+            dependencies: [.package(name: "outlet", path: "\(sdk)/..")],
+            targets: [
+                .target(
+                    name: "{Type}",
+                    dependencies: [.product(name: "OutletPluginKit", package: "outlet")],
+                    // The plugin carries its own runtime: it depends on no toolchain of the host's.
+                    swiftSettings: [.unsafeFlags(["-static-stdlib"])],
+                    linkerSettings: [
+                        .unsafeFlags([
+                            "-static-stdlib",
+                            "-Xlinker", "--version-script=\(sdk)/C/exports.map",
+                            "-Xlinker", "-Bsymbolic", "-Xlinker", "--exclude-libs=ALL",
+                            "-Xlinker", "-z", "-Xlinker", "now",
+                            "-Xlinker", "-z", "-Xlinker", "nodelete",
+                        ]),
+                        .linkedLibrary("_FoundationCollections"),
+                        .linkedLibrary("_FoundationCShims"),
+                        .linkedLibrary("swiftSynchronization"),
+                    ])
+            ])
+
+        """#
+
+    static let swiftSource = #"""
+        public {import} OutletPluginKit
+
+        /// Adds a header to every request.
+        ///
+        /// Configuration: "header", its name (X-Stamp).
+        struct {Type}: RequestPreparing {
+            static let info = PluginInfo(
+                id: "{id}", version: "1.0.0", summary: "Adds a header to every request.")
+
+            let header: String
+
+            init(host: Host, configuration: Configuration) throws {
+                header = configuration.string("header") ?? "X-Stamp"
+            }
+
+            func prepare(_ request: MutableRequest) throws {
+                try request.setHeader(header, "seen")
+            }
+        }
+
+        private let module = PluginModule({Type}.self)
+
+        /// What the host looks up.
+        @c @implementation
+        public func outlet_module_v1(_ hostMinor: UInt32) -> UnsafePointer<outlet_module>? {
+            module.table
+        }
+
+        """#
+
+    static let swiftMakefile = #"""
+        # make builds the plugin, make test checks it against the rules of Outlet's plugin ABI.
+        #
+        #   OUTLET_SDK=DIR  the folder PluginsSDK of Outlet; ../outlet/PluginsSDK otherwise
+        #   OUTLET=FILE     the program
+
+        OUTLET ?= outlet
+        BUILT := .build/release/lib{name}.so
+
+        .PHONY: all test clean
+        all:
+        	swift build -c release
+        	@chmod go-w $(BUILT)
+
+        test: all
+        	$(OUTLET) plugins check $(BUILT)
+
+        clean:
+        	rm -rf .build
+
+        """#
+
+    static let swiftIgnored = ".build/\n"
+
+    static let readme = #"""
+        # {name}
+
+        A plugin of Outlet, `{id}`: it adds a header to every request. `{file}` is all of it.
+
+        ```sh
+        make        # builds it
+        make test   # tests it, and checks it against the rules of the plugin ABI: outlet plugins check
+        ```
+
+        Outlet's SDK is found through `OUTLET_SDK`, its folder PluginsSDK, which `make` is given as
+        `make OUTLET_SDK=DIR` or finds in the environment; in C an installed one is found through pkg-config
+        (`outlet-plugin`). `OUTLET=FILE` names the program where it is not in `PATH`.
+
+        What a plugin can do, and the rules that it keeps to, are told in README.md and ABI.md of the SDK.
+
+        """#
+}

@@ -1,0 +1,89 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+import Testing
+
+@testable import OutletCLI
+
+/// `outlet plugins new`, and what it writes.
+@Suite(.timeLimit(.minutes(patience * 2))) struct PluginProjectTests {
+    private let folder: TemporaryDirectory
+    private let sdk: String
+
+    init() throws {
+        folder = try TemporaryDirectory()
+        let root = #filePath.dropLast("/Tests/OutletCLITests/PluginProjectTests.swift".count)
+        sdk = "\(root)/PluginsSDK"
+    }
+
+    private func new(_ arguments: String...) async throws -> Program.Result {
+        try await Program.run(
+            Products.path("outlet"), ["plugins", "new"] + arguments, directory: folder.path)
+    }
+
+    @Test func `a new plugin in C is built by its make, and passes its own test`() async throws {
+        let made = try await new("--lang=c", "com.example.my-stamp")
+        #expect(made.exitCode == 0)
+        #expect(
+            made.output == "wrote my-stamp: com.example.my-stamp\nnext: cd my-stamp && make test\n")
+        let tested = try await Program.run(
+            "/usr/bin/make", ["-C", "my-stamp", "test", "CFLAGS=-Wall -Wextra -Werror"],
+            environment: ["OUTLET_SDK": sdk, "OUTLET": try Products.path("outlet")],
+            directory: folder.path)
+        #expect(tested.exitCode == 0, "\(tested.output)\(tested.errorOutput)")
+        #expect(tested.output.contains(" passed, 0 failed, "))
+        #expect(!tested.output.contains("warning, "))
+    }
+
+    @Test func `without an SDK the make says what it needs`() async throws {
+        #expect(try await new("--lang=c", "stamp").exitCode == 0)
+        let built = try await Program.run(
+            "/usr/bin/make", ["-C", "stamp"], environment: ["PKG_CONFIG_LIBDIR": folder.path],
+            directory: folder.path)
+        #expect(built.exitCode == 2)
+        #expect(built.errorOutput.contains("no SDK: install outlet-plugin.pc, or set OUTLET_SDK"))
+    }
+
+    // Building one takes a minute: that is left to whoever changes the template.
+    @Test func `a new plugin in Swift is a package that SwiftPM reads`() async throws {
+        #expect(
+            try await new("--lang=swift", "my-stamp", "--directory", "other").exitCode == 0)
+        let manifest = String(
+            decoding: try folder.read("other/Sources/MyStamp/Manifest.swift"), as: UTF8.self)
+        #expect(
+            manifest.contains(#"// {"id":"com.example.my-stamp","version":"1.0.0","abi":"1.0""#))
+        let source = String(
+            decoding: try folder.read("other/Sources/MyStamp/MyStamp.swift"), as: UTF8.self)
+        #expect(source.contains("struct MyStamp: RequestPreparing {"))
+        #expect(source.contains(#"id: "com.example.my-stamp""#) && !source.contains("{Type}"))
+    }
+
+    @Test func `the manifest is that of the SDK's own tool`() async throws {
+        let project = try #require(PluginProject(name: "com.example.stamp", language: .swift))
+        try project.write(to: folder.path("stamp"))
+        let written = try folder.read("stamp/Sources/Stamp/Manifest.swift")
+        let made = try await Program.run(
+            "/bin/sh", ["\(sdk)/Swift/manifest.sh", "com.example.stamp", "1.0.0"])
+        let bytes = { (text: String) in text.split(separator: "\n").filter { $0.contains("0x") } }
+        #expect(
+            bytes(String(decoding: written, as: UTF8.self)).map { $0.filter { $0 != " " } }
+                == bytes(made.output).map { $0.filter { $0 != " " } })
+    }
+
+    @Test func `what is there is left as it is`() async throws {
+        try folder.write("mine", to: "stamp/stamp.c")
+        let made = try await new("--lang=c", "stamp")
+        #expect(made.exitCode == 1)
+        #expect(
+            made.errorOutput == "outlet: stamp: not made: there is something of that name\n")
+        #expect(try folder.read("stamp/stamp.c") == Array("mine".utf8))
+    }
+
+    @Test(arguments: [
+        "", "Stamp", "stamp_it", "a..b", ".a", "a.", "1a", "a-", "a/b", "..", "a b", "\u{E9}",
+        String(repeating: "a", count: 65),
+    ])
+    func `a bad name is refused`(name: String) {
+        #expect(PluginProject(name: name, language: .c) == nil)
+    }
+}
