@@ -128,9 +128,9 @@ enum PluginTemplate {
         HEADERS := -I$(OUTLET_SDK)/C/include
         TESTING := $(OUTLET_SDK)/C/testing
         else
-        SDK_FLAGS := $(shell pkg-config --cflags --libs outlet-plugin)
-        HEADERS := $(shell pkg-config --cflags outlet-plugin)
-        TESTING := $(shell pkg-config --variable=testingdir outlet-plugin)
+        SDK_FLAGS := $(shell pkg-config --cflags --libs outlet-plugin 2>/dev/null)
+        HEADERS := $(shell pkg-config --cflags outlet-plugin 2>/dev/null)
+        TESTING := $(shell pkg-config --variable=testingdir outlet-plugin 2>/dev/null)
         endif
 
         .PHONY: all test clean
