@@ -63,8 +63,8 @@ import Testing
         Row("DoubledID", .create, .entryModule),
         Row("Hangs", "hangs", #"{"hook": "create", "how": "exit"}"#, .create, .noExit),
         Row("Hangs", "hangs", #"{"hook": "create", "how": "fault"}"#, .create, .noCrash),
-        Row("SlowDestroy", .create, .endInTime, limit: 4),
-        Row("SlowQuiesce", .create, .endInTime, limit: 4),
+        Row("SlowDestroy", .create, .endInTime, limit: 12),
+        Row("SlowQuiesce", .create, .endInTime, limit: 12),
         Row("Hangs", "hangs", #"{"hook": "quiesce", "how": "abort"}"#, .create, .noCrash),
         Row(
             "TrustsConfiguration", "trusts-configuration", #"{"count": 1}"#, .configurations,
@@ -84,12 +84,13 @@ import Testing
     static let hooks: [Row] = [
         Row("Forks", .hooks, .noFork),
         Row(
-            "Hangs", "hangs", #"{"hook": "adapt", "how": "hang"}"#, .hooks, .settleInTime, limit: 4),
+            "Hangs", "hangs", #"{"hook": "adapt", "how": "hang"}"#, .hooks, .settleInTime, limit: 12
+        ),
         Row("Hangs", "hangs", #"{"hook": "will_send", "how": "exit"}"#, .hooks, .noExit),
         Row("Hangs", "hangs", #"{"hook": "process", "how": "quick_exit"}"#, .hooks, .noExit),
         Row("HugeLengths", .hooks, .valueKnown),
-        Row("LateSettle", .hooks, .handleLate, limit: 4),
-        Row("NeverSettles", .hooks, .settleInTime, limit: 8),
+        Row("LateSettle", .hooks, .handleLate, limit: 12),
+        Row("NeverSettles", .hooks, .settleInTime, limit: 12),
         Row("NoReason", .hooks, .callReason),
         Row("OddValues", "odd-values", #"{"mode": "adapt_done"}"#, .hooks, .valueKnown),
         Row("OddValues", "odd-values", #"{"mode": "prepare"}"#, .hooks, .callReason),
