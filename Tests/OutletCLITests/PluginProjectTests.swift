@@ -47,7 +47,7 @@ import Testing
     }
 
     // Building one takes a minute: that is left to whoever changes the template.
-    @Test func `a new plugin in Swift is a package that SwiftPM reads`() async throws {
+    @Test func `a new plugin in Swift has its id in source and manifest`() async throws {
         #expect(
             try await new("--lang=swift", "my-stamp", "--directory", "other").exitCode == 0)
         let manifest = String(
