@@ -104,7 +104,7 @@ import Testing
         Row("WrongHandles", .hooks, .handleOwn),
         Row("WrongHandles", .hooks, .endAsked),
         Row("BlocksNonblocking", .nonblocking, .callNonblocking),
-        Row("HangsInCancel", .shutdown, .callReturns, limit: 3),
+        Row("HangsInCancel", .shutdown, .endInTime, limit: 3),
         Row("LyingSignature", .functions, .noCrash),
         Row("OddValues", .functions, .callReason),
         Row("Leaks", "leaks", #"{"at": "prepare", "what": "descriptor"}"#, .callAgain, .callFrees),

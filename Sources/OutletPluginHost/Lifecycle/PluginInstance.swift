@@ -265,9 +265,13 @@ final class PluginInstance: @unchecked Sendable {
 
     /// Tells the plugin that nobody waits for an answer any more.
     func sendCancel(_ completion: UInt64) {
-        guard let cancel = hooks.cancel else { return }
-        try? perform(.cancel, overlapping: true) {
-            cancel($0, outlet_completion(id: completion))
+        // Counted from here on, so that it comes before quiesce; elsewhere, because it may not return.
+        guard let cancel = hooks.cancel, enter(.cancel) else { return }
+        DispatchQueue.global().async {
+            self.owner.calling(.cancel) {
+                cancel(self.pointer, outlet_completion(id: completion))
+            }
+            self.act(self.lifecycle.withLock { $0.leave() })
         }
     }
 

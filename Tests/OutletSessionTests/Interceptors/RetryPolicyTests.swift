@@ -195,7 +195,7 @@ private struct Fixed: RandomNumberGenerator {
             Set(own) == [
                 .badRequest, .proxyConnectionFailed, .tooManyOpenFiles, .transportClosed,
                 .decompressionLimitExceeded, .headerFieldsExceedMaximum, .requestQueueFull,
-                .addressNotAllowed, .badConfiguration,
+                .addressNotAllowed, .badConfiguration, .refused,
             ])
     }
 }
