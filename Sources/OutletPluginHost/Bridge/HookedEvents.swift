@@ -9,6 +9,9 @@ import OutletTransport
 final class HookedEvents: EventMonitor {
     let queue = DispatchQueue(label: "outlet.plugin.events")
     private let buffers: [EventBuffer]
+    /// How many attempts requests have begun that have not ended: a request itself may be further than
+    /// the event that is told.
+    private let attempts = Lock([UUID: Int64]())
     private let running: RunningPlugins
 
     init(_ plugins: [PluginInstance], keeping running: RunningPlugins) {
@@ -17,7 +20,14 @@ final class HookedEvents: EventMonitor {
     }
 
     func observe(_ event: Event, of request: Request?) {
-        guard let request, let event = PluginEvent(event, of: request) else { return }
+        guard let request else { return }
+        let attempts = attempts.withLock { attempts in
+            if case .didCreateTask = event { attempts[request.id, default: 0] += 1 }
+            let count = attempts[request.id] ?? 0
+            if case .didFinish = event { attempts[request.id] = nil }
+            return count
+        }
+        guard let event = PluginEvent(event, of: request, attempts: attempts) else { return }
         for buffer in buffers { buffer.add(event) }
     }
 }
@@ -32,13 +42,14 @@ struct PluginEvent: Sendable {
     let requestID: String
     var text = ""
 
+    /// - Parameter attempts: How many the request has begun.
     /// - Returns: `nil` for events that plugins are not told.
-    init?(_ event: Event, of request: Request) {
+    init?(_ event: Event, of request: Request, attempts: Int64) {
         requestID = request.id.uuidString
         switch event {
         case .didCreateTask(let task):
             kind = OUTLET_EVENT_ATTEMPT
-            a = Int64(request.retryCount + 1)
+            a = attempts
             text = task.currentRequest?.url?.absoluteString ?? ""
         case .taskDidReceiveResponse(_, let response):
             kind = OUTLET_EVENT_RESPONSE
@@ -50,7 +61,7 @@ struct PluginEvent: Sendable {
             text = next.url?.absoluteString ?? ""
         case .isRetrying:
             kind = OUTLET_EVENT_RETRY
-            a = Int64(request.retryCount)
+            a = attempts
         case .didGatherMetrics(let metrics):
             kind = OUTLET_EVENT_MEASURED
             a = metrics.requestHeaderBytes + metrics.requestBodyBytes
@@ -59,7 +70,7 @@ struct PluginEvent: Sendable {
         case .didFinish:
             kind = OUTLET_EVENT_FINISHED
             a = Int64(request.response?.statusCode ?? 0)
-            b = Int64(request.retryCount + 1)
+            b = attempts
             text = request.error.map { FailureText.of($0).code } ?? ""
         case .didCancel: kind = OUTLET_EVENT_CANCELLED
         case .didSuspend: kind = OUTLET_EVENT_SUSPENDED
