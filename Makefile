@@ -54,7 +54,7 @@ headers: ## Compile the plugin headers with gcc and clang in every standard of C
 fixtures: ## Build the faulty plugins that tests load, which `swift build` does not
 	@$(STEP) "faulty plugins, by cc alone" $(MAKE) -s -C Tests/FaultyPlugins BUILD=$(CURDIR)/.build/fixtures
 
-samples: ## Build the C sample plugin with nothing but cc and the header
+samples: ## Build the C sample plugins with nothing but cc and the header
 	@$(STEP) "sample plugins, by cc alone" $(MAKE) -C SamplePlugins BUILD=$(CURDIR)/.build/samples
 
 bench: setup ## Measure what a request costs, beside a plain C libcurl loop (under two minutes)

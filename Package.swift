@@ -102,6 +102,7 @@ let package = Package(
         .executable(name: "outlet", targets: ["OutletTool"]),
         .library(name: "request-id", type: .dynamic, targets: ["RequestID"]),
         .library(name: "pacer", type: .dynamic, targets: ["Pacer"]),
+        .library(name: "retry-after", type: .dynamic, targets: ["RetryAfter"]),
         .library(name: "KitFixture", type: .dynamic, targets: ["KitFixture"]),
     ],
     targets: [
@@ -233,6 +234,7 @@ let package = Package(
 
         // Sample plugins.
         cPlugin("RequestID", "SamplePlugins/RequestID"),
+        cPlugin("RetryAfter", "SamplePlugins/RetryAfter"),
         .target(
             name: "Pacer", dependencies: ["OutletPluginKit", "COutletPlugin"],
             path: "SamplePlugins/Pacer", swiftSettings: swift + ownRuntime,

@@ -1,0 +1,103 @@
+import FoundationEssentials
+import Outlet
+import OutletTestSupport
+
+/// One of the plugins of `SamplePlugins`, as the build made it.
+struct SamplePlugin {
+    /// The last part of its id and of its file's name.
+    let name: String
+
+    private static let root = String(
+        #filePath.dropLast("/Tests/OutletTests/SamplePlugins/SamplePlugin.swift".count))
+
+    /// The plugin's id.
+    var id: String { "dev.outlet.\(name)" }
+
+    /// Loads it, behind other files.
+    ///
+    /// - Parameter failsOpen: Whether requests go on that it fails, refusals excepted.
+    func host(
+        _ configuration: String = "{}", failsOpen: Bool = false, others: [String] = [],
+        othersConfiguration: [String: String] = [:]
+    ) throws -> PluginHost {
+        var options = PluginHost.Options()
+        options.configuration = othersConfiguration.merging([id: configuration]) { $1 }
+        var settings = PluginSettings()
+        settings.failsOpen = failsOpen
+        options.settings = [id: settings]
+        return try PluginHost.load(
+            directories: [],
+            files: try others.map { try Products.path($0) } + [try Products.path("lib\(name).so")],
+            options: options)
+    }
+
+    /// A session that it takes part in.
+    func session(_ configuration: String = "{}") throws -> PluginSession {
+        PluginSession(try host(configuration))
+    }
+
+    /// Why it does not start with a configuration; `nil` when it does.
+    func refusal(of configuration: String) -> String? {
+        do {
+            _ = try host(configuration)
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    /// Compiles a program in C with a sample's sources in reach, runs it, and gives what it prints.
+    static func run(
+        _ code: String, including directory: String, flags: [String] = []
+    ) async throws -> String {
+        let folder = try TemporaryDirectory()
+        let source = try folder.write(code, to: "check.c")
+        let compiled = try await Program.run(
+            "/usr/bin/env",
+            [
+                "cc", "-std=c11", "-I", "\(root)/PluginsSDK/C/include", "-I",
+                "\(root)/SamplePlugins/\(directory)", source, "-o", folder.path("check"),
+            ] + flags)
+        guard compiled.exitCode == 0 else { throw TestSupportError(compiled.errorOutput) }
+        return try await Program.run(folder.path("check")).output
+    }
+}
+
+/// A session and the host of the plugins that take part in it; a test holds both.
+struct PluginSession: Sendable {
+    let session: Session
+    let host: PluginHost
+
+    init(_ host: PluginHost) {
+        var configuration = SessionConfiguration.default
+        configuration.proxy = .none
+        session = Session(configuration: configuration, plugins: host)
+        self.host = host
+    }
+
+    /// What comes of a request, its status being one of success.
+    func response(to address: String, headers: HTTPHeaders? = nil) async -> DataResponse<
+        String, SessionError
+    > {
+        await response(to: HTTPRequest(url: URL(string: address)), headers: headers)
+    }
+
+    /// What comes of a request, its status being one of success.
+    func response(
+        to request: HTTPRequest, headers: HTTPHeaders? = nil
+    ) async -> DataResponse<String, SessionError> {
+        var request = request
+        for header in headers ?? [:] { request.headers.append(header) }
+        let response = await session.request(request).validate().serializingString().response
+        withExtendedLifetime(self) {}
+        return response
+    }
+}
+
+extension SessionError {
+    /// The plugin's error inside of it.
+    var pluginError: PluginError? {
+        underlyingError as? PluginError
+            ?? (underlyingError as? SessionError)?.pluginError
+    }
+}
