@@ -103,6 +103,7 @@ let package = Package(
         .library(name: "request-id", type: .dynamic, targets: ["RequestID"]),
         .library(name: "pacer", type: .dynamic, targets: ["Pacer"]),
         .library(name: "retry-after", type: .dynamic, targets: ["RetryAfter"]),
+        .library(name: "guard", type: .dynamic, targets: ["Guard"]),
         .library(name: "KitFixture", type: .dynamic, targets: ["KitFixture"]),
     ],
     targets: [
@@ -235,6 +236,7 @@ let package = Package(
         // Sample plugins.
         cPlugin("RequestID", "SamplePlugins/RequestID"),
         cPlugin("RetryAfter", "SamplePlugins/RetryAfter"),
+        cPlugin("Guard", "SamplePlugins/Guard"),
         .target(
             name: "Pacer", dependencies: ["OutletPluginKit", "COutletPlugin"],
             path: "SamplePlugins/Pacer", swiftSettings: swift + ownRuntime,

@@ -22,7 +22,7 @@ import Testing
         let host = try PluginHost.load(directory: directory.path)
         #expect(
             Set(host.plugins.map(\.id)) == [
-                "dev.outlet.request-id", "dev.outlet.retry-after",
+                "dev.outlet.request-id", "dev.outlet.retry-after", "dev.outlet.guard",
             ])
         for plugin in host.plugins {
             #expect(plugin.neededLibraries == ["libc.so.6"])
