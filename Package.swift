@@ -60,10 +60,11 @@ let pluginLink: [LinkerSetting] = [
 let withoutSwift: [LinkerSetting] = [.unsafeFlags(["-nostartfiles", "-static-stdlib"])]
 
 /// A C plugin of this package; `directory` holds its one or two sources.
-func cPlugin(_ name: String, _ directory: String) -> Target {
+func cPlugin(_ name: String, _ directory: String, libraries: [String] = []) -> Target {
     .target(
         name: name, dependencies: ["COutletPlugin"], path: directory, publicHeadersPath: ".",
-        cSettings: c, linkerSettings: pluginLink + withoutSwift)
+        cSettings: c,
+        linkerSettings: pluginLink + withoutSwift + libraries.map { .linkedLibrary($0) })
 }
 
 /// The parsers of bytes from elsewhere with the rules that hold for them: a program for the fuzzer, or
@@ -104,6 +105,7 @@ let package = Package(
         .library(name: "pacer", type: .dynamic, targets: ["Pacer"]),
         .library(name: "retry-after", type: .dynamic, targets: ["RetryAfter"]),
         .library(name: "guard", type: .dynamic, targets: ["Guard"]),
+        .library(name: "hmac-signer", type: .dynamic, targets: ["HMACSigner"]),
         .library(name: "KitFixture", type: .dynamic, targets: ["KitFixture"]),
     ],
     targets: [
@@ -237,6 +239,7 @@ let package = Package(
         cPlugin("RequestID", "SamplePlugins/RequestID"),
         cPlugin("RetryAfter", "SamplePlugins/RetryAfter"),
         cPlugin("Guard", "SamplePlugins/Guard"),
+        cPlugin("HMACSigner", "SamplePlugins/HMACSigner", libraries: ["crypto"]),
         .target(
             name: "Pacer", dependencies: ["OutletPluginKit", "COutletPlugin"],
             path: "SamplePlugins/Pacer", swiftSettings: swift + ownRuntime,
