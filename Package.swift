@@ -106,6 +106,7 @@ let package = Package(
         .library(name: "retry-after", type: .dynamic, targets: ["RetryAfter"]),
         .library(name: "guard", type: .dynamic, targets: ["Guard"]),
         .library(name: "hmac-signer", type: .dynamic, targets: ["HMACSigner"]),
+        .library(name: "oauth2", type: .dynamic, targets: ["OAuth2"]),
         .library(name: "KitFixture", type: .dynamic, targets: ["KitFixture"]),
     ],
     targets: [
@@ -243,6 +244,10 @@ let package = Package(
         .target(
             name: "Pacer", dependencies: ["OutletPluginKit", "COutletPlugin"],
             path: "SamplePlugins/Pacer", swiftSettings: swift + ownRuntime,
+            linkerSettings: pluginLink + linkOwnRuntime),
+        .target(
+            name: "OAuth2", dependencies: ["OutletPluginKit", "COutletPlugin"],
+            path: "SamplePlugins/OAuth2", swiftSettings: swift + ownRuntime,
             linkerSettings: pluginLink + linkOwnRuntime),
 
         // Benchmarks: the plain C loop that all figures are compared with, and Outlet's own.

@@ -1,0 +1,76 @@
+public import OutletPluginKit
+import Synchronization
+
+/// Sends requests to some servers with an access token (RFC 6749, RFC 6750), which it fetches and keeps fresh.
+///
+/// `Authorization: Bearer` is set on the wire, for the origins of the configuration alone: not for the hops
+/// of redirects to others, and not where a request has the field already. A token is fetched once for all
+/// requests that wait for it, before it expires, and again when a server answers 401: the request is then
+/// sent once more.
+///
+/// Configuration: see ``Settings``.
+final class OAuth2: RequestFinalizing, RequestRetrying, CallTracking {
+    static let info = PluginInfo(
+        id: "dev.outlet.oauth2", version: "1.0.0", name: "OAuth 2.0",
+        summary: "Fetches access tokens, and sends them to the servers that they are for.",
+        configurationSchema: Settings.schema, permissions: ["net:*"],
+        requiredServices: ["outlet.http/1"])
+
+    private let origins: Set<Origin>
+    private let tokens: TokenStore
+    private let calls = Mutex<[String: Call]>([:])
+
+    /// What was done for a call.
+    private struct Call {
+        /// The token that was sent last.
+        var token: Int
+        /// Whether it was sent again because of a 401.
+        var isRepeated = false
+    }
+
+    init(host: Host, configuration: Configuration) throws {
+        let settings = try Settings(json: configuration.json)
+        origins = settings.origins
+        tokens = TokenStore(settings: settings, host: host)
+    }
+
+    func finalize(_ request: MutableRequest) async throws {
+        let current = request.current
+        guard current.header("Authorization") == nil, let origin = Origin(ofAddress: current.url),
+            origins.contains(origin),
+            // A front end may take the field for the server.
+            current.header("Host").map({ Origin("\(origin.scheme)://\($0)") == origin }) ?? true
+        else { return }
+        let token = try await tokens.token()
+        try request.setHeader("Authorization", "Bearer \(token.value)")
+        let id = current.id
+        guard !id.isEmpty else { return }
+        calls.withLock { $0[id, default: Call(token: token.number)].token = token.number }
+    }
+
+    func retry(_ request: Request, after response: Response, attempt: Int) async -> RetryDecision {
+        guard response.status == 401 else { return .doNotRetry }
+        let id = request.id
+        let used = calls.withLock { calls -> (token: Int, isRepeated: Bool)? in
+            guard let call = calls[id] else { return nil }
+            calls[id]?.isRepeated = true
+            return (call.token, call.isRepeated)
+        }
+        guard let used else { return .doNotRetry }
+        tokens.invalidate(used.token)
+        return used.isRepeated ? .doNotRetry : .retry
+    }
+
+    func requestDone(id: String) {
+        calls.withLock { _ = $0.removeValue(forKey: id) }
+    }
+}
+
+private let module = PluginModule(OAuth2.self)
+
+// swift-format-ignore: AlwaysUseLowerCamelCase
+/// The symbol that the host looks up; its type is checked against `outlet/entry.h`.
+@c @implementation
+public func outlet_module_v1(_ hostMinor: UInt32) -> UnsafePointer<outlet_module>? {
+    module.table
+}
