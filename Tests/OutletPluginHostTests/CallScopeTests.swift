@@ -70,6 +70,23 @@ import Testing
         #expect(try count("hooks_seen", host) == 11 && count("live", host) == 0)
     }
 
+    @Test func `a request that is kept keeps no session`() async throws {
+        let host = try host()
+        weak var transport: StubTransport?
+        var kept: HTTPRequest?
+        do {
+            let stub = StubTransport { _ in .text("x") }
+            transport = stub
+            let session = Session(transport: stub, plugins: host)
+            let response = await session.request(address).serializingString().response
+            kept = stub.requests.first
+            #expect(response.value == "x" && kept != nil)
+            try await reach(1, "finished", host)
+        }
+        while transport != nil { await Task.yield() }
+        withExtendedLifetime(kept) {}
+    }
+
     @Test func `a shutdown right behind an answer leaves no call undone`() async throws {
         for _ in 0..<20 {
             let recorder = ActivityRecorder()

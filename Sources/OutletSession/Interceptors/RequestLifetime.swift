@@ -16,12 +16,10 @@ package final class RequestLifetime: Sendable {
     }
 
     private let state = Lock(State())
-    private let core: SessionCore
+    /// The request's session, as long as it is there: requests that somebody keeps do not keep it.
+    package weak let session: Session?
 
-    init(of core: SessionCore) { self.core = core }
-
-    /// The request's session, as long as it is there.
-    package var session: Session? { core.session }
+    init(of session: Session?) { self.session = session }
 
     /// What a piece of middleware keeps, made when it asks for the first time.
     ///

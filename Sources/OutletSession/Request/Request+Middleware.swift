@@ -33,7 +33,7 @@ extension Request {
         let isWanted = mutable.withLock { mutable in
             guard mutable.machine.beginIntercepting(attempt: attempt) else { return false }
             mutable.interception = interception
-            let lifetime = mutable.specials?.lifetime ?? RequestLifetime(of: core)
+            let lifetime = mutable.specials?.lifetime ?? RequestLifetime(of: core.session)
             mutable.specials?.lifetime = lifetime
             initial.context[RequestLifetime.Key.self] = lifetime
             return true
