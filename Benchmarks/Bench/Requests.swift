@@ -120,6 +120,14 @@ extension Unit {
     }
 
     private enum URLError: Error { case notAnAddress }
+
+    /// A call of the measured plugin's exported function.
+    static func call(_ host: PluginHost) -> Unit {
+        .ending { done in
+            let sum = try? host.plugins.first?.call("add", .int(20), .int(22))
+            done(sum == .int(42))
+        }
+    }
 }
 
 /// What the measured provider asks for.

@@ -33,12 +33,12 @@ let rows: [String: Row] = [
     "session-defaults": Row { .request(of: Session(), $0) },
     "provider": Row { try .target(of: Provider(), $0) },
     "provider-plugin": Row { try .target(of: Provider(plugins: [IdlePlugin()]), $0) },
-    "provider-native": Row { setting in
-        let host = try PluginHost.load(directories: [], files: [setting.argument])
-        for failure in host.failures { throw failure }
-        let session = Session(plugins: host)
-        return try .target(of: Provider(session: session), setting)
+    // With a plugin in a library; the argument is its file.
+    "session-native": Row { try .request(of: Session(plugins: PluginHost.one($0)), $0) },
+    "provider-native": Row {
+        try .target(of: Provider(session: Session(plugins: PluginHost.one($0))), $0)
     },
+    "plugin-call": Row { .call(try PluginHost.one($0)) },
     "decodable": Row { .decodable(of: Session(), $0) },
     "cookie": Row { .request(of: Session(), $0) },
     "stored": Row { .request(of: .caching, $0) },
@@ -83,6 +83,15 @@ extension SessionConfiguration {
         configuration.httpMaximumConnectionsPerHost = 100_000
         configuration.maximumConnections = 100_000
         return configuration
+    }
+}
+
+extension PluginHost {
+    /// A host of the plugin whose file is the argument.
+    static func one(_ setting: Setting) throws -> PluginHost {
+        let host = try PluginHost.load(directories: [], files: [setting.argument])
+        for failure in host.failures { throw failure }
+        return host
     }
 }
 
