@@ -86,6 +86,23 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
+    /// Where the first field of a name is, from a position on.
+    private static func position(
+        of name: String, in fields: [HTTPHeader], from start: Int = 0
+    ) -> Int? {
+        var name = name
+        return name.withUTF8 { name in
+            fields.withUnsafeBufferPointer { fields in
+                var index = start
+                while index < fields.count {
+                    if fields[index].isNamed(name) { return index }
+                    index += 1
+                }
+                return nil
+            }
+        }
+    }
+
     private mutating func mutate(_ body: (inout [HTTPHeader]) -> Void) {
         if received != nil {
             own = fields
@@ -115,15 +132,13 @@ public struct HTTPHeaders: Sendable {
     public mutating func update(_ header: HTTPHeader) {
         if isWellFormed { isWellFormed = header.isWellFormed }
         mutate { fields in
-            guard let first = fields.firstIndex(where: { $0.isNamed(header.name) }) else {
+            guard let first = Self.position(of: header.name, in: fields) else {
                 fields.append(header)
                 return
             }
             fields[first] = header
-            var index = fields.count - 1
-            while index > first {
-                if fields[index].isNamed(header.name) { fields.remove(at: index) }
-                index -= 1
+            while let next = Self.position(of: header.name, in: fields, from: first + 1) {
+                fields.remove(at: next)
             }
         }
     }
@@ -169,6 +184,31 @@ public struct HTTPHeaders: Sendable {
         return received.indices(named: name).map { received.value(of: received.fields[$0]) }
     }
 
+    /// The nth field of a name, from 0: where it is among all, and its value.
+    ///
+    /// - Parameter name: Any bytes.
+    package func field(
+        named name: UnsafeBufferPointer<UInt8>, _ nth: Int
+    ) -> (position: Int, value: String)? {
+        var left = nth
+        if let received {
+            var found: Int?
+            received.forEachIndex(named: name) { index in
+                left -= 1
+                if left < 0 { found = index }
+                return left >= 0
+            }
+            return found.map { ($0, received.value(of: received.fields[$0])) }
+        }
+        return own.withUnsafeBufferPointer { fields in
+            for index in fields.indices where fields[index].isNamed(name) {
+                left -= 1
+                if left < 0 { return (index, fields[index].value) }
+            }
+            return nil
+        }
+    }
+
     /// The value of the first field of a name, as a reference to an address (RFC 3986 §4.1).
     ///
     /// Bytes that are not UTF-8 are percent-encoded each, where a value would have them as Latin-1.
@@ -205,6 +245,13 @@ public struct HTTPHeaders: Sendable {
     ///
     /// `Set-Cookie` cannot be joined: its first value is returned, ``values(for:)`` has them all.
     public func value(for name: String) -> String? {
+        if received == nil {
+            guard let first = Self.position(of: name, in: own) else { return nil }
+            // Most fields are there once: no list is made then.
+            guard Self.position(of: name, in: own, from: first + 1) != nil else {
+                return own[first].value
+            }
+        }
         let values = values(for: name)
         guard values.count > 1 else { return values.first }
         return asciiEqualsIgnoringCase(name, "Set-Cookie")
@@ -260,6 +307,12 @@ public struct HTTPHeaders: Sendable {
 
 extension HTTPHeader {
     func isNamed(_ other: String) -> Bool { asciiEqualsIgnoringCase(name, other) }
+
+    func isNamed(_ other: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard name.utf8.count == other.count else { return false }
+        var name = name
+        return name.withUTF8 { asciiEqualsIgnoringCase($0, other) }
+    }
 
     func isNamed(_ other: StaticString) -> Bool {
         guard name.utf8.count == other.utf8CodeUnitCount else { return false }

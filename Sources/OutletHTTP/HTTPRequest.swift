@@ -91,7 +91,11 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     /// What is known of the request besides what is sent.
     public var context: RequestContext {
         get { parts.value.context.value?.value ?? RequestContext() }
-        set { parts.value.context.value = Boxed(newValue) }
+        _modify {
+            var context = parts.value.context.value.take() ?? Boxed(RequestContext())
+            defer { parts.value.context.value = context }
+            yield &context.value
+        }
     }
 
     /// Whether anything is known of it besides what is sent.

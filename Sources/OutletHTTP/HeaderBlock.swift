@@ -182,14 +182,17 @@ public struct HeaderBlock: @unchecked Sendable {
     /// Calls `body` with each field of that name until it answers false.
     func forEachIndex(named name: String, _ body: (Int) -> Bool) {
         var name = name
-        name.withUTF8 { wanted in
-            section.withBytes { block in
-                for (index, field) in fields.enumerated() {
-                    guard Int(field.nameEnd - field.nameStart) == wanted.count else { continue }
-                    let candidate = UnsafeBufferPointer(rebasing: block[field.name])
-                    guard asciiEqualsIgnoringCase(candidate, wanted) else { continue }
-                    guard body(index) else { return }
-                }
+        name.withUTF8 { forEachIndex(named: $0, body) }
+    }
+
+    /// Calls `body` with each field of that name, any bytes, until it answers false.
+    func forEachIndex(named name: UnsafeBufferPointer<UInt8>, _ body: (Int) -> Bool) {
+        section.withBytes { block in
+            for (index, field) in fields.enumerated() {
+                guard Int(field.nameEnd - field.nameStart) == name.count else { continue }
+                let candidate = UnsafeBufferPointer(rebasing: block[field.name])
+                guard asciiEqualsIgnoringCase(candidate, name) else { continue }
+                guard body(index) else { return }
             }
         }
     }

@@ -26,15 +26,19 @@ public struct RequestContext: Sendable {
     package var takesBody = true
     /// What the request was made of, where a provider made it.
     package var targetValue: (any Sendable)?
-    private var values: [ObjectIdentifier: any Sendable] = [:]
+    /// A list, because there are few.
+    private var values: [(key: ObjectIdentifier, value: any Sendable)] = []
 
     /// A context that says nothing.
     public init() {}
 
     /// The value somebody has put there; `nil` if nobody has.
     public subscript<Key: RequestContextKey>(_ key: Key.Type) -> Key.Value? {
-        get { values.isEmpty ? nil : values[ObjectIdentifier(key)] as? Key.Value }
-        set { values[ObjectIdentifier(key)] = newValue }
+        get { values.first { $0.key == ObjectIdentifier(key) }?.value as? Key.Value }
+        set {
+            values.removeAll { $0.key == ObjectIdentifier(key) }
+            if let newValue { values.append((ObjectIdentifier(key), newValue)) }
+        }
     }
 }
 

@@ -129,3 +129,14 @@ extension CallbackMiddleware {
         }.get()
     }
 }
+
+/// A piece of middleware by how it is called; found out once, for all calls of a session.
+enum MiddlewareStep: Sendable {
+    case calling(any CallbackMiddleware)
+    case awaiting(any Middleware)
+
+    init(_ middleware: any Middleware) {
+        self =
+            (middleware as? any CallbackMiddleware).map { .calling($0) } ?? .awaiting(middleware)
+    }
+}

@@ -45,7 +45,7 @@ extension Request {
     }
 
     private func intercept(
-        _ request: HTTPRequest, with chain: ArraySlice<any Middleware>,
+        _ request: HTTPRequest, with chain: ArraySlice<MiddlewareStep>,
         _ interception: Interception, _ completion: @escaping @Sendable (CallResult) -> Void
     ) {
         guard let first = chain.first else {
@@ -54,16 +54,19 @@ extension Request {
         let next: @Sendable (HTTPRequest, @escaping @Sendable (CallResult) -> Void) -> Void = {
             self.intercept($0, with: chain.dropFirst(), interception, $1)
         }
-        if let first = first as? any CallbackMiddleware {
+        let middleware: any Middleware
+        switch first {
+        case .calling(let first):
             let abandon = first.intercept(request, next: next, completion: completion)
             if let abandon { keep(abandon, of: interception) }
             return
+        case .awaiting(let first): middleware = first
         }
         let task = Task {
             do {
                 completion(
                     .success(
-                        try await first.intercept(request) { request in
+                        try await middleware.intercept(request) { request in
                             try await withCheckedContinuation { continuation in
                                 next(request) { continuation.resume(returning: $0) }
                             }.get()

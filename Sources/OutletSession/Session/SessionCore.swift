@@ -33,7 +33,7 @@ final class SessionCore: Sendable {
     let stack: any Transport
     let hasOwnLayers: Bool
     /// What surrounds the calls, the outermost first.
-    let middleware: [any Middleware]
+    let middleware: [MiddlewareStep]
     /// A flag, because looking at the list would retain it.
     let hasMiddleware: Bool
     /// Whether the bodies of streams are collected for the middleware.
@@ -103,9 +103,10 @@ final class SessionCore: Sendable {
         self.sessionAdapters = adapters.filter { !($0 is any RequestPreparer) }
         self.preparers = adapters.filter { $0 is any RequestPreparer }
         self.sessionRetriers = interceptors.flatMap { Interceptor.retriers(in: $0) }
-        self.middleware = middleware + (plugins?.middleware ?? [])
-        hasMiddleware = !self.middleware.isEmpty
-        collectsStreams = self.middleware.contains(where: \.needsStreamedBodies)
+        let middleware = middleware + (plugins?.middleware ?? [])
+        self.middleware = middleware.map { MiddlewareStep($0) }
+        hasMiddleware = !middleware.isEmpty
+        collectsStreams = middleware.contains(where: \.needsStreamedBodies)
         self.serverTrustManager = serverTrustManager
         let verifies = configuration.transport.verifiesCertificates
         trustJudge =
