@@ -265,8 +265,8 @@ public final class PluginHost: SessionPlugins {
     public func call(
         _ name: String, _ arguments: [PluginValue] = []
     ) throws(PluginCallError) -> PluginValue {
-        let (plugin, export) = try function(name)
-        return try plugin.caller.call(export, arguments)
+        let (caller, function) = try function(name)
+        return try caller.call(function, arguments)
     }
 
     /// Calls a function with texts, as from a command line; each is read as the kind wanted.
@@ -275,13 +275,13 @@ public final class PluginHost: SessionPlugins {
     public func call(
         _ name: String, parsing arguments: [String]
     ) throws(PluginCallError) -> PluginValue {
-        let (plugin, export) = try function(name)
-        return try plugin.caller.call(export, parsing: arguments)
+        let (caller, function) = try function(name)
+        return try caller.call(function, parsing: arguments)
     }
 
     private func function(
         _ name: String
-    ) throws(PluginCallError) -> (LoadedPlugin, PluginExport) {
+    ) throws(PluginCallError) -> (FunctionCaller, CallableFunction) {
         guard let parts = name.cutAtLast("."), !parts.head.isEmpty, !parts.tail.isEmpty else {
             throw .malformedName(name)
         }
@@ -289,7 +289,7 @@ public final class PluginHost: SessionPlugins {
         guard let plugin = plugins.first(where: { $0.id == id }) else {
             throw .unknownPlugin(id, known: plugins.map(\.id))
         }
-        return (plugin, try plugin.export(named: function))
+        return (plugin.caller, try plugin.caller.function(named: function))
     }
 
     // MARK: The end

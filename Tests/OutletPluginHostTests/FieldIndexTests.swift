@@ -27,7 +27,10 @@ import Testing
                 index.remove(name, from: &fields)
                 plain.remove(name: name)
             default:
-                #expect(index.values(of: name, in: fields) == plain.values(for: name))
+                let values = plain.values(for: name)
+                for nth in 0...values.count {
+                    #expect(index.value(of: name, nth, in: fields) == values.dropFirst(nth).first)
+                }
             }
         }
         #expect(Array(fields) == Array(plain))
@@ -44,5 +47,17 @@ import Testing
         index.update(HTTPHeader(name: "x-1", value: "new"), in: &fields)
         #expect(fields.values(for: "x-1") == ["new"])
         #expect(fields.count == 99)
+    }
+}
+
+extension FieldIndex {
+    fileprivate mutating func value(
+        of name: String, _ nth: Int, in headers: HTTPHeaders
+    ) -> String? {
+        Array(name.utf8).withUnsafeBufferPointer { field(named: $0, nth, in: headers) }
+            .map { field in
+                #expect(headers[field.position].value == field.value)
+                return field.value
+            }
     }
 }

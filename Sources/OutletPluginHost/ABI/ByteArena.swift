@@ -2,52 +2,42 @@ import COutletPlugin
 import OutletHTTP
 
 /// Copies of texts that a plugin was lent, kept until the hook that asked for them is over.
-final class ByteArena: @unchecked Sendable {
-    // @unchecked because its owner's lock covers `blocks`, and the bytes never change.
+struct ByteArena: ~Copyable, @unchecked Sendable {
+    // @unchecked because the bytes never change.
     private var blocks: [UnsafeMutableRawBufferPointer] = []
+    /// What is left of the last block.
+    private var room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+
+    /// The least that is allocated at a time, in bytes: a plugin that reads a little reads more.
+    private static let blockSize = 512
 
     deinit {
         for block in blocks { block.deallocate() }
     }
 
     /// Lends a copy of bytes.
-    func lend(_ bytes: some Collection<UInt8>) -> Loan {
+    mutating func lend(_ bytes: some Collection<UInt8>) -> Loan {
         let block = allocate(bytes.count)
         block.copyBytes(from: bytes)
         return Loan(block: UnsafeRawBufferPointer(block))
     }
 
     /// Lends a copy of a text.
-    func lend(_ text: String) -> Loan { lend(text.utf8) }
-
-    /// Lends copies of fields, all in one block: names and values one behind the other.
-    func lend(_ fields: [(name: String, value: String)]) -> [(name: Loan, value: Loan)] {
-        let size = fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
-        let block = allocate(size)
-        var offset = 0
-        func copy(_ text: String) -> Loan {
-            let part = UnsafeMutableRawBufferPointer(
-                rebasing: block[offset..<offset + text.utf8.count])
-            part.copyBytes(from: text.utf8)
-            offset += text.utf8.count
-            return Loan(block: UnsafeRawBufferPointer(part))
-        }
-        return fields.map { (name: copy($0.name), value: copy($0.value)) }
-    }
+    mutating func lend(_ text: String) -> Loan { lend(text.utf8) }
 
     /// Lends a list of fields as C sees it.
-    func lend(_ headers: HTTPHeaders) -> LentFields {
-        let fields = lend(headers.map { (name: $0.name, value: $0.value) })
-        let block = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: max(fields.count, 1) * MemoryLayout<outlet_field>.stride,
+    mutating func lend(_ headers: HTTPHeaders) -> LentFields {
+        let count = headers.count
+        let block = allocate(
+            count * MemoryLayout<outlet_field>.stride,
             alignment: MemoryLayout<outlet_field>.alignment)
-        blocks.append(block)
         let list = block.bindMemory(to: outlet_field.self)
-        for (index, field) in fields.enumerated() {
+        for (index, field) in headers.enumerated() {
             list.initializeElement(
-                at: index, to: outlet_field(name: field.name.view, value: field.value.view))
+                at: index,
+                to: outlet_field(name: lend(field.name).view, value: lend(field.value).view))
         }
-        return LentFields(first: list.baseAddress.map { UnsafePointer($0) }, count: fields.count)
+        return LentFields(first: list.baseAddress.map { UnsafePointer($0) }, count: count)
     }
 
     /// Lends a copy of a text for as long as the process lives.
@@ -57,10 +47,80 @@ final class ByteArena: @unchecked Sendable {
         return outlet_view(ptr: copy.baseAddress, len: UInt64(copy.count))
     }
 
-    private func allocate(_ count: Int) -> UnsafeMutableRawBufferPointer {
-        let block = UnsafeMutableRawBufferPointer.allocate(byteCount: max(count, 1), alignment: 1)
-        blocks.append(block)
-        return UnsafeMutableRawBufferPointer(rebasing: block[..<count])
+    private mutating func allocate(
+        _ count: Int, alignment: Int = 1
+    ) -> UnsafeMutableRawBufferPointer {
+        let gap = -Int(bitPattern: room.baseAddress) & (alignment - 1)
+        if count + gap > room.count || blocks.isEmpty {
+            let size = max(count, Self.blockSize)
+            let block = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 16)
+            blocks.append(block)
+            // A large block leaves the room that there is.
+            guard count < Self.blockSize else { return .init(rebasing: block[..<count]) }
+            room = UnsafeMutableRawBufferPointer(rebasing: block[count...])
+            return UnsafeMutableRawBufferPointer(rebasing: block[..<count])
+        }
+        defer { room = UnsafeMutableRawBufferPointer(rebasing: room[(gap + count)...]) }
+        return UnsafeMutableRawBufferPointer(rebasing: room[gap..<gap + count])
+    }
+}
+
+/// What a plugin was lent of one message: what is asked for again is lent again, so that reads need no
+/// more memory than the message has.
+struct MessageLoans: ~Copyable, Sendable {
+    private var arena = ByteArena()
+    private var texts: [(part: Part, loan: Loan)] = []
+    /// The values of fields, by position.
+    private var values: [Loan?] = []
+    private var list: LentFields?
+
+    /// A part of a message other than its fields.
+    enum Part: Equatable, Sendable {
+        case method
+        case url
+        case body
+        case failureCode
+        case failureMessage
+        case attribute(String)
+    }
+
+    /// Lends a part.
+    mutating func lend(_ part: Part, _ bytes: some Collection<UInt8>) -> Loan {
+        if let kept = texts.first(where: { $0.part == part }) { return kept.loan }
+        let loan = arena.lend(bytes)
+        texts.append((part, loan))
+        return loan
+    }
+
+    /// Lends the value of a field.
+    mutating func lend(valueAt position: Int, _ value: String) -> Loan {
+        if position < values.count, let kept = values[position] { return kept }
+        if position >= values.count {
+            values.append(contentsOf: repeatElement(nil, count: position + 1 - values.count))
+        }
+        let loan = arena.lend(value)
+        values[position] = loan
+        return loan
+    }
+
+    /// Lends all fields.
+    mutating func lend(_ headers: HTTPHeaders) -> LentFields {
+        if let list { return list }
+        let fields = arena.lend(headers)
+        list = fields
+        return fields
+    }
+
+    /// The fields have changed.
+    mutating func forgetFields() {
+        values.removeAll(keepingCapacity: true)
+        list = nil
+    }
+
+    /// All of the message may have changed.
+    mutating func forget() {
+        texts.removeAll(keepingCapacity: true)
+        forgetFields()
     }
 }
 

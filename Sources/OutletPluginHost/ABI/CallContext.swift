@@ -13,7 +13,7 @@ class CallContext: @unchecked Sendable {
     private let configuration: JSONValue?
     private let state = Lock(State())
 
-    private struct State {
+    private struct State: ~Copyable {
         var failure: PluginReason?
         var arena = ByteArena()
     }

@@ -20,8 +20,10 @@ extension outlet_view {
 
     /// A copy as text; `nil` when it is not UTF-8, or too long.
     func text(_ limit: Limit) -> String? {
-        guard let bytes = foreign(limit) else { return nil }
-        return String(validating: bytes, as: UTF8.self)
+        guard let bytes = foreign(limit), let text = try? UTF8Span(validating: bytes.span) else {
+            return nil
+        }
+        return String(copying: text)
     }
 
     /// A copy as text for people, with U+FFFD for what is not UTF-8; `nil` when it is too long.
@@ -83,13 +85,11 @@ func store(_ loan: Loan?, at place: UnsafeMutablePointer<outlet_view>) -> outlet
 
 /// Stores as many fields as fit, and how many there are.
 func store(
-    _ fields: [(name: Loan, value: Loan)], at place: UnsafeMutablePointer<outlet_field>?,
+    _ fields: LentFields, at place: UnsafeMutablePointer<outlet_field>?,
     capacity: UInt64, count: UnsafeMutablePointer<UInt64>
 ) -> outlet_status {
-    if let place {
-        for (index, field) in fields.prefix(Int(clamping: capacity)).enumerated() {
-            place[index] = outlet_field(name: field.name.view, value: field.value.view)
-        }
+    if let place, let first = fields.first {
+        place.update(from: first, count: min(fields.count, Int(clamping: capacity)))
     }
     return store(UInt64(fields.count), at: count)
 }

@@ -1,7 +1,7 @@
 import COutletPlugin
 
 /// A function of a plugin's, as its descriptor offers it.
-struct PluginExport: Sendable {
+final class PluginExport: Sendable {
     let name: String
     let signature: Signature
     let summary: String

@@ -85,7 +85,7 @@ private final class HookedCall: Sendable {
             .didReceive, RequestHandle(request, scope: scope),
             ResponseHandle(.init(result), isMutable: false), requestID: request.context.id,
             limit: limit,
-            { hook($0, $1, outlet_request(id: $2[0]), outlet_response(id: $2[1])) }, then: done)
+            { hook($0, $1, $2.request, $2.response) }, then: done)
     }
 
     func process(_ plugin: PluginInstance, done: @escaping @Sendable () -> Void) {
@@ -95,7 +95,8 @@ private final class HookedCall: Sendable {
         let stopwatch = Stopwatch(plugin.owner.observer)
         let asked = RequestHandle(request, scope: scope)
         let token = Completion(
-            hook: .process, instance: plugin, lending: [asked, handle], limit: limit
+            hook: .process, instance: plugin, lending: .init(request: asked, response: handle),
+            limit: limit
         ) { answer in
             _ = asked.seal()
             let replacement = handle.seal()
@@ -112,17 +113,16 @@ private final class HookedCall: Sendable {
                     "it replaced a body that is not in memory: that of a download or a WebSocket")
             }
             stopwatch.report(
-                plugin.owner, .process, requestID: self.request.context.id?.uuidString,
+                plugin.owner, .process, requestID: self.request.context.id,
                 effects: { Effects.of(replacement) }, failure: failure?.message)
             // One that is passed over is as if it had not been asked.
             if failure.map({ plugin.passesOver($0) }) != true { self.take(replacement, failure) }
             done()
         }
-        let (id, response) = (token.handles[0], token.handles[1])
-        waiting.keep(
-            plugin.ask(token, about: asked, settled: .done) {
-                hook($0, $1, outlet_request(id: id), outlet_response(id: response), $2)
-            })
+        let cancel = plugin.ask(token, about: asked, settled: .done) {
+            hook($0, $1, $2.request, $2.response, $2)
+        }
+        if let cancel { waiting.keep(cancel) }
     }
 
     private func take(_ replacement: ResponseHandle.Replacement?, _ failure: PluginError?) {

@@ -128,7 +128,7 @@ final class EventBuffer: Sendable {
         guard let hook = instance.hooks.on_events, !events.isEmpty else { return instance.letGo() }
         let lent = LentEvents(events, dropped: dropped)
         instance.report(
-            .events, about: lent, lending: [],
+            .events, about: lent,
             { pointer, call, _ in lent.withTable { hook(pointer, call, $0) } },
             then: { self.tell() })
     }
@@ -137,7 +137,7 @@ final class EventBuffer: Sendable {
 /// Events as C sees them, as long as this lives.
 private final class LentEvents: WatchedSubject, @unchecked Sendable {
     // @unchecked because nothing is written after `init`.
-    private let arena = ByteArena()
+    private let arena: ByteArena
     private let list: [outlet_event]
     private let dropped: UInt64
 
@@ -145,13 +145,19 @@ private final class LentEvents: WatchedSubject, @unchecked Sendable {
 
     init(_ events: [PluginEvent], dropped: UInt64) {
         self.dropped = dropped
-        let arena = arena
-        list = events.map { event in
-            outlet_event(
-                kind: UInt32(event.kind), reserved: 0, time_ns: event.time,
-                duration_ns: event.duration, a: event.a, b: event.b,
-                request_id: arena.lend(event.requestID).view, text: arena.lend(event.text).view)
+        var arena = ByteArena()
+        var list: [outlet_event] = []
+        list.reserveCapacity(events.count)
+        for event in events {
+            list.append(
+                outlet_event(
+                    kind: UInt32(event.kind), reserved: 0, time_ns: event.time,
+                    duration_ns: event.duration, a: event.a, b: event.b,
+                    request_id: arena.lend(event.requestID).view, text: arena.lend(event.text).view)
+            )
         }
+        self.list = list
+        self.arena = arena
     }
 
     func withTable(_ body: (UnsafePointer<outlet_events>) -> Void) {

@@ -31,6 +31,10 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
 
     // MARK: Adapt
 
+    var synchronous: (any SynchronousRequestAdapter)? {
+        instance.isNonblocking ? QuickAdapter(adapter: self) : nil
+    }
+
     func beginAdapting(
         _ request: HTTPRequest, using state: RequestAdapterState,
         _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -55,7 +59,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             return nil
         }
         let (instance, maximumRetries) = (instance, maximumRetries)
-        let requestID = request.id.uuidString
+        let requestID = request.id
         let attempt = request.retryCount + 1
         let sent = request.request ?? HTTPRequest(url: nil)
         let outcome = ResponseHandle.Outcome(
@@ -66,7 +70,8 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         let judged = ResponseHandle(outcome, isMutable: false)
         let stopwatch = Stopwatch(instance.owner.observer)
         let token = Completion(
-            hook: .retry, instance: instance, lending: [asked, judged], limit: limit
+            hook: .retry, instance: instance, lending: .init(request: asked, response: judged),
+            limit: limit
         ) { answer in
             _ = asked.seal()
             judged.seal()
@@ -79,11 +84,8 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
                 failure: verdict.failure)
             completion(verdict.result)
         }
-        let (id, response) = (token.handles[0], token.handles[1])
         return instance.ask(token, about: asked, settled: .verdict(.doNotRetry)) {
-            hook(
-                $0, $1, outlet_request(id: id), outlet_response(id: response),
-                UInt32(clamping: attempt), $2)
+            hook($0, $1, $2.request, $2.response, UInt32(clamping: attempt), $2)
         }
     }
 

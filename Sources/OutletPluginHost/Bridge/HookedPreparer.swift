@@ -21,7 +21,7 @@ final class HookedPreparer: RequestPreparer, AbandonableAdapter {
     var answerTimeout: TimeInterval? { 0 }
 
     var synchronous: (any SynchronousRequestAdapter)? {
-        instance.isNonblocking ? QuickPreparer(preparer: self) : nil
+        instance.isNonblocking ? QuickAdapter(adapter: self) : nil
     }
 
     func beginAdapting(
@@ -33,22 +33,5 @@ final class HookedPreparer: RequestPreparer, AbandonableAdapter {
             return nil
         }
         return instance.change(request, by: .prepare, hook, limit: limit, completion)
-    }
-
-    /// The hook of a plugin that never blocks: it has answered when it returns, or has promised to.
-    private struct QuickPreparer: SynchronousRequestAdapter {
-        let preparer: HookedPreparer
-
-        func adapt(_ request: HTTPRequest, using state: RequestAdapterState) throws -> HTTPRequest {
-            let answer = LaterAnswer<Result<HTTPRequest, any Error>>()
-            let abandon = preparer.beginAdapting(request, using: state) { answer.give($0) }
-            guard let result = answer.taken else {
-                throw AnswerFollows { completion in
-                    answer.whenGiven(completion)
-                    return abandon
-                }
-            }
-            return try result.get()
-        }
     }
 }

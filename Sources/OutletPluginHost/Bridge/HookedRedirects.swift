@@ -33,7 +33,8 @@ final class HookedRedirects: RedirectJudge {
         let next = RequestHandle(redirect.next, access: .request, scope: scope)
         let stopwatch = Stopwatch(instance.owner.observer)
         let token = Completion(
-            hook: .redirect, instance: instance, lending: [sent, answer, next], limit: limit
+            hook: .redirect, instance: instance,
+            lending: .init(request: sent, response: answer, next: next), limit: limit
         ) { decision in
             _ = sent.seal()
             answer.seal()
@@ -52,15 +53,12 @@ final class HookedRedirects: RedirectJudge {
                 verdict = .follow(changed)
             }
             stopwatch.report(
-                instance.owner, .redirect, requestID: redirect.request.context.id?.uuidString,
+                instance.owner, .redirect, requestID: redirect.request.context.id,
                 effects: { effects }, failure: failure?.message)
             completion(verdict)
         }
-        let handles = token.handles
         return instance.ask(token, about: next, settled: .done) {
-            hook(
-                $0, $1, outlet_request(id: handles[0]), outlet_response(id: handles[1]),
-                outlet_request(id: handles[2]), $2)
+            hook($0, $1, $2.request, $2.response, $2.next, $2)
         }
     }
 }

@@ -58,7 +58,7 @@ extension PluginInstance {
     /// - Throws: ``PluginError`` when the plugin does not trust a server, or is closed.
     fileprivate func judge(_ trust: ServerTrust, verifies: Bool) throws(PluginError) {
         guard let hook = hooks.trust else { return }
-        let arena = ByteArena()
+        var arena = ByteArena()
         let certificates = trust.certificates.map { arena.lend($0.der).view }
         let fault = verifies ? trust.chainFault ?? trust.hostFault(for: trust.host) : nil
         let context = CallContext(deadline: 0)

@@ -48,10 +48,12 @@ final class HookedWire: TransportLayer {
             return next.start(job, handler: handler)
         }
         let question = Finalizing(job.request, sentWith: credential, by: finalizers, limit: limit)
+        if let request = question.answeredAtOnce {
+            tellWillSend(request, sentWith: credential)
+            return next.start(job.carrying(request), handler: handler)
+        }
         return DeferredTransfer.start(job, on: queue, handler: handler) { answer in
-            question.ask { request in
-                answer(request.map { job.carrying($0) })
-            }
+            question.whenAnswered { answer($0.map { job.carrying($0) }) }
         } begin: { job, handler in
             self.tellWillSend(job.request, sentWith: credential)
             return self.next.start(job, handler: handler)
@@ -78,9 +80,7 @@ final class HookedWire: TransportLayer {
         }
         let question = Finalizing(job.request, sentWith: credential, by: finalizers, limit: limit)
         return DeferredSocket.start(job, on: queue, handler: handler) { answer in
-            question.ask { request in
-                answer(request.map { job.carrying($0) })
-            }
+            question.whenAnswered { answer($0.map { job.carrying($0) }) }
         } begin: { job, handler in
             self.tellWillSend(job.request, sentWith: credential)
             return self.next.connect(job, handler: handler)
@@ -90,16 +90,15 @@ final class HookedWire: TransportLayer {
     private func tellWillSend(_ request: HTTPRequest, sentWith credential: Credential?) {
         guard !watchers.isEmpty else { return }
         let scope = request.context[RequestScope.Key.self] ?? RequestScope(id: request.context.id)
-        var fields = WireFields()
-        let shown = fields.shown(request, sentWith: credential)
+        let fields = WireFields(sentWith: credential)
         let limit = limit
         for plugin in watchers where !request.excludes(plugin) {
             scope.order.run { done in
                 guard let hook = plugin.hooks.will_send else { return done() }
                 plugin.tell(
-                    .willSend, RequestHandle(shown, scope: scope),
+                    .willSend, RequestHandle(request, scope: scope, wire: fields),
                     requestID: request.context.id, limit: limit,
-                    { hook($0, $1, outlet_request(id: $2[0])) }, then: done)
+                    { hook($0, $1, $2.request) }, then: done)
             }
         }
     }
@@ -107,58 +106,52 @@ final class HookedWire: TransportLayer {
 
 /// The plugins that change the fields of one request on the wire, one after the other.
 private final class Finalizing: Sendable {
-    private let request: HTTPRequest
-    private let shown: HTTPRequest
     private let fields: WireFields
     private let plugins: [PluginInstance]
     private let limit: UInt64
-    private let scope: RequestScope
     private let waiting = CancelledOnce()
+    private let answer = LaterAnswer<Result<HTTPRequest, TransferError>>()
 
+    /// Asks all.
     init(
         _ request: HTTPRequest, sentWith credential: Credential?, by plugins: [PluginInstance],
         limit: UInt64
     ) {
-        var fields = WireFields()
-        shown = fields.shown(request, sentWith: credential)
-        self.fields = fields
-        self.request = request
+        fields = WireFields(sentWith: credential)
         self.plugins = plugins
         self.limit = limit
-        scope = request.context[RequestScope.Key.self] ?? RequestScope(id: request.context.id)
+        ask(plugins[...], request)
     }
 
-    /// Asks all.
-    ///
-    /// - Parameter answer: Called once, with what is to be sent.
-    /// - Returns: What tells them that nobody waits any more.
-    func ask(
-        _ answer: @escaping @Sendable (Result<HTTPRequest, TransferError>) -> Void
+    /// What is to be sent, where all have agreed already; ``whenAnswered(_:)`` tells anything else.
+    var answeredAtOnce: HTTPRequest? {
+        if case .success(let request) = answer.given { request } else { nil }
+    }
+
+    /// - Parameter body: Called once, with what is to be sent.
+    /// - Returns: What tells those that are asked that nobody waits any more.
+    func whenAnswered(
+        _ body: @escaping @Sendable (Result<HTTPRequest, TransferError>) -> Void
     ) -> @Sendable () -> Void {
-        ask(plugins[...], shown, answer)
+        answer.whenGiven(body)
         return { [waiting] in waiting.cancel() }
     }
 
-    private func ask(
-        _ plugins: ArraySlice<PluginInstance>, _ current: HTTPRequest,
-        _ answer: @escaping @Sendable (Result<HTTPRequest, TransferError>) -> Void
-    ) {
-        guard let plugin = plugins.first else {
-            return answer(.success(fields.hidden(current, shown: shown)))
-        }
+    private func ask(_ plugins: ArraySlice<PluginInstance>, _ request: HTTPRequest) {
+        guard let plugin = plugins.first else { return answer.give(.success(request)) }
         guard let hook = plugin.hooks.finalize, !request.excludes(plugin) else {
-            return ask(plugins.dropFirst(), current, answer)
+            return ask(plugins.dropFirst(), request)
         }
-        waiting.keep(
-            plugin.change(
-                current, by: .finalize, hook, access: .fields, scope: scope, limit: limit
-            ) { result in
-                switch result {
-                case .success(let changed): self.ask(plugins.dropFirst(), changed, answer)
-                case .failure(let error):
-                    answer(.failure(TransferError(refusedBecauseOf: error)))
-                }
-            })
+        let cancel = plugin.change(
+            request, by: .finalize, hook, access: .fields, wire: fields, limit: limit
+        ) { result in
+            switch result {
+            case .success(let changed): self.ask(plugins.dropFirst(), changed)
+            case .failure(let error):
+                self.answer.give(.failure(TransferError(refusedBecauseOf: error)))
+            }
+        }
+        if let cancel { waiting.keep(cancel) }
     }
 }
 

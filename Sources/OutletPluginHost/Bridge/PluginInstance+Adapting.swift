@@ -14,25 +14,28 @@ extension PluginInstance {
     ///
     /// - Parameters:
     ///   - access: What the hook may change.
+    ///   - wire: What the transport adds to the fields, where the plugin is to see that.
     ///   - limit: How long the answer is waited for, in nanoseconds.
     ///   - completion: Called once, never on the plugin's stack.
-    /// - Returns: What tells the plugin that nobody waits for its answer any more.
+    /// - Returns: What tells the plugin that nobody waits for its answer any more; `nil` when it has
+    ///   answered.
     func change(
         _ request: HTTPRequest, by hook: PluginHook, _ function: @escaping AdaptFunction,
-        access: RequestHandle.Access = .answer, scope: RequestScope? = nil, limit: UInt64,
+        access: RequestHandle.Access = .answer, wire: WireFields? = nil, limit: UInt64,
         _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
-    ) -> @Sendable () -> Void {
+    ) -> (@Sendable () -> Void)? {
         let handle = RequestHandle(
-            request, access: access, scope: scope ?? request.context[RequestScope.Key.self])
+            request, access: access, wire: wire)
         let stopwatch = Stopwatch(owner.observer)
-        let token = Completion(hook: hook, instance: self, lending: [handle], limit: limit) {
-            [self] answer in
+        let token = Completion(
+            hook: hook, instance: self, lending: .init(request: handle), limit: limit
+        ) { [self] answer in
             var (adapted, reply) = handle.seal()
             var failure: PluginError?
             if case .failed(let error) = answer { failure = error }
             if failure == nil { failure = rewind(handle, in: hook) }
             stopwatch.report(
-                owner, hook, requestID: request.context.id?.uuidString,
+                owner, hook, requestID: request.context.id,
                 effects: { Effects.of(request, adapted, answer: reply) },
                 failure: failure?.message)
             if let failure {
@@ -41,8 +44,7 @@ extension PluginInstance {
             if let reply { adapted.givenAnswer = GivenAnswer(reply) }
             completion(.success(adapted))
         }
-        let id = outlet_request(id: token.handles[0])
-        return ask(token, about: handle, settled: .done) { function($0, $1, id, $2) }
+        return ask(token, about: handle, settled: .done) { function($0, $1, $2.request, $2) }
     }
 
     /// Takes the body's stream back to its start, if the plugin has read it; why that cannot be done.

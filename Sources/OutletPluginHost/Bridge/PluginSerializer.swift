@@ -70,7 +70,7 @@ public struct PluginSerializer: ResponseSerializer {
             failure = instance.failure(of: .serialize, "the type that it names cannot be read")
         }
         stopwatch.report(
-            instance.owner, .serialize, requestID: request.context.id?.uuidString,
+            instance.owner, .serialize, requestID: request.context.id,
             effects: { ["made \(type), \(sink.content.count) bytes"] },
             failure: failure?.message)
         if let failure { throw failure }

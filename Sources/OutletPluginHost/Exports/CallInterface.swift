@@ -57,7 +57,7 @@ final class CallInterface: @unchecked Sendable {
     /// - Returns: The result; a status is an ``PluginValue/int(_:)``.
     func call(
         _ function: @convention(c) () -> Void, on instance: OpaquePointer, values: [PluginValue],
-        call: outlet_call, sink: outlet_sink, lent: CallLoans
+        lent: CallLoans
     ) -> PluginValue {
         // 16 bytes a value: the size of the largest kind, a view.
         let count = signature.arguments.count + 1
@@ -70,15 +70,16 @@ final class CallInterface: @unchecked Sendable {
                     pointers.initializeElement(at: index, to: base + 16 * index)
                 }
                 base.storeBytes(of: instance, as: OpaquePointer.self)
-                var values = values[...]
+                var next = 0
                 for (index, kind) in signature.arguments.enumerated() {
                     let slot = base + 16 * (index + 1)
                     switch kind {
-                    case .call: slot.storeBytes(of: call, as: outlet_call.self)
-                    case .sink, .byteSink: slot.storeBytes(of: sink, as: outlet_sink.self)
+                    case .call: slot.storeBytes(of: lent.call, as: outlet_call.self)
+                    case .sink, .byteSink: slot.storeBytes(of: lent.sink, as: outlet_sink.self)
                     default:
-                        guard let value = values.popFirst() else { return .nothing }
-                        CallInterface.store(value, as: kind, at: slot, lent: lent)
+                        guard next < values.count else { return .nothing }
+                        CallInterface.store(values[next], as: kind, at: slot, lent: lent)
+                        next += 1
                     }
                 }
                 let result = base + 16 * count

@@ -5,11 +5,17 @@ import OutletHTTP
 ///
 /// Thread: the caller's.
 final class CallLoans {
-    private let arena = ByteArena()
+    private var arena = ByteArena()
     private var requests: ArraySlice<outlet_request>
     private var functions: ArraySlice<UnsafeMutableRawPointer?>
-    private let handles: [UInt64]
-    private let closures: [CallbackClosure]
+    private let context: CallContext
+    private let output: SinkHandle?
+    /// The ids that were made for it, in the order of the signature's letters.
+    private var handles: [UInt64] = []
+    private var closures: [CallbackClosure] = []
+    /// What stands for the call, and for where it writes to.
+    private(set) var call = outlet_call()
+    private(set) var sink = outlet_sink()
 
     /// - Parameters:
     ///   - values: The arguments.
@@ -17,16 +23,23 @@ final class CallLoans {
     ///   - instance: Whose function it is.
     /// - Returns: `nil` when libffi makes no function pointers here.
     init?(_ values: [PluginValue], _ signature: Signature, for instance: PluginInstance) {
-        var handles: [UInt64] = []
-        var closures: [CallbackClosure] = []
+        context = CallContext(deadline: 0)
+        output = signature.hasSink ? SinkHandle() : nil
+        requests = []
+        functions = []
+        func insert(_ object: any AnyObject & Sendable) -> UInt64 {
+            let id = HandleTable.shared.insert(object, owner: instance.owner.number)
+            handles.append(id)
+            return id
+        }
+        if signature.arguments.contains(.call) { call = outlet_call(id: insert(context)) }
+        if let output { sink = outlet_sink(id: insert(output)) }
         var signatures = signature.callbacks[...]
         var isComplete = true
         for value in values {
             switch value {
             case .request(let request):
-                handles.append(
-                    HandleTable.shared.insert(
-                        RequestHandle(request), owner: instance.owner.number))
+                requests.append(outlet_request(id: insert(RequestHandle(request))))
             case .function(let callback):
                 guard let signature = signatures.popFirst(),
                     let closure = CallbackClosure(signature, callback, of: instance.owner)
@@ -35,18 +48,21 @@ final class CallLoans {
                     continue
                 }
                 closures.append(closure)
+                functions.append(closure.code)
             default: break
             }
         }
-        self.handles = handles
-        self.closures = closures
-        requests = handles.map { outlet_request(id: $0) }[...]
-        functions = closures.map(\.code)[...]
         if !isComplete {
             end()
             return nil
         }
     }
+
+    /// What the function has written.
+    var written: [UInt8] { output?.content ?? [] }
+
+    /// What a status means, in the function's words if it had any.
+    func reason(_ status: outlet_status) -> PluginReason { context.reason(status) }
 
     /// A copy of bytes, valid as long as this lives.
     func lend(_ bytes: some Collection<UInt8>) -> outlet_view { arena.lend(bytes).view }

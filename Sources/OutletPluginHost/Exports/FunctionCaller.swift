@@ -2,90 +2,107 @@ import COutletPlugin
 import OutletSession
 import OutletTransport
 
+/// An exported function, ready to be called.
+final class CallableFunction: Sendable {
+    let export: PluginExport
+    /// Those of its arguments that a caller gives.
+    let parameters: [Signature.Kind]
+    /// `nil` where libffi cannot call it on this machine.
+    let interface: CallInterface?
+
+    init(_ export: PluginExport) {
+        self.export = export
+        parameters = export.signature.parameters
+        interface = CallInterface(export.signature)
+    }
+}
+
 /// Calls the functions that one plugin exports.
 ///
 /// Thread: any.
 final class FunctionCaller: Sendable {
     private let instance: PluginInstance
-    private let interfaces = Lock([String: CallInterface]())
+    private let functions: [String: CallableFunction]
 
     init(_ instance: PluginInstance) {
         self.instance = instance
+        functions = Dictionary(
+            uniqueKeysWithValues: instance.descriptor.exports.map {
+                ($0.name, CallableFunction($0))
+            })
+    }
+
+    /// A function by its name.
+    func function(named name: String) throws(PluginCallError) -> CallableFunction {
+        guard let function = functions[name] else {
+            throw .unknownFunction(
+                name, plugin: instance.id, known: instance.descriptor.exports.map(\.name))
+        }
+        return function
     }
 
     /// Calls a function with values that need not be of its exact kinds.
     func call(
-        _ export: PluginExport, _ values: [PluginValue]
+        _ function: CallableFunction, _ values: [PluginValue]
     ) throws(PluginCallError) -> PluginValue {
-        let parameters = export.signature.parameters
-        guard values.count == parameters.count else {
-            throw .wrongCount(declaration: declaration(export), given: values.count)
+        guard values.count == function.parameters.count else {
+            throw .wrongCount(declaration: declaration(function), given: values.count)
         }
-        var converted: [PluginValue] = []
-        for (index, (value, kind)) in zip(values, parameters).enumerated() {
-            guard let fitting = value.converted(to: kind) else {
+        var converted = values
+        for (index, kind) in function.parameters.enumerated() {
+            guard let fitting = values[index].converted(to: kind) else {
                 throw .wrongType(
-                    declaration: declaration(export), position: index + 1, wanted: kind.name,
-                    given: "it is \(value.kind), \(String(reflecting: value.description))")
+                    declaration: declaration(function), position: index + 1, wanted: kind.name,
+                    given: "it is \(values[index].kind), "
+                        + String(reflecting: values[index].description))
             }
-            converted.append(fitting)
+            converted[index] = fitting
         }
-        return try perform(export, converted)
+        return try perform(function, converted)
     }
 
     /// Calls a function with texts, each read as the kind that is wanted.
     func call(
-        _ export: PluginExport, parsing texts: [String]
+        _ function: CallableFunction, parsing texts: [String]
     ) throws(PluginCallError) -> PluginValue {
-        let parameters = export.signature.parameters
-        guard texts.count == parameters.count else {
-            throw .wrongCount(declaration: declaration(export), given: texts.count)
+        guard texts.count == function.parameters.count else {
+            throw .wrongCount(declaration: declaration(function), given: texts.count)
         }
         var values: [PluginValue] = []
-        for (index, (text, kind)) in zip(texts, parameters).enumerated() {
+        for (index, (text, kind)) in zip(texts, function.parameters).enumerated() {
             guard let value = PluginValue(parsing: text, as: kind) else {
                 throw .wrongType(
-                    declaration: declaration(export), position: index + 1, wanted: kind.name,
+                    declaration: declaration(function), position: index + 1, wanted: kind.name,
                     given: String(reflecting: text))
             }
             values.append(value)
         }
-        return try perform(export, values)
+        return try perform(function, values)
     }
 
-    private func declaration(_ export: PluginExport) -> String {
-        "\(instance.id).\(export.name)\(export.signature.declaration)"
+    private func declaration(_ function: CallableFunction) -> String {
+        "\(instance.id).\(function.export.name)\(function.export.signature.declaration)"
     }
 
     private func perform(
-        _ export: PluginExport, _ values: [PluginValue]
+        _ function: CallableFunction, _ values: [PluginValue]
     ) throws(PluginCallError) -> PluginValue {
-        guard let interface = interface(export) else {
+        let export = function.export
+        guard let interface = function.interface else {
             let text = "libffi cannot call \(export.signature) on this machine"
             throw .failed(failure(PluginReason(message: text)))
-        }
-        let table = HandleTable.shared
-        let owner = instance.owner
-        let context = CallContext(deadline: 0)
-        let sink = SinkHandle()
-        let call = table.insert(context, owner: owner.number)
-        let output = table.insert(sink, owner: owner.number)
-        defer {
-            table.remove(call)
-            table.remove(output)
         }
         guard let lent = CallLoans(values, export.signature, for: instance) else {
             let text = "libffi makes no function pointers on this machine"
             throw .failed(failure(PluginReason(message: text)))
         }
         defer { lent.end() }
+        let owner = instance.owner
         let stopwatch = Stopwatch(owner.observer)
         let returned: PluginValue
         do {
             returned = try instance.perform(.call, overlapping: export.isCallableAnywhere) {
-                interface.call(
-                    export.function, on: $0, values: values, call: outlet_call(id: call),
-                    sink: outlet_sink(id: output), lent: lent)
+                interface.call(export.function, on: $0, values: values, lent: lent)
             }
         } catch {
             throw .failed(error)
@@ -93,31 +110,22 @@ final class FunctionCaller: Sendable {
         var error: PluginError?
         var text: String?
         if export.signature.arguments.contains(.sink) {
-            text = String(validating: sink.content, as: UTF8.self)
+            text = String(validating: lent.written, as: UTF8.self)
             if text == nil { error = failure(PluginReason(message: "its text is not UTF-8")) }
         }
         if export.signature.result == .status, case .int(let status) = returned,
             status != Int64(OUTLET_OK)
         {
-            error = failure(context.reason(outlet_status(truncatingIfNeeded: status)))
+            error = failure(lent.reason(outlet_status(truncatingIfNeeded: status)))
         }
         stopwatch.report(
             owner, .call, requestID: nil, effects: { [export.name] }, failure: error?.message)
         if let error { throw .failed(error) }
-        if export.signature.hasSink { return text.map { .text($0) } ?? .bytes(sink.content) }
+        if export.signature.hasSink { return text.map { .text($0) } ?? .bytes(lent.written) }
         return export.signature.result == .status ? .nothing : returned
     }
 
     private func failure(_ reason: PluginReason) -> PluginError {
         instance.failure(of: .call, reason)
-    }
-
-    private func interface(_ export: PluginExport) -> CallInterface? {
-        interfaces.withLock { interfaces in
-            if let interface = interfaces[export.name] { return interface }
-            let interface = CallInterface(export.signature)
-            interfaces[export.name] = interface
-            return interface
-        }
     }
 }

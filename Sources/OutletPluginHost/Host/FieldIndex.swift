@@ -20,8 +20,8 @@ struct FieldIndex {
 
     /// Sets a field: the first of that name keeps its place, further ones go.
     mutating func update(_ field: HTTPHeader, in headers: inout HTTPHeaders) {
-        let name = field.name.lowercasedASCII
         guard knows(headers) else { return headers.update(field) }
+        let name = field.name.lowercasedASCII
         switch places?[name] {
         case nil: append(field, named: name, to: &headers)
         case let place? where place.count == 1: headers.replace(at: place.first, with: field)
@@ -44,14 +44,18 @@ struct FieldIndex {
         forget()
     }
 
-    /// The values of all fields of a name, in order.
-    mutating func values(of name: String, in headers: HTTPHeaders) -> [String] {
-        guard knows(headers) else { return headers.values(for: name) }
-        switch places?[name.lowercasedASCII] {
-        case nil: return []
-        case let place? where place.count == 1: return [headers[place.first].value]
-        default: return headers.values(for: name)
-        }
+    /// The nth field of a name, from 0: where it is, and its value.
+    ///
+    /// - Parameter name: Any bytes.
+    mutating func field(
+        named name: UnsafeBufferPointer<UInt8>, _ nth: Int, in headers: HTTPHeaders
+    ) -> (position: Int, value: String)? {
+        guard knows(headers) else { return headers.field(named: name, nth) }
+        guard let place = places?[String(decoding: name, as: UTF8.self).lowercasedASCII],
+            nth < place.count
+        else { return nil }
+        return nth == 0
+            ? (place.first, headers[place.first].value) : headers.field(named: name, nth)
     }
 
     private mutating func append(

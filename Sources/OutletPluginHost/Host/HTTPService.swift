@@ -31,7 +31,7 @@ enum HTTPService {
             guard let context = HostTable.find(host, call.id, CallContext.self) else {
                 return OUTLET_E_STALE
             }
-            caller = (context as? Completion)?.lenders.first as? RequestHandle
+            caller = (context as? Completion)?.lent.request
         }
         guard let instance = HostTable.instance(host),
             let session = caller?.session ?? instance.sessions.first
@@ -43,10 +43,10 @@ enum HTTPService {
         let data = UInt(bitPattern: data)
         let exchange = Call(
             of: instance, .httpDone, name: "\(request)",
-            lend: { [ResponseHandle($0, isMutable: false)] },
-            tell: { pointer, call, _, handles in
+            lend: { ResponseHandle($0, isMutable: false) },
+            tell: { pointer, call, _, completion in
                 done(
-                    pointer, call, outlet_response(id: handles[0]),
+                    pointer, call, completion.response,
                     UnsafeMutableRawPointer(bitPattern: data))
             })
         let closed = ResponseHandle.Outcome.failure(

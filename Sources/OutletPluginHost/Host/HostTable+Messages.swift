@@ -42,7 +42,7 @@ extension HostTable {
         _ host: Table, _ request: outlet_request, _ name: outlet_view, _ nth: UInt32,
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let name = name.text(.name) else { return OUTLET_E_ARGUMENT }
+        guard let name = name.foreign(.name) else { return OUTLET_E_ARGUMENT }
         guard let request = find(host, request.id, RequestHandle.self) else {
             return OUTLET_E_STALE
         }
@@ -211,7 +211,7 @@ extension HostTable {
         _ host: Table, _ response: outlet_response, _ name: outlet_view, _ nth: UInt32,
         _ out: UnsafeMutablePointer<outlet_view>
     ) -> outlet_status {
-        guard let name = name.text(.name) else { return OUTLET_E_ARGUMENT }
+        guard let name = name.foreign(.name) else { return OUTLET_E_ARGUMENT }
         guard let response = find(host, response.id, ResponseHandle.self) else {
             return OUTLET_E_STALE
         }

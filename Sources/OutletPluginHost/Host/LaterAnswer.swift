@@ -11,12 +11,10 @@ final class LaterAnswer<Answer: Sendable>: Sendable {
 
     private let state = Lock(State.open)
 
-    /// The answer, if it has been given.
-    var taken: Answer? {
+    /// The answer, if it has been given and nobody waits for it.
+    var given: Answer? {
         state.withLock { state in
-            guard case .given(let answer) = state else { return nil }
-            state = .over
-            return answer
+            if case .given(let answer) = state { answer } else { nil }
         }
     }
 

@@ -17,14 +17,13 @@ extension PluginInstance {
     ///   - token: Told what the hook answers; made for this call.
     ///   - subject: What it is about.
     ///   - settled: What `OUTLET_OK` means.
-    /// - Returns: What tells the plugin that nobody waits for its answer any more.
+    /// - Returns: What tells the plugin that nobody waits for its answer any more; `nil` when it has answered.
     @discardableResult
     func ask(
         _ token: Completion, about subject: any WatchedSubject, settled: Completion.Answer,
         _ hook: @escaping HookCall
-    ) -> @Sendable () -> Void {
+    ) -> (@Sendable () -> Void)? {
         let completion = token.register()
-        if !isNonblocking { token.startTimer() }
         let call: @Sendable (OpaquePointer) -> Completion.Answer? = { [self] pointer in
             guard token.begin() else { return nil }
             subject.enter(self)
@@ -32,9 +31,16 @@ extension PluginInstance {
             let status = hook(pointer, outlet_call(id: completion.id), completion)
             switch status {
             case OUTLET_OK: return settled
-            case OUTLET_PENDING where token.isPromise: return nil
+            case OUTLET_PENDING where token.isPromise:
+                // From here on there is something to cancel; the others are.
+                if isNonblocking { token.keep() }
+                return nil
             default: return .failed(token.failure(token.reason(status)))
             }
+        }
+        if !isNonblocking {
+            token.keep()
+            token.startTimer()
         }
         run(token.hook, about: subject, call) { result in
             switch result {
@@ -42,8 +48,8 @@ extension PluginInstance {
             case .failure(let error): token.cancel(error)
             }
         }
-        let id = id
-        return {
+        guard !token.isCancelled else { return nil }
+        return { [self] in
             let error = PluginError(
                 plugin: id, hook: token.hook, kind: .cancelled,
                 message: "nobody waits for its answer any more")
@@ -60,23 +66,22 @@ extension PluginInstance {
     func tell(
         _ hook: PluginHook, _ handle: RequestHandle, _ response: ResponseHandle? = nil,
         requestID: UUID?, limit: UInt64,
-        _ body: @escaping @Sendable (OpaquePointer, outlet_call, [UInt64]) -> Void,
+        _ body: @escaping @Sendable (OpaquePointer, outlet_call, outlet_completion) -> Void,
         then: @escaping @Sendable () -> Void
     ) {
         let stopwatch = Stopwatch(owner.observer)
-        var lenders: [any AnyObject & Sendable] = [handle]
-        if let response { lenders.append(response) }
-        let token = Completion(hook: hook, instance: self, lending: lenders, limit: limit) {
-            [self] answer in
+        let token = Completion(
+            hook: hook, instance: self, lending: .init(request: handle, response: response),
+            limit: limit
+        ) { [self] answer in
             if case .done = answer {
                 stopwatch.report(
-                    owner, hook, requestID: requestID?.uuidString, effects: { [] }, failure: nil)
+                    owner, hook, requestID: requestID, effects: { [] }, failure: nil)
             }
             then()
         }
-        let handles = token.handles
-        ask(token, about: handle, settled: .done) { pointer, call, _ in
-            body(pointer, call, handles)
+        ask(token, about: handle, settled: .done) { pointer, call, completion in
+            body(pointer, call, completion)
             return OUTLET_OK
         }
     }
@@ -86,22 +91,21 @@ extension PluginInstance {
     /// - Parameter then: Called once, when the hook is off the stack, or has taken too long.
     func report(
         _ hook: PluginHook, about subject: any WatchedSubject,
-        lending lenders: [any AnyObject & Sendable],
-        _ body: @escaping @Sendable (OpaquePointer, outlet_call, [UInt64]) -> Void,
+        lending response: ResponseHandle? = nil,
+        _ body: @escaping @Sendable (OpaquePointer, outlet_call, outlet_completion) -> Void,
         then: @escaping @Sendable () -> Void = {}
     ) {
         let stopwatch = Stopwatch(owner.observer)
         let token = Completion(
-            hook: hook, instance: self, lending: lenders, limit: Self.limitOfDone
+            hook: hook, instance: self, lending: .init(response: response), limit: Self.limitOfDone
         ) { [owner] answer in
             if case .done = answer {
                 stopwatch.report(owner, hook, requestID: nil, effects: { [] }, failure: nil)
             }
             then()
         }
-        let handles = token.handles
-        ask(token, about: subject, settled: .done) { pointer, call, _ in
-            body(pointer, call, handles)
+        ask(token, about: subject, settled: .done) { pointer, call, completion in
+            body(pointer, call, completion)
             return OUTLET_OK
         }
     }
@@ -111,7 +115,7 @@ extension PluginInstance {
         guard let hook = hooks.request_done else { return }
         tell(
             .requestDone, handle, requestID: id, limit: Self.limitOfDone,
-            { hook($0, $1, outlet_request(id: $2[0])) }, then: {})
+            { hook($0, $1, $2.request) }, then: {})
     }
 
     /// How long what frees something may take before it is held against a plugin, in nanoseconds; nobody waits

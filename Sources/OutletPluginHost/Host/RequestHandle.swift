@@ -27,13 +27,26 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         case sealed
     }
 
-    private struct State {
+    private struct State: ~Copyable {
         var request: HTTPRequest
         var answer: Answer?
         var access: Access
+        /// Whether nothing could be changed from the beginning.
+        let isReadOnly: Bool
+        /// The call that the request belongs to, where that has been asked for.
         var scope: RequestScope?
+        /// Reads the body, where that has been asked for.
+        var reader: BodyReader?
+        /// What the transport adds, where plugins are to see that.
+        var wire: WireFields?
         var index = FieldIndex()
-        var arena = ByteArena()
+        var loans = MessageLoans()
+
+        /// Adds what the transport adds, before fields are looked at or changed.
+        mutating func showWire() {
+            guard wire != nil else { return }
+            wire?.show(in: &request)
+        }
 
         /// Why no change is accepted; `nil` where it is.
         ///
@@ -51,20 +64,24 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     }
 
     private let state: Lock<State>
-    private let body: BodyReader
-    /// The instances that the request passes by.
-    let excluded: Set<ObjectIdentifier>?
 
     /// - Parameters:
     ///   - access: What is accepted.
-    ///   - scope: The call that the request belongs to, if that is known.
-    init(_ request: HTTPRequest, access: Access = .read, scope: RequestScope? = nil) {
-        state = Lock(State(request: request, access: access, scope: scope))
-        excluded = request.hasContext ? request.context.excluded : nil
-        // A stream is being sent where nothing may be changed any more.
-        var mayReadStream = true
-        if case .read = access { mayReadStream = false }
-        body = BodyReader(request.body, mayReadStream: mayReadStream)
+    ///   - scope: The call that the request belongs to, if it is not the one of its context.
+    ///   - wire: What the transport adds to the fields, where the plugin is to see that.
+    init(
+        _ request: HTTPRequest, access: Access = .read, scope: RequestScope? = nil,
+        wire: WireFields? = nil
+    ) {
+        state = Lock(
+            State(
+                request: request, access: access, isReadOnly: access == .read, scope: scope,
+                wire: wire))
+    }
+
+    /// The instances that the request passes by.
+    var excluded: Set<ObjectIdentifier>? {
+        state.withLock { $0.request.hasContext ? $0.request.context.excluded : nil }
     }
 
     /// The request in a few words, secrets left out.
@@ -79,6 +96,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
                 state.request = HTTPRequest(url: nil)
                 state.answer = nil
             }
+            state.wire?.hide(in: &state.request)
             return (state.request, state.answer)
         }
     }
@@ -90,18 +108,27 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     /// Takes a stream that the plugin has read back to its start.
     ///
     /// - Throws: The stream's error: the request cannot be sent any more.
-    func rewindBody() throws { try body.rewind() }
+    func rewindBody() throws { try state.withLock { $0.reader }?.rewind() }
 
     // MARK: The call
 
+    private var scope: RequestScope? {
+        state.withLock { state in
+            if state.scope == nil, state.request.hasContext {
+                state.scope = state.request.context[RequestScope.Key.self]
+            }
+            return state.scope
+        }
+    }
+
     /// The session of the call, as far as that is known.
-    var session: Session? { state.withLock { $0.scope }?.session }
+    var session: Session? { scope?.session }
 
     /// A hook of an instance is about to be called with this.
     func enter(_ instance: PluginInstance) {
         guard instance.hooks.request_done != nil else { return }
-        let (scope, id) = state.withLock { ($0.scope, $0.request.context.id) }
         if scope?.enter(instance) == true { return }
+        let id = state.withLock { $0.request.context.id }
         // Of a call that is over, or that nobody has told of: one of its own, which ends with this.
         let own = RequestScope(id: id)
         _ = own.enter(instance)
@@ -111,49 +138,56 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     /// The hook is off the stack.
     func leave(_ instance: PluginInstance) {
         guard instance.hooks.request_done != nil else { return }
-        state.withLock { $0.scope }?.leave(instance)
+        scope?.leave(instance)
     }
 
     /// What an instance keeps for the call; `nil` when it has no part in it.
     func slot(of instance: PluginInstance) -> UInt? {
-        state.withLock { $0.scope }?.slot(of: instance)
+        scope?.slot(of: instance)
     }
 
     /// Keeps a pointer for an instance; `false` when it has no part in the call.
     func set(slot: UInt, of instance: PluginInstance) -> Bool {
-        state.withLock { $0.scope }?.set(slot: slot, of: instance) ?? false
+        scope?.set(slot: slot, of: instance) ?? false
     }
 
     // MARK: Reading
 
-    func method() -> Loan { state.withLock { $0.arena.lend($0.request.method.rawValue) } }
-
-    func url() -> Loan {
-        state.withLock { $0.arena.lend($0.request.url?.absoluteString ?? "") }
+    func method() -> Loan {
+        state.withLock { $0.loans.lend(.method, $0.request.method.rawValue.utf8) }
     }
 
-    func header(_ name: String, _ nth: Int) -> Loan? {
+    func url() -> Loan {
+        state.withLock { $0.loans.lend(.url, ($0.request.url?.absoluteString ?? "").utf8) }
+    }
+
+    /// The nth value of a field, from 0; `name` is any bytes.
+    func header(_ name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> Loan? {
         state.withLock { state in
-            let values = state.index.values(of: name, in: state.request.headers)
-            guard values.indices.contains(nth) else { return nil }
-            return state.arena.lend(values[nth])
+            state.showWire()
+            guard let field = state.index.field(named: name, nth, in: state.request.headers) else {
+                return nil
+            }
+            return state.loans.lend(valueAt: field.position, field.value)
         }
     }
 
-    func headers() -> [(name: Loan, value: Loan)] {
+    func headers() -> LentFields {
         state.withLock { state in
-            state.arena.lend(state.request.headers.map { (name: $0.name, value: $0.value) })
+            state.showWire()
+            return state.loans.lend(state.request.headers)
         }
     }
 
     /// Method, address, fields, and how long the body is.
     func snapshot() -> (method: Loan, url: Loan, fields: LentFields, length: UInt64?) {
         state.withLock { state in
+            state.showWire()
             let request = state.request
             return (
-                state.arena.lend(request.method.rawValue),
-                state.arena.lend(request.url?.absoluteString ?? ""),
-                state.arena.lend(request.headers), BodyReader.length(of: request.body)
+                state.loans.lend(.method, request.method.rawValue.utf8),
+                state.loans.lend(.url, (request.url?.absoluteString ?? "").utf8),
+                state.loans.lend(request.headers), BodyReader.length(of: request.body)
             )
         }
     }
@@ -161,20 +195,27 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     /// Reads a part of the body.
     func readBody(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) -> BodyReader.Part
     {
-        // One that a plugin has set is in memory.
-        if case .data(let data) = state.withLock({ $0.request.body }) {
-            return .bytes(data.copy(from: offset, into: buffer))
+        let (data, reader) = state.withLock { state -> (Data?, BodyReader?) in
+            // One that a plugin has set is in memory, whatever it was.
+            if case .data(let data) = state.request.body { return (data, nil) }
+            if state.access == .sealed { return (nil, nil) }
+            // A stream is being sent where nothing may be changed any more.
+            let reader =
+                state.reader
+                ?? BodyReader(state.request.body, mayReadStream: !state.isReadOnly)
+            state.reader = reader
+            return (nil, reader)
         }
-        if case .sealed = state.withLock({ $0.access }) { return .stale }
-        return body.read(at: offset, into: buffer)
+        if let data { return .bytes(data.copy(from: offset, into: buffer)) }
+        return reader?.read(at: offset, into: buffer) ?? .stale
     }
 
     /// `nil` when the body is not in memory.
     func lentBody() -> Loan? {
         state.withLock { state in
             switch state.request.body {
-            case .none: state.arena.lend("")
-            case .data(let data): state.arena.lend(data)
+            case .none: state.loans.lend(.body, [])
+            case .data(let data): state.loans.lend(.body, data)
             case .file, .stream: nil
             }
         }
@@ -182,7 +223,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
 
     func attribute(_ key: String) -> Loan? {
         state.withLock { state in
-            state.request.context.attribute(key).map { state.arena.lend($0) }
+            state.request.context.attribute(key).map { state.loans.lend(.attribute(key), $0.utf8) }
         }
     }
 
@@ -218,6 +259,8 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     func remove(header name: String) -> outlet_status {
         state.withLock { state in
             if let objection = state.objection(changing: name) { return objection }
+            state.showWire()
+            state.loans.forgetFields()
             state.index.remove(name, from: &state.request.headers)
             return OUTLET_OK
         }
@@ -265,6 +308,8 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         }
         return state.withLock { state in
             if let objection = state.objection(changing: field.name) { return objection }
+            state.showWire()
+            state.loans.forgetFields()
             guard state.request.headers.count < OUTLET_MAX_FIELDS else {
                 // Only a change that adds none.
                 var (index, headers) = (FieldIndex(), state.request.headers)
@@ -287,10 +332,12 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     ) -> outlet_status {
         state.withLock { state in
             if let objection = state.objection(changing: field) { return objection }
+            state.showWire()
             var request = state.request
             guard body(&request) else { return OUTLET_E_ARGUMENT }
             state.request = request
             state.index.forget()
+            state.loans.forget()
             return OUTLET_OK
         }
     }

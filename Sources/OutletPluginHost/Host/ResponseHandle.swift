@@ -22,12 +22,12 @@ final class ResponseHandle: Sendable, SettledSubject {
         case failure(PluginReason)
     }
 
-    private struct State {
+    private struct State: ~Copyable {
         var outcome: Outcome
         var replacement: Replacement?
         var isMutable: Bool
         var isSealed = false
-        var arena = ByteArena()
+        var loans = MessageLoans()
     }
 
     private let state: Lock<State>
@@ -73,10 +73,8 @@ final class ResponseHandle: Sendable, SettledSubject {
         state.withLock { state in
             let outcome = state.outcome
             return (
-                state.arena.lend(outcome.response?.headers ?? HTTPHeaders()),
-                outcome.failure.map {
-                    (state.arena.lend($0.code), state.arena.lend($0.message))
-                },
+                state.loans.lend(outcome.response?.headers ?? HTTPHeaders()),
+                Self.lend(outcome.failure, &state.loans),
                 outcome.file.map {
                     BodyReader.length(of: .file(path: $0.path(percentEncoded: false)))
                 } ?? UInt64(outcome.body.count)
@@ -97,28 +95,36 @@ final class ResponseHandle: Sendable, SettledSubject {
 
     func failure() -> (code: Loan, message: Loan)? {
         state.withLock { state in
-            guard let failure = state.outcome.failure else { return nil }
-            return (state.arena.lend(failure.code), state.arena.lend(failure.message))
+            Self.lend(state.outcome.failure, &state.loans)
         }
     }
 
-    func header(_ name: String, _ nth: Int) -> Loan? {
+    private static func lend(
+        _ failure: (code: String, message: String)?, _ loans: inout MessageLoans
+    ) -> (code: Loan, message: Loan)? {
+        guard let failure else { return nil }
+        return (
+            loans.lend(.failureCode, failure.code.utf8),
+            loans.lend(.failureMessage, failure.message.utf8)
+        )
+    }
+
+    /// The nth value of a field, from 0; `name` is any bytes.
+    func header(_ name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> Loan? {
         state.withLock { state in
-            let values = state.outcome.response?.headers.values(for: name) ?? []
-            guard values.indices.contains(nth) else { return nil }
-            return state.arena.lend(values[nth])
+            guard let field = state.outcome.response?.headers.field(named: name, nth) else {
+                return nil
+            }
+            return state.loans.lend(valueAt: field.position, field.value)
         }
     }
 
-    func headers() -> [(name: Loan, value: Loan)] {
-        state.withLock { state in
-            let headers = state.outcome.response?.headers ?? HTTPHeaders()
-            return state.arena.lend(headers.map { (name: $0.name, value: $0.value) })
-        }
+    func headers() -> LentFields {
+        state.withLock { $0.loans.lend($0.outcome.response?.headers ?? HTTPHeaders()) }
     }
 
     func body() -> Loan {
-        state.withLock { $0.arena.lend($0.outcome.body) }
+        state.withLock { $0.loans.lend(.body, $0.outcome.body) }
     }
 
     func replace(_ replacement: Replacement) -> outlet_status {
@@ -127,6 +133,7 @@ final class ResponseHandle: Sendable, SettledSubject {
                 return state.isSealed ? OUTLET_E_STALE : OUTLET_E_STATE
             }
             state.replacement = replacement
+            state.loans.forget()
             switch replacement {
             case .response(let answer):
                 state.outcome.response = HTTPResponse(

@@ -17,8 +17,8 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
     private let instance: PluginInstance
     private let hook: PluginHook
     /// What the plugin is lent of an outcome.
-    private let lend: @Sendable (Outcome) -> [any AnyObject & Sendable]
-    private let tell: @Sendable (OpaquePointer, outlet_call, Outcome, [UInt64]) -> Void
+    private let lend: @Sendable (Outcome) -> ResponseHandle?
+    private let tell: @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
     private let state = Lock(State.underWay(stop: nil))
     private let identifier = Lock(UInt64(0))
 
@@ -27,8 +27,8 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
     ///   - tell: Calls the plugin.
     init(
         of instance: PluginInstance, _ hook: PluginHook, name: String,
-        lend: @escaping @Sendable (Outcome) -> [any AnyObject & Sendable] = { _ in [] },
-        tell: @escaping @Sendable (OpaquePointer, outlet_call, Outcome, [UInt64]) -> Void
+        lend: @escaping @Sendable (Outcome) -> ResponseHandle? = { _ in nil },
+        tell: @escaping @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
     ) {
         self.instance = instance
         self.hook = hook

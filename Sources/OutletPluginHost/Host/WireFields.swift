@@ -3,44 +3,41 @@ import OutletHTTP
 import OutletTransport
 
 /// The fields that the transport makes of a request, shown to plugins as if the request had them.
-struct WireFields {
-    private var added: [String] = []
+struct WireFields: Sendable {
+    private let credential: Credential?
+    /// What was added; `nil` until a plugin has looked.
+    private var added: [HTTPHeader]?
+
+    /// - Parameter credential: What the request is sent with unasked.
+    init(sentWith credential: Credential?) { self.credential = credential }
 
     /// Whether a field is the transport's, so that no plugin may set it on the wire.
     static func isProtected(_ name: String) -> Bool {
         name.equalsIgnoringCase("Host") || name.equalsIgnoringCase("Content-Length")
     }
 
-    /// A request with the fields that it is sent with.
-    ///
-    /// - Parameter credential: What it is sent with unasked.
-    mutating func shown(_ request: HTTPRequest, sentWith credential: Credential?) -> HTTPRequest {
-        var shown = request
+    /// Gives a request the fields that it is sent with; once.
+    mutating func show(in request: inout HTTPRequest) {
+        guard added == nil else { return }
+        var missing: [HTTPHeader] = []
         if request.headers["Host"] == nil, let host = request.url.flatMap(Self.authority) {
-            add(HTTPHeader(name: "Host", value: host), to: &shown)
+            missing.append(HTTPHeader(name: "Host", value: host))
         }
         if request.headers["Content-Length"] == nil, let length = Self.length(of: request) {
-            add(HTTPHeader(name: "Content-Length", value: "\(length)"), to: &shown)
+            missing.append(HTTPHeader(name: "Content-Length", value: "\(length)"))
         }
         if request.headers["Authorization"] == nil, let value = credential?.unaskedField {
-            add(HTTPHeader(name: "Authorization", value: value), to: &shown)
+            missing.append(HTTPHeader(name: "Authorization", value: value))
         }
-        return shown
-    }
-
-    private mutating func add(_ field: HTTPHeader, to request: inout HTTPRequest) {
-        request.headers.append(field)
-        added.append(field.name)
+        for field in missing { request.headers.append(field) }
+        added = missing
     }
 
     /// Leaves to the transport again what was added, as far as a plugin has not set it.
-    func hidden(_ request: HTTPRequest, shown: HTTPRequest) -> HTTPRequest {
-        var hidden = request
-        for name in added where request.headers.values(for: name) == shown.headers.values(for: name)
-        {
-            hidden.headers.remove(name: name)
+    func hide(in request: inout HTTPRequest) {
+        for field in added ?? [] where request.headers.values(for: field.name) == [field.value] {
+            request.headers.remove(name: field.name)
         }
-        return hidden
     }
 
     private static func authority(of url: URL) -> String? {

@@ -13,8 +13,8 @@ struct CallsUnderWay: Sendable {
 
     private var calls: [Call] = []
     private var last: UInt64 = 0
-    /// Of those that have come back.
-    private(set) var totals: [PluginHook: PluginStatus.Hook] = [:]
+    /// Of those that have come back; a list, because it is short, and looked through at each call.
+    private(set) var totals: [(hook: PluginHook, total: PluginStatus.Hook)] = []
 
     /// A call goes in; returns what ``end(_:)`` is to be given.
     mutating func begin(_ hook: PluginHook) -> UInt64 {
@@ -28,7 +28,12 @@ struct CallsUnderWay: Sendable {
         guard let index = calls.lastIndex(where: { $0.number == number }) else { return }
         let call = calls.remove(at: index)
         let duration = Stopwatch.now &- call.start
-        totals[call.hook, default: .init()].add(duration)
+        guard let index = totals.firstIndex(where: { $0.hook == call.hook }) else {
+            totals.append(
+                (call.hook, PluginStatus.Hook(calls: 1, duration: duration, longest: duration)))
+            return
+        }
+        totals[index].total.add(duration)
     }
 
     /// How many are inside now.

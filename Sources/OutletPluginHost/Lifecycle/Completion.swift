@@ -33,34 +33,45 @@ final class Completion: CallContext, @unchecked Sendable {
         case fail(PluginReason)
     }
 
+    /// What a hook is given beside its completion.
+    struct Lent: Sendable {
+        var request: RequestHandle?
+        var response: ResponseHandle?
+        /// The request that a redirect leads to.
+        var next: RequestHandle?
+    }
+
+    private struct State {
+        var machine = CompletionMachine<Answer>()
+        var timer: DeadlineTimer?
+        var id: UInt64 = 0
+        /// Whether the instance keeps it, to cancel it at its end.
+        var isKept = false
+        /// `nil` once it was called: what it holds is for the answer alone.
+        var deliver: (@Sendable (Answer) -> Void)?
+    }
+
     let hook: PluginHook
     private let instance: PluginInstance
     /// How long the answer is waited for, in nanoseconds.
     private let limit: UInt64
-    private let machine = Lock(CompletionMachine<Answer>())
-    private let timer = Lock(DeadlineTimer?.none)
-    private let identifier = Lock(UInt64(0))
-    /// What the hook was given beside this.
-    let handles: [UInt64]
-    /// What those stand for: the plugin may have borrowed of it as long as this lives.
-    let lenders: [any AnyObject & Sendable]
-    /// `nil` once it was called: what it holds is for the answer alone.
-    private let deliver: Lock<(@Sendable (Answer) -> Void)?>
+    /// What the hook is given; the plugin may have borrowed of it as long as this lives.
+    let lent: Lent
+    private let state: Lock<State>
 
     /// - Parameters:
-    ///   - lenders: What the hook is given beside the completion; live until there is an answer.
+    ///   - lent: What the hook is given beside the completion, until there is an answer.
     ///   - limit: How long the answer is waited for, in nanoseconds.
-    ///   - deliver: Called exactly once, with the ids of `lenders` ended, never on the plugin's stack.
+    ///   - deliver: Called exactly once, with the ids of `lent` ended, never on the plugin's stack.
     init(
-        hook: PluginHook, instance: PluginInstance, lending lenders: [any AnyObject & Sendable],
-        limit: UInt64, deliver: @escaping @Sendable (Answer) -> Void
+        hook: PluginHook, instance: PluginInstance, lending lent: Lent, limit: UInt64,
+        deliver: @escaping @Sendable (Answer) -> Void
     ) {
         self.hook = hook
         self.instance = instance
-        self.lenders = lenders
-        handles = lenders.map { HandleTable.shared.insert($0, owner: instance.owner.number) }
+        self.lent = lent
         self.limit = limit
-        self.deliver = Lock(deliver)
+        state = Lock(State(deliver: deliver))
         super.init(deadline: Stopwatch.now &+ limit)
     }
 
@@ -87,9 +98,30 @@ final class Completion: CallContext, @unchecked Sendable {
     /// Makes the completion known to C.
     func register() -> outlet_completion {
         let id = HandleTable.shared.insert(self, owner: instance.owner.number)
-        identifier.withLock { $0 = id }
-        instance.add(self, id: id)
+        state.withLock { $0.id = id }
         return outlet_completion(id: id)
+    }
+
+    /// What C knows it by.
+    var id: UInt64 { state.withLock { $0.id } }
+
+    /// What the hook was given under an id of this completion, as long as nobody has given the answer.
+    func subject(_ part: UInt8) -> (any AnyObject & Sendable)? {
+        guard !isCancelled else { return nil }
+        return switch part {
+        case outlet_completion.requestPart: lent.request
+        case outlet_completion.responsePart: lent.response
+        default: lent.next
+        }
+    }
+
+    /// Has the instance cancel it at its end, from now on.
+    func keep() {
+        let id = state.withLock { state in
+            state.isKept = true
+            return state.id
+        }
+        instance.add(self, id: id)
     }
 
     /// A failure in this completion's moment, in the plugin's words.
@@ -101,15 +133,15 @@ final class Completion: CallContext, @unchecked Sendable {
     }
 
     /// Whether nobody waits for an answer any more.
-    var isCancelled: Bool { machine.withLock { $0.isOver } }
+    var isCancelled: Bool { state.withLock { $0.machine.isOver } }
 
     /// Whether the hook is to be called; not when nobody waits for an answer any more.
-    func begin() -> Bool { machine.withLock { $0.begin() } }
+    func begin() -> Bool { state.withLock { $0.machine.begin() } }
 
     /// The plugin answers, on any thread.
     func settle(_ answer: Answer) -> outlet_status {
-        let action = machine.withLock { $0.settle(answer) }
-        if case .refuse = action {} else { closeLenders() }
+        let action = state.withLock { $0.machine.settle(answer) }
+        if case .refuse = action {} else { closeLent() }
         switch action {
         case .nothing, .giveUp:
             return OUTLET_OK
@@ -123,15 +155,17 @@ final class Completion: CallContext, @unchecked Sendable {
                     .settledTwice, "\(hook.rawValue): its completion was settled before")
             } else {
                 // The one late answer that a cancelled completion was kept for.
-                instance.forgetCompletion(identifier.withLock { $0 })
+                instance.forgetCompletion(id)
             }
             return OUTLET_E_STALE
         }
     }
 
     /// What the hook was given stays as it is from now on.
-    private func closeLenders() {
-        for lender in lenders { (lender as? any SettledSubject)?.close() }
+    private func closeLent() {
+        lent.request?.close()
+        lent.response?.close()
+        lent.next?.close()
     }
 
     /// The hook returned, and is off the stack.
@@ -140,14 +174,14 @@ final class Completion: CallContext, @unchecked Sendable {
     func hookReturned(_ answer: Answer?) {
         var isFailure = false
         if case .failed = answer { isFailure = true }
-        switch machine.withLock({ $0.hookReturned(answer, isFailure: isFailure) }) {
+        switch state.withLock({ $0.machine.hookReturned(answer, isFailure: isFailure) }) {
         case .deliver(let answer): finish(answer)
         case .deliverFailure(let answer):
             instance.owner.note(
                 .forbiddenValue, "\(hook.rawValue): settled its completion, and then failed")
             finish(answer)
         // What the hook answered comes too late: nothing more is to follow.
-        case .refuse: instance.forgetCompletion(identifier.withLock { $0 })
+        case .refuse: instance.forgetCompletion(id)
         case .nothing, .giveUp: startTimer()
         }
     }
@@ -157,26 +191,21 @@ final class Completion: CallContext, @unchecked Sendable {
 
     /// Gives up, unless there is an answer; that may be the plugin's fault.
     private func giveUp(_ error: PluginError, breach: PluginMisbehaviour.Kind?) {
-        guard
-            case .giveUp(let answer, let tellsPlugin) = machine.withLock({
-                $0.cancel(.failed(error))
-            })
-        else { return }
+        let (action, id) = state.withLock { ($0.machine.cancel(.failed(error)), $0.id) }
+        guard case .giveUp(let answer, let tellsPlugin) = action else { return }
         if let breach { instance.owner.note(breach, error.message) }
-        let id = identifier.withLock { $0 }
-        instance.removeCompletion(id, isCancelled: tellsPlugin)
+        instance.removeCompletion(self, id, isCancelled: tellsPlugin)
         if tellsPlugin, isPromise { instance.sendCancel(id) }
         hand(over: answer)
     }
 
     /// Begins to wait, once: before a hook that may block is called, or when one has promised an answer.
     func startTimer() {
-        timer.withLock { timer in
-            guard timer == nil else { return }
-            timer = DeadlineTimer(limit) { [weak self] in self?.timedOut() }
+        state.withLock { state in
+            // Settled between the two: nobody else would end the timer.
+            guard state.timer == nil, !state.machine.isOver else { return }
+            state.timer = DeadlineTimer(limit) { [weak self] in self?.timedOut() }
         }
-        // Settled between the two: nobody else would end the timer.
-        if machine.withLock({ $0.isOver }) { endTimer() }
     }
 
     private func timedOut() {
@@ -189,26 +218,32 @@ final class Completion: CallContext, @unchecked Sendable {
         giveUp(error, breach: .neverSettled)
     }
 
-    private func endTimer() {
-        let timer = timer.withLock { timer -> DeadlineTimer? in
-            defer { timer = nil }
-            return timer
-        }
-        timer?.cancel()
-    }
-
     private func finish(_ answer: Answer) {
-        instance.removeCompletion(identifier.withLock { $0 }, isCancelled: false)
+        let (id, isKept) = state.withLock { ($0.id, $0.isKept) }
+        if isKept {
+            instance.removeCompletion(self, id, isCancelled: false)
+        } else {
+            HandleTable.shared.remove(id)
+        }
         hand(over: answer)
     }
 
     private func hand(over answer: Answer) {
-        endTimer()
-        for handle in handles { HandleTable.shared.remove(handle) }
-        let deliver = deliver.withLock { deliver in
-            defer { deliver = nil }
-            return deliver
-        }
+        let (timer, deliver) = state.withLock { ($0.timer.take(), $0.deliver.take()) }
+        timer?.cancel()
         deliver?(answer)
     }
+}
+
+extension outlet_completion {
+    fileprivate static let requestPart: UInt8 = 1
+    fileprivate static let responsePart: UInt8 = 2
+    fileprivate static let nextPart: UInt8 = 3
+
+    /// The request that a hook is given beside this.
+    var request: outlet_request { outlet_request(id: id | UInt64(Self.requestPart)) }
+    /// The response that a hook is given beside this.
+    var response: outlet_response { outlet_response(id: id | UInt64(Self.responsePart)) }
+    /// The request that a redirect leads to.
+    var next: outlet_request { outlet_request(id: id | UInt64(Self.nextPart)) }
 }

@@ -3,8 +3,9 @@ import OutletTransport
 
 /// The ids that plugins hold, and what they stand for.
 ///
-/// An id is an owner, a generation and a slot (16, 24 and 24 bits). An id whose slot went on to
-/// another generation finds nothing; one that finds something keeps it alive while it is used.
+/// An id is an owner, a generation, a slot and a part (16, 24, 22 and 2 bits). An id whose slot went on to
+/// another generation finds nothing; one that finds something keeps it alive while it is used. Part 0 is the
+/// object itself, the others are what a hook is given beside its completion.
 /// One table serves the process, because the host's C functions are told nothing but an id.
 ///
 /// Thread: any.
@@ -24,6 +25,8 @@ final class HandleTable: Sendable {
 
     private let storage = Lock(Storage())
     private static let generations: UInt32 = 1 << 24
+    /// The bits of an id that say which part is meant.
+    static let partMask: UInt64 = 3
 
     /// Numbers an owner, for its table and its ids.
     ///
@@ -51,7 +54,7 @@ final class HandleTable: Sendable {
             }
             storage.slots[Int(slot)].object = object
             let generation = storage.slots[Int(slot)].generation
-            return UInt64(owner) << 48 | UInt64(generation) << 24 | UInt64(slot)
+            return UInt64(owner) << 48 | UInt64(generation) << 24 | UInt64(slot) << 2
         }
     }
 
@@ -61,7 +64,10 @@ final class HandleTable: Sendable {
             guard let slot = HandleTable.slot(of: id, in: storage) else { return nil }
             return storage.slots[slot].object
         }
-        return object as? Object
+        guard let object else { return nil }
+        let part = id & HandleTable.partMask
+        guard part > 0 else { return object as? Object }
+        return (object as? Completion)?.subject(UInt8(part)) as? Object
     }
 
     /// Ends an id.
@@ -90,7 +96,7 @@ final class HandleTable: Sendable {
     }
 
     private static func slot(of id: UInt64, in storage: Storage) -> Int? {
-        let slot = Int(id & 0xFF_FFFF)
+        let slot = Int(id & 0xFF_FFFF) >> 2
         guard slot < storage.slots.count,
             UInt64(storage.slots[slot].generation) == id >> 24 & 0xFF_FFFF
         else { return nil }

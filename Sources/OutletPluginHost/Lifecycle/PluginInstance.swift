@@ -12,6 +12,10 @@ final class PluginInstance: @unchecked Sendable {
     let owner: PluginOwner
     let descriptor: PluginDescriptor
     let hooks: outlet_hooks
+    /// Whether its hooks may overlap.
+    let isConcurrent: Bool
+    /// Whether its hooks never block.
+    let isNonblocking: Bool
     /// Whether requests go on without it where it fails one.
     private let failsOpen: Bool
     private let pointer: OpaquePointer
@@ -56,6 +60,8 @@ final class PluginInstance: @unchecked Sendable {
         self.failsOpen = failsOpen
         self.owner = owner
         self.descriptor = descriptor
+        isConcurrent = descriptor.has(flag: UInt32(OUTLET_F_CONCURRENT))
+        isNonblocking = descriptor.has(flag: UInt32(OUTLET_F_NONBLOCKING))
         self.pointer = pointer
         self.hooks = hooks
         queue = DispatchQueue(label: "outlet.plugin.\(owner.id)")
@@ -66,8 +72,6 @@ final class PluginInstance: @unchecked Sendable {
     var id: String { owner.id }
     /// What the plugin may do.
     var grants: Grants { owner.grants }
-    var isConcurrent: Bool { descriptor.has(flag: UInt32(OUTLET_F_CONCURRENT)) }
-    var isNonblocking: Bool { descriptor.has(flag: UInt32(OUTLET_F_NONBLOCKING)) }
     /// Runs a hook, after those that are running unless the plugin allows overlap.
     ///
     /// - Throws: ``PluginError`` when the plugin is closed, or is calling itself.
@@ -236,12 +240,14 @@ final class PluginInstance: @unchecked Sendable {
 
     func add(_ completion: Completion, id: UInt64) {
         completions.withLock { $0.pending[id] = completion }
+        // The end may have looked for it before.
+        if !lifecycle.withLock({ $0.isServing }) { cancel(completion) }
     }
 
     /// A completion has been answered, or, if cancelled, may still be.
-    func removeCompletion(_ id: UInt64, isCancelled: Bool) {
+    func removeCompletion(_ completion: Completion, _ id: UInt64, isCancelled: Bool) {
         completions.withLock { completions in
-            let completion = completions.pending.removeValue(forKey: id)
+            completions.pending[id] = nil
             if isCancelled { completions.cancelled[id] = completion }
         }
         if !isCancelled { HandleTable.shared.remove(id) }
@@ -258,9 +264,7 @@ final class PluginInstance: @unchecked Sendable {
     /// the plugin may not know yet.
     func mayNotKnow(isStale handle: UInt64) -> Bool {
         guard lifecycle.withLock({ $0.isRunning }) else { return false }
-        return completions.withLock { completions in
-            completions.cancelled.values.contains { $0.handles.contains(handle) }
-        }
+        return completions.withLock { $0.cancelled[handle & ~HandleTable.partMask] != nil }
     }
 
     /// Tells the plugin that nobody waits for an answer any more.
@@ -277,13 +281,16 @@ final class PluginInstance: @unchecked Sendable {
 
     private func cancelCompletions() {
         let pending = completions.withLock { Array($0.pending.values) }
+        for completion in pending { cancel(completion) }
+    }
+
+    private func cancel(_ completion: Completion) {
         // The end of a call is told all the same.
-        for completion in pending where !completion.hook.isOwed {
-            completion.cancel(
-                PluginError(
-                    plugin: id, hook: completion.hook, kind: .closed,
-                    message: "it is being shut down"))
-        }
+        guard !completion.hook.isOwed else { return }
+        completion.cancel(
+            PluginError(
+                plugin: id, hook: completion.hook, kind: .closed,
+                message: "it is being shut down"))
     }
 
     // MARK: The end

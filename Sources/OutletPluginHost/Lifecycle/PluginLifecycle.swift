@@ -32,6 +32,11 @@ struct PluginLifecycle: Equatable {
         }
     }
 
+    /// Whether calls may go into the plugin.
+    var isServing: Bool {
+        if case .serving = state { true } else { false }
+    }
+
     /// Whether a call may go into the plugin; if so, ``leave()`` must follow.
     mutating func enter() -> Bool {
         guard case .serving(let calls) = state else { return false }

@@ -52,7 +52,7 @@ final class PluginOwner: Sendable {
             PluginStatus(
                 id: id,
                 hooks: Dictionary(
-                    uniqueKeysWithValues: state.calls.totals.map { ($0.key.rawValue, $0.value) }),
+                    uniqueKeysWithValues: state.calls.totals.map { ($0.hook.rawValue, $0.total) }),
                 faults: Dictionary(
                     uniqueKeysWithValues: state.counts.map { ($0.key.rawValue, $0.value) }),
                 isTripped: isTripped, callsUnderWay: state.calls.count)

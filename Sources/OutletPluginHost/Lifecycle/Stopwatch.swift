@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 
 /// Measures one call of a plugin, if anybody wants to know.
@@ -19,13 +20,13 @@ struct Stopwatch {
 
     /// Tells the observer, if there is one.
     func report(
-        _ owner: PluginOwner, _ hook: PluginHook, requestID: String?,
+        _ owner: PluginOwner, _ hook: PluginHook, requestID: UUID?,
         effects: () -> [String], failure: String?
     ) {
         guard let observer else { return }
         observer.pluginDidAct(
             PluginActivity(
-                plugin: owner.id, hook: hook, requestID: requestID,
+                plugin: owner.id, hook: hook, requestID: requestID?.uuidString,
                 duration: Stopwatch.now - start, effects: effects(), failure: failure))
     }
 }

@@ -110,7 +110,7 @@ public final class LoadedPlugin: Sendable {
     public func call(
         _ function: String, _ arguments: PluginValue...
     ) throws(PluginCallError) -> PluginValue {
-        try caller.call(export(named: function), arguments)
+        try caller.call(caller.function(named: function), arguments)
     }
 
     /// Calls a function that takes a JSON text and gives one.
@@ -126,16 +126,8 @@ public final class LoadedPlugin: Sendable {
         _ function: String, json value: some Encodable, as type: Value.Type = Value.self
     ) throws -> Value {
         let text = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
-        let result = try caller.call(export(named: function), [.text(text)])
+        let result = try caller.call(caller.function(named: function), [.text(text)])
         return try JSONDecoder().decode(type, from: Data(result.description.utf8))
-    }
-
-    func export(named name: String) throws(PluginCallError) -> PluginExport {
-        let exports = instance.descriptor.exports
-        guard let export = exports.first(where: { $0.name == name }) else {
-            throw .unknownFunction(name, plugin: id, known: exports.map(\.name))
-        }
-        return export
     }
 
     /// What the plugin has done so far.
