@@ -181,6 +181,7 @@ let package = Package(
             name: "COutletPlugin", path: "PluginsSDK/C", exclude: ["exports.map", "testing"],
             cSettings: c),
         .target(name: "CPluginWatch", cSettings: c),
+        .target(name: "CProcessExit", dependencies: ["CPluginWatch"], cSettings: c),
         .target(name: "CPluginLoad", cSettings: c),
         // Of headers alone, but for RE2.
         .target(name: "CJSONSchema", cxxSettings: cxx, linkerSettings: [.linkedLibrary("re2")]),
@@ -232,7 +233,8 @@ let package = Package(
             dependencies: umbrella + ["OutletPluginCheck", "OutletFiles", "OutletTestServer"],
             swiftSettings: swift),
         .executableTarget(
-            name: "OutletTool", dependencies: ["OutletCLI"] + (isSanitized ? ["CGrace"] : []),
+            name: "OutletTool",
+            dependencies: ["OutletCLI", "CProcessExit"] + (isSanitized ? ["CGrace"] : []),
             swiftSettings: swift,
             linkerSettings: programWithRuntime),
 

@@ -1,17 +1,24 @@
 #define _GNU_SOURCE
 #include "CPluginWatch.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { depth_limit = 4, line_size = 512 };
+enum { depth_limit = 4, line_size = 512, stack_size = 65536 };
 
 /* What a thread is in, the innermost last; deeper calls are counted only. */
 struct inside {
     int depth;
+    /* Whether the thread has a stack for signal handlers. */
+    bool has_stack;
+    /* Whether this is the copy of a process that a plugin has made by fork(). */
+    bool is_copy;
     struct {
         char plugin[96], hook[32], subject[256];
     } calls[depth_limit];
@@ -21,6 +28,9 @@ static _Thread_local struct inside inside;
 static atomic_bool is_on;
 static atomic_bool is_exit_expected;
 static atomic_int code;
+static atomic_int process;
+static atomic_int output = STDERR_FILENO;
+static pthread_key_t stacks;
 
 static const struct {
     int number;
@@ -61,39 +71,84 @@ static void report(const char *what, const char *name) {
     }
     line[strlen(line) + 1] = 0;
     line[strlen(line)] = '\n';
-    ssize_t written = write(STDERR_FILENO, line, strlen(line));
+    ssize_t written = write(atomic_load(&output), line, strlen(line));
     (void)written;
 }
 
-static void on_signal(int number) {
+static void on_signal(int number, siginfo_t *info, void *context) {
+    (void)context;
     const char *name = "a signal";
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         if (signals[i].number == number) name = signals[i].name;
     }
     report("has crashed with ", name);
-    /* The handler is gone (SA_RESETHAND): a fault comes again, abort() raises once more. */
-    if (number == SIGTRAP) raise(number);
+    /* The handler is gone (SA_RESETHAND): a fault comes again, a signal that somebody has sent does not. */
+    if (info->si_code <= 0 || number == SIGTRAP) raise(number);
 }
+
+/* exit_group itself: no handler of anybody's runs. */
+static void end_process(int exit_code) { syscall(SYS_exit_group, exit_code); }
 
 static void on_exit_call(void) {
     if (atomic_load(&is_exit_expected)) return;
     report("has called exit()", "");
-    _exit(atomic_load(&code));
+    end_process(atomic_load(&code));
+}
+
+void cpluginwatch_exit(int exit_code) {
+    if (cpluginwatch_is_on() && inside.depth > 0 && getpid() == atomic_load(&process)) {
+        report("has called _exit()", "");
+        end_process(atomic_load(&code));
+    }
+    end_process(exit_code);
+}
+
+/* fork() by a plugin: said by the process, and the copy does not come back into the program. */
+static void on_fork(void) {
+    if (inside.depth > 0) report("has copied the process with fork()", "");
+}
+
+static void on_fork_in_copy(void) { inside.is_copy = inside.depth > 0; }
+
+/* Gives the thread a stack for signal handlers: a plugin may have used up its own. */
+static void set_stack(void) {
+    inside.has_stack = true;
+    stack_t current;
+    if (sigaltstack(NULL, &current) != 0 || !(current.ss_flags & SS_DISABLE)) return;
+    void *memory =
+        mmap(NULL, stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (memory == MAP_FAILED) return;
+    stack_t stack = {.ss_sp = memory, .ss_size = stack_size};
+    if (sigaltstack(&stack, NULL) != 0 || pthread_setspecific(stacks, memory) != 0) {
+        munmap(memory, stack_size);
+    }
+}
+
+/* The thread ends. */
+static void free_stack(void *memory) {
+    stack_t none = {.ss_flags = SS_DISABLE};
+    sigaltstack(&none, NULL);
+    munmap(memory, stack_size);
 }
 
 bool cpluginwatch_is_on(void) { return atomic_load_explicit(&is_on, memory_order_relaxed); }
 
-void cpluginwatch_report(int exit_code) {
+void cpluginwatch_report(int exit_code, int descriptor) {
+    atomic_store(&output, descriptor);
     atomic_store(&code, exit_code);
     atomic_store(&is_exit_expected, false);
-    if (atomic_exchange(&is_on, true)) return;
+    if (atomic_load(&is_on)) return;
+    if (pthread_key_create(&stacks, free_stack) != 0) return;
+    atomic_store(&process, getpid());
+    atomic_store(&is_on, true);
+    pthread_atfork(NULL, on_fork, on_fork_in_copy);
     atexit(on_exit_call);
     at_quick_exit(on_exit_call);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         struct sigaction action, former;
         memset(&action, 0, sizeof action);
-        action.sa_handler = on_signal;
-        action.sa_flags = SA_RESETHAND | SA_NODEFER | SA_ONSTACK;
+        action.sa_sigaction = on_signal;
+        action.sa_flags = SA_SIGINFO | SA_RESETHAND | SA_NODEFER | SA_ONSTACK;
         if (sigaction(signals[i].number, NULL, &former) != 0) continue;
         if (!(former.sa_flags & SA_SIGINFO) && former.sa_handler == SIG_DFL) {
             sigaction(signals[i].number, &action, NULL);
@@ -112,6 +167,7 @@ static void copy(char *target, size_t size, const char *text) {
 }
 
 void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject) {
+    if (!inside.has_stack) set_stack();
     if (inside.depth < depth_limit) {
         copy(inside.calls[inside.depth].plugin, sizeof inside.calls->plugin, plugin);
         copy(inside.calls[inside.depth].hook, sizeof inside.calls->hook, hook);
@@ -120,4 +176,7 @@ void cpluginwatch_enter(const char *plugin, const char *hook, const char *subjec
     inside.depth++;
 }
 
-void cpluginwatch_leave(void) { inside.depth--; }
+void cpluginwatch_leave(void) {
+    inside.depth--;
+    if (inside.is_copy) end_process(atomic_load(&code));
+}

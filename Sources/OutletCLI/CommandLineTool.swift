@@ -67,13 +67,19 @@ public enum CommandLineTool {
             return try Interruption.run(console, blocking: command.run)
         case .pluginsInspect:
             let command = try PluginsInspectCommand(arguments: arguments, console: console)
-            return try Interruption.run(console, blocking: command.run)
+            return try Interruption.run(
+                console, limit: SessionOptions.pluginTimeout(arguments), of: "plugins inspect",
+                blocking: command.run)
         case .pluginsConfig:
             let command = try PluginsConfigCommand(arguments: arguments, console: console)
-            return try Interruption.run(console, blocking: command.run)
+            return try Interruption.run(
+                console, limit: SessionOptions.pluginTimeout(arguments), of: "plugins config",
+                blocking: command.run)
         case .pluginsCall:
             let command = try PluginsCallCommand(arguments: arguments, console: console)
-            return try Interruption.run(console, blocking: command.run)
+            return try Interruption.run(
+                console, limit: SessionOptions.pluginTimeout(arguments), of: "plugins call",
+                blocking: command.run)
         case .pluginsCheck:
             let command = try PluginsCheckCommand(arguments: arguments, console: console)
             return try Interruption.run(console, blocking: command.run)

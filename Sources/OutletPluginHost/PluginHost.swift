@@ -86,6 +86,8 @@ public final class PluginHost: SessionPlugins {
     /// The plugins that judge servers.
     private let trusting: [PluginInstance]
     private let running: RunningPlugins
+    /// What belongs to the process, as it was when the plugins had been loaded.
+    private let process = ProcessState()
 
     /// Loads the plugins of directories, then those of single files.
     ///
@@ -244,6 +246,12 @@ public final class PluginHost: SessionPlugins {
 
     /// What the plugins have done so far, in their order.
     public var status: [PluginStatus] { plugins.map(\.status) }
+
+    /// What of the process differs from when the plugins had been loaded, one fact each: signal handlers,
+    /// current directory, umask, locale, limits, environment.
+    ///
+    /// Whoever changed it: a program that changes none of these itself knows that it was a plugin.
+    public var processChanges: [String] { process.changes }
 
     /// Lets plugins send requests of their own through a session.
     public func attach(to session: Session) {

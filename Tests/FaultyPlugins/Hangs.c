@@ -1,5 +1,8 @@
-/* Never comes back from the hook that its configuration names: hangs, or ends the process. */
+/* Never comes back from the hook that its configuration names: hangs, ends the process, or does to it what
+ * "how" says. */
 #include "faulty.h"
+#include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 struct hanging {
@@ -8,8 +11,15 @@ struct hanging {
     char how[16];
 };
 
-static void hang_in(outlet_instance *self, const char *hook) {
-    if (strcmp(((struct hanging *)self)->hook, hook) != 0) return;
+/* Uses up the stack: no stack has that much. */
+static int overflow(volatile const char *last, size_t depth) {
+    volatile char bytes[65536];
+    bytes[0] = *last;
+    return depth == 0 ? 0 : overflow(bytes, depth - 1) + bytes[0];
+}
+
+static outlet_status hang_in(outlet_instance *self, const char *hook) {
+    if (strcmp(((struct hanging *)self)->hook, hook) != 0) return OUTLET_OK;
     const char *how = ((struct hanging *)self)->how;
     if (strcmp(how, "exit") == 0) exit(0);
     if (strcmp(how, "quick_exit") == 0) quick_exit(0);
@@ -18,8 +28,26 @@ static void hang_in(outlet_instance *self, const char *hook) {
         volatile int *volatile nowhere = NULL;
         *nowhere = 1;
     }
+    if (strcmp(how, "_exit") == 0) _exit(0);
+    if (strcmp(how, "raise") == 0) raise(SIGSEGV);
+    if (strcmp(how, "overflow") == 0) return overflow("", 1 << 20);
+    if (strcmp(how, "promise") == 0) return OUTLET_PENDING;
+    if (strcmp(how, "fork") == 0) return fork() < 0 ? OUTLET_E_FAILED : OUTLET_OK;
+    if (strcmp(how, "chdir") == 0) return chdir("/") == 0 ? OUTLET_OK : OUTLET_E_FAILED;
+    if (strcmp(how, "close") == 0) {
+        for (int descriptor = 0; descriptor <= 20; descriptor++) close(descriptor);
+        return OUTLET_OK;
+    }
+    if (strcmp(how, "hijack") == 0) {
+        /* All that the program has open stands for something else now. */
+        int other = open("/dev/null", O_RDWR);
+        for (int descriptor = 3; descriptor < 1024; descriptor++) {
+            if (descriptor != other && fcntl(descriptor, F_GETFD) >= 0) dup2(other, descriptor);
+        }
+        return OUTLET_OK;
+    }
     /* The tests wait for this. */
-    if (write(STDOUT_FILENO, "hanging\n", 8) != 8) return;
+    if (write(STDOUT_FILENO, "hanging\n", 8) != 8) return OUTLET_E_FAILED;
     for (;;) pause();
 }
 
@@ -40,15 +68,13 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
 static outlet_status adapt(outlet_instance *self, outlet_call call, outlet_request request,
                            outlet_completion completion) {
     (void)call, (void)request, (void)completion;
-    hang_in(self, "adapt");
-    return OUTLET_OK;
+    return hang_in(self, "adapt");
 }
 
 static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_request request,
                              outlet_completion completion) {
     (void)call, (void)request, (void)completion;
-    hang_in(self, "prepare");
-    return OUTLET_OK;
+    return hang_in(self, "prepare");
 }
 
 static void will_send(outlet_instance *self, outlet_call call, outlet_request request) {
@@ -60,8 +86,7 @@ static outlet_status retry(outlet_instance *self, outlet_call call, outlet_reque
                            outlet_response response, uint32_t attempt,
                            outlet_completion completion) {
     (void)call, (void)request, (void)response, (void)attempt, (void)completion;
-    hang_in(self, "retry");
-    return OUTLET_OK;
+    return hang_in(self, "retry");
 }
 
 static void did_receive(outlet_instance *self, outlet_call call, outlet_request request,
@@ -73,8 +98,7 @@ static void did_receive(outlet_instance *self, outlet_call call, outlet_request 
 static outlet_status process(outlet_instance *self, outlet_call call, outlet_request request,
                              outlet_response response, outlet_completion completion) {
     (void)call, (void)request, (void)response, (void)completion;
-    hang_in(self, "process");
-    return OUTLET_OK;
+    return hang_in(self, "process");
 }
 
 static int64_t function(outlet_instance *self) {
@@ -84,8 +108,7 @@ static int64_t function(outlet_instance *self) {
 
 static outlet_status quiesce(outlet_instance *self, outlet_call call) {
     (void)call;
-    hang_in(self, "quiesce");
-    return OUTLET_OK;
+    return hang_in(self, "quiesce");
 }
 
 static const outlet_export export = {sizeof(outlet_export), 0, OUTLET_TEXT("function"),

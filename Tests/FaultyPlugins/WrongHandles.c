@@ -36,9 +36,14 @@ static outlet_status prepare(outlet_instance *self, outlet_call call, outlet_req
     expect(host->request_set_header(host, request, outlet_text("transfer-encoding"),
                                     outlet_text("chunked")),
            OUTLET_E_ARGUMENT);
-    expect(host->request_add_header(host, request, outlet_text("Content-Length"), outlet_text("+5")),
-           OUTLET_E_ARGUMENT);
+    expect(host->request_add_header(host, request, outlet_text("Content-Length"), outlet_text("5")),
+           OUTLET_E_DENIED);
+    expect(host->request_remove_header(host, request, outlet_text("content-length")),
+           OUTLET_E_DENIED);
     expect(host->request_set_method(host, request, outlet_text("GE T")), OUTLET_E_ARGUMENT);
+    expect(host->request_set_method(host, request, outlet_text("CONNECT")), OUTLET_E_ARGUMENT);
+    expect(host->request_set_url(host, request, outlet_text("http://a.example/\r\nB: c")),
+           OUTLET_E_ARGUMENT);
     expect(host->request_set_url(host, request, outlet_text("file:///etc/passwd")),
            OUTLET_E_ARGUMENT);
     expect(host->request_set_attr(host, request, outlet_text("target.name"), outlet_text("x")),

@@ -69,4 +69,70 @@ import Testing
             #expect(!result.errorOutput.contains("s3cret"))
         }
     }
+
+    @Test(arguments: hooks)
+    func `_exit in a plugin is no success, and is named`(hook: String) async throws {
+        let result = try await run(hook, "_exit")
+        #expect(result.exitCode == 7)
+        #expect(
+            result.errorOutput.contains(
+                "outlet: plugin faulty.hangs: has called _exit() in \(place(hook))"))
+    }
+
+    @Test(arguments: ["raise", "overflow"])
+    func `a fault that does not come again, or leaves no stack, is named as well`(
+        how: String
+    ) async throws {
+        for hook in ["create", "adapt", "did_receive"] {
+            let result = try await run(hook, how)
+            #expect(result.signal == 11)
+            #expect(
+                result.errorOutput.contains("has crashed with SIGSEGV in \(hook)"),
+                "\(result.errorOutput)")
+        }
+    }
+
+    /// Runs the program for a page with a plugin that does something to the process.
+    private func page(_ hook: String, _ how: String) async throws -> Program.Result {
+        let program = try RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + "/get", "--plugins", plugin, "--plugin-config",
+                #"faulty.hangs={"hook":"\#(hook)","how":"\#(how)"}"#,
+            ])
+        return try await program.result(within: .seconds(30))
+    }
+
+    @Test func `a copy of the process does not come back, and is named`() async throws {
+        let plain = try await page("none", "")
+        let result = try await page("prepare", "fork")
+        #expect(result.exitCode == 0)
+        #expect(
+            result.errorOutput.hasPrefix(
+                "outlet: plugin faulty.hangs: has copied the process with fork() in prepare of GET "
+            ))
+        #expect(result.output == plain.output)
+    }
+
+    @Test func `what a plugin changes of the process while it runs is named`() async throws {
+        let result = try await run("prepare", "chdir")
+        #expect(result.exitCode == 0)
+        #expect(
+            result.errorOutput
+                == "outlet: plugin faulty.hangs: breaks the contract: state-process: it changed the "
+                + "current directory\n")
+    }
+
+    @Test func `a plugin that closes low descriptors takes no output away`() async throws {
+        let plain = try await page("none", "")
+        let result = try await page("create", "close")
+        #expect(result.exitCode == 0)
+        #expect(result.output == plain.output)
+    }
+
+    @Test func `output that a plugin has put something else behind is an error`() async throws {
+        let result = try await page("create", "hijack")
+        #expect(result.exitCode != 0)
+        #expect(result.output == "")
+    }
 }

@@ -90,7 +90,7 @@ import Testing
     @Test func `a plugin that does not end its work is named, and left behind`() async throws {
         let program = try RunningProgram(Products.path("outlet"), arguments("quiesce"))
         let result = try await program.result(within: .seconds(30))
-        #expect(result.exitCode == 0)
+        #expect(result.exitCode == 7)
         #expect(
             result.errorOutput.contains(
                 "outlet: plugin faulty.hangs: has not come back from quiesce, and was left behind\n"
@@ -113,5 +113,50 @@ import Testing
     /// Waits until the plugin hangs: it says so before.
     private func hanging(_ program: RunningProgram) async throws {
         try await program.errorOutput(containing: "hanging\n")
+    }
+
+    @Test(arguments: ["adapt", "prepare", "retry", "process"])
+    func `a promise that is not kept ends with the time allowed, and is named`(
+        hook: String
+    ) async throws {
+        let path = hook == "retry" ? "/status/503" : "/status/204"
+        let result = try await RunningProgram(
+            Products.path("outlet"),
+            [
+                server.baseURL + path, "--timeout=2", "--plugins", plugin, "--plugin-config",
+                #"faulty.hangs={"hook":"\#(hook)","how":"promise"}"#,
+            ]
+        ).result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        #expect(
+            result.errorOutput.contains(
+                ": no answer within 2.0 s, plugin faulty.hangs has promised an answer to \(hook) for "
+            ), "\(result.errorOutput)")
+    }
+
+    @Test func `the end of a plugin has no more than the time allowed`() async throws {
+        let program = try RunningProgram(
+            Products.path("outlet"), arguments("quiesce") + ["--timeout=2"])
+        let result = try await program.result(within: .seconds(30))
+        #expect(result.exitCode == 7)
+        #expect(result.errorOutput.contains("and was left behind\n"))
+    }
+
+    @Test(arguments: ["create", "call"])
+    func `a function that hangs ends with the time allowed, and is named`(
+        hook: String
+    ) async throws {
+        let result = try await RunningProgram(
+            Products.path("outlet"),
+            [
+                "plugins", "call", "faulty.hangs.function", "--timeout=1", "--plugins", plugin,
+                "--plugin-config", #"faulty.hangs={"hook":"\#(hook)"}"#,
+            ]
+        ).result(within: .seconds(30))
+        #expect(result.exitCode == 2)
+        #expect(
+            result.errorOutput.contains(
+                "outlet: plugins call: not done within 1.0 s: plugin faulty.hangs has not come back "
+                    + "from \(hook) for "))
     }
 }

@@ -40,7 +40,7 @@ import Testing
         #expect(value["plugins"]?[0]?["has_manifest"] == true)
         #expect(value["plugins"]?[0]?["permissions"] == [])
         #expect(value["failures"]?.arrayValue?.count == 1)
-        #expect(result.exitCode == 0)
+        #expect(result.exitCode == 7)
         #expect(result.errorOutput.split(separator: "\n").count == 1)
     }
 

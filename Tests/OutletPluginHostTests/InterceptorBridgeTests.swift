@@ -65,7 +65,7 @@ import Testing
         let response = try await host.provider(over: stub).request(.page)
         #expect(response.statusCode == 200)
         #expect(stub.requests.map { $0.headers["X-Crossed"] } == ["refused", "refused"])
-        #expect(host.plugins.first?.misbehaviour == [:])
+        #expect(host.plugins.first?.misbehaviour == [.forbiddenValue: 3])
     }
 
     @Test func `cancelling a request reaches an adapter's promised answer at once`() async throws {

@@ -274,8 +274,8 @@ import Testing
         let session = Session(transport: stub, plugins: host)
         let response = await session.request(address).serializingString().response
         #expect(response.value == "there")
-        // Method, address and body may be set, an answer not; Host is not protected here.
-        #expect(try host.call("faulty.wire.seen") == .text("0 0 0 -6 0 0 0 0"))
+        // Method, address and body may be set, an answer and the length not; Host is not protected here.
+        #expect(try host.call("faulty.wire.seen") == .text("0 0 0 -6 0 -3 0 0"))
         #expect(
             stub.requests.last?.method == .put && stub.requests.last?.httpBody == Data("b".utf8))
         withExtendedLifetime(session) {}

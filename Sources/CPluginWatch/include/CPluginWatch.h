@@ -10,14 +10,21 @@
 #include <stddef.h>
 
 /*
- * Reports from now on, on stderr: a fault or abort() by its signal, after which the process ends by that
- * signal as it would have; exit() and quick_exit(), after which it ends with exit_code. Signals that have a
- * handler keep it. Thread: any; further calls set the code only.
+ * Reports from now on, to a descriptor: a fault or abort() by its signal, after which the process ends by that
+ * signal as it would have; exit() and quick_exit(), after which it ends with exit_code; fork(), whose copy
+ * ends when it comes back. Signals that have a handler keep it. Thread: one at a time; further calls set the
+ * code only.
  */
-void cpluginwatch_report(int exit_code);
+void cpluginwatch_report(int exit_code, int descriptor);
 
 /* Whether ends are reported. Thread: any. */
 bool cpluginwatch_is_on(void);
+
+/*
+ * Ends the process as _exit() does, and reports it where a plugin asks: for a program that has _exit() call
+ * this. Thread: any.
+ */
+void cpluginwatch_exit(int exit_code);
 
 /* The process is about to end as it should: exit() is no plugin's any more. Thread: any. */
 void cpluginwatch_expect_exit(void);

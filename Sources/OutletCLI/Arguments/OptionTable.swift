@@ -120,9 +120,11 @@ enum OptionTable {
 
     private static let network = [
         Option(
-            .timeout, value: "SECONDS", .network, verbs: [.request, .pluginsCheck],
+            .timeout, value: "SECONDS", .network,
+            verbs: [.request, .pluginsCheck, .pluginsCall, .pluginsInspect, .pluginsConfig],
             "How long all may take, waits for stdin, plugins and readers too, such as 2.5; 0 for "
-                + "no limit. In 'plugins check' each test, and 20 unless told otherwise."),
+                + "no limit. In 'plugins check' each test, and 20 unless told otherwise; 30 for "
+                + "what else runs plugins without a request."),
         Option(
             .connectTimeout, value: "SECONDS", .network,
             "How long connecting may take, TLS included; 30 unless told otherwise."),

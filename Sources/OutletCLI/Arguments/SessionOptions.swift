@@ -42,6 +42,12 @@ enum SessionOptions {
         return seconds
     }
 
+    /// How long a command may take that runs plugins' code beside requests, in seconds; `nil` for any time.
+    static func pluginTimeout(_ arguments: ParsedArguments) throws(CommandError) -> TimeInterval? {
+        guard let seconds = try seconds(arguments, .timeout) else { return 30 }
+        return seconds > 0 ? seconds : nil
+    }
+
     /// What is sent unless an item says otherwise.
     static let defaultHeaders: HTTPHeaders = [
         .defaultAcceptEncoding, .accept("*/*"), .userAgent("outlet/\(outletVersion)"),

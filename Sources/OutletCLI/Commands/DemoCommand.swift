@@ -72,9 +72,9 @@ struct DemoCommand: Sendable {
                 try console.output.write(text.exchange(answered, of: exchange, elapsed: elapsed))
             }
         }
-        await service.shutDown(console)
+        let isRight = await service.shutDown(console, within: nil)
         if !isReport, !Task.isCancelled { try console.output.write(text.closing(totals)) }
-        return totals.unexpected == 0 ? .ok : .failure
+        return totals.unexpected > 0 ? .failure : isRight ? .ok : .plugin
     }
 
     private func targets(_ server: LoopbackServer) throws(CommandError) -> [DemoTarget] {

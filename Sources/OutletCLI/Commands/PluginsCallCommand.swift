@@ -42,8 +42,9 @@ struct PluginsCallCommand {
         } catch let error as PluginCallError {
             throw CommandError(Self.exitCode(of: error), "\(error)")
         }
-        console.report(abandoned: host.shutDownAndWait())
-        return .ok
+        let abandoned = host.shutDownAndWait()
+        console.report(abandoned: abandoned)
+        return abandoned.isEmpty ? .ok : .plugin
     }
 
     private static func exitCode(of error: PluginCallError) -> ExitCode {

@@ -31,7 +31,9 @@ struct PluginsConfigCommand {
         loading.report(inspection.warnings, console)
         if runsCode {
             OutputFile.keepStandardOutput()
-            PluginWatch.begin(exitCode: ExitCode.plugin.rawValue)
+            PluginWatch.begin(
+                exitCode: ExitCode.plugin.rawValue,
+                reportingTo: OutputFile.standardError.descriptor)
         }
         var isShown = false
         for file in inspection.files {

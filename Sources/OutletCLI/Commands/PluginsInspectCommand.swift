@@ -38,7 +38,9 @@ struct PluginsInspectCommand {
         var isShown = false
         if runsCode {
             OutputFile.keepStandardOutput()
-            PluginWatch.begin(exitCode: ExitCode.plugin.rawValue)
+            PluginWatch.begin(
+                exitCode: ExitCode.plugin.rawValue,
+                reportingTo: OutputFile.standardError.descriptor)
         }
         for file in inspection.files {
             let isNamed = isOfFile(file.path)

@@ -16,7 +16,8 @@ struct PluginsListCommand {
         }
     }
 
-    /// Prints all plugins, as their files tell; ``ExitCode/plugin`` when none can be used.
+    /// Prints all plugins, as their files tell; ``ExitCode/plugin`` when one cannot be used, or
+    /// there is none.
     func run() throws -> ExitCode {
         let inspection = try loading.inspect()
         let plugins = inspection.files.flatMap(PluginFacts.all)
@@ -33,6 +34,6 @@ struct PluginsListCommand {
             console.report(
                 CommandError(.plugin, "\(place): no plugin: there is no .so file in it"))
         }
-        return inspection.files.isEmpty ? .plugin : .ok
+        return inspection.files.isEmpty || !inspection.failures.isEmpty ? .plugin : .ok
     }
 }

@@ -63,8 +63,8 @@ struct RequestCommand: Sendable {
         }
         exchange.pluginStatus = service.pluginStatus
         let exitCode = printer.finish(exchange)
-        await service.shutDown(console)
-        return exitCode
+        let isRight = await service.shutDown(console, within: countdown?.rest)
+        return exitCode == .ok && !isRight ? .plugin : exitCode
     }
 
     private func makeService(_ progress: ProgressReporter) throws(CommandError) -> RequestService {

@@ -10,10 +10,13 @@ final class Countdown: Sendable {
         var request: HTTPRequest?
         var work: Task<Exchange, Never>?
         var hasPassed = false
+        /// Which plugin was waited for then.
+        var hindrance: String?
         var isFinished = false
     }
 
     private let seconds: Double
+    private let start = ContinuousClock.now
     private let state = Mutex(State())
 
     /// A transfer that sees its own end coming can say more about it, so it goes first; in seconds.
@@ -43,16 +46,20 @@ final class Countdown: Sendable {
         } onCancel: {
             work.cancel()
         }
-        if finish(), exchange.failure?.error.exitCode == .interrupted {
-            exchange.failure = Exchange.Failure(timedOutAfter: seconds, request: exchange.request)
+        let (hasPassed, hindrance) = finish()
+        if hasPassed, exchange.failure?.error.exitCode == .interrupted {
+            exchange.failure = Exchange.Failure(
+                timedOutAfter: seconds, waitingFor: hindrance, request: exchange.request)
         }
         return exchange
     }
 
     /// Notes the end of the time, and sees to it that the program ends.
     private func pass(_ console: Console) {
+        let hindrance = ProcessEnd.pluginHindrance
         let state = state.withLock { state in
             state.hasPassed = !state.isFinished
+            state.hindrance = hindrance
             return state
         }
         guard let request = state.request else {
@@ -65,17 +72,20 @@ final class Countdown: Sendable {
             ? CommandError(
                 .timeout, "\(Exchange.Failure.place(of: request)): not done within \(seconds) s",
                 advice: "--timeout allows more")
-            : Exchange.Failure(timedOutAfter: seconds, request: request).error
+            : Exchange.Failure(timedOutAfter: seconds, waitingFor: nil, request: request).error
         ProcessEnd.hasten(console, with: error, finishesOutput: true)
         state.work?.cancel()
     }
 
-    /// Notes the answer; whether the time had passed.
-    private func finish() -> Bool {
+    /// How long is left, in seconds.
+    var rest: Double { max(0, seconds - Double((ContinuousClock.now - start) / .seconds(1))) }
+
+    /// Notes the answer; whether the time had passed, and which plugin was waited for then.
+    private func finish() -> (hasPassed: Bool, hindrance: String?) {
         state.withLock { state in
             state.isFinished = true
             state.work = nil
-            return state.hasPassed
+            return (state.hasPassed, state.hindrance)
         }
     }
 }

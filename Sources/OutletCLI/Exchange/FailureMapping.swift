@@ -53,11 +53,14 @@ extension Exchange.Failure {
     }
 
     /// What it means that there was no answer in time.
-    init(timedOutAfter seconds: Double, request: HTTPRequest) {
+    ///
+    /// - Parameter hindrance: What was waited for, as far as that is known.
+    init(timedOutAfter seconds: Double, waitingFor hindrance: String?, request: HTTPRequest) {
         let place = Self.place(of: request)
+        let what = hindrance ?? "redirects and retries included"
         self.init(
             error: CommandError(
-                .timeout, "\(place): no answer within \(seconds) s, redirects and retries included",
+                .timeout, "\(place): no answer within \(seconds) s, \(what)",
                 advice: "--timeout allows more"),
             code: TransferError.Code.timedOut.rawValue, stage: "")
     }

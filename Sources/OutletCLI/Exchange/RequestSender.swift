@@ -54,6 +54,11 @@ struct RequestSender: Sendable {
         {
             exchange.failure = Exchange.Failure(error, request: exchange.request)
         }
+        // Whatever it was that a plugin was asked about: the answer was not waited for.
+        if sent.isCancelled, !response.isDeclined {
+            exchange.failure = Exchange.Failure(
+                .explicitlyCancelled, request: exchange.request)
+        }
         return exchange
     }
 }

@@ -72,7 +72,9 @@ struct PluginLoading: Sendable {
         options.observer = observer
         options.loadPolicy = .usable
         OutputFile.keepStandardOutput()
-        PluginWatch.begin(exitCode: ExitCode.plugin.rawValue)
+        PluginWatch.begin(
+            exitCode: ExitCode.plugin.rawValue,
+            reportingTo: OutputFile.standardError.descriptor)
         do {
             return try PluginHost.load(directories: directories, files: files, options: options)
         } catch {

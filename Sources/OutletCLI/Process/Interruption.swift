@@ -22,12 +22,31 @@ final class Interruption: Sendable {
     private init(_ console: Console) { self.console = console }
 
     /// Runs work that nothing but the end of the process ends: a signal ends that, and says what was
-    /// waited for.
+    /// waited for, and so does a limit.
+    ///
+    /// - Parameters:
+    ///   - limit: How long the work may take, in seconds; `nil` for any time.
+    ///   - name: What it is, for the error.
     ///
     /// Thread: the main one.
     static func run<Result>(
-        _ console: Console, blocking work: () throws -> Result
+        _ console: Console, limit: Double? = nil, of name: String = "",
+        blocking work: () throws -> Result
     ) rethrows -> Result {
+        let timer = limit.map { seconds in
+            let timer = DispatchSource.makeTimerSource(queue: .global())
+            timer.schedule(deadline: .now() + seconds)
+            timer.setEventHandler {
+                ProcessEnd.endNow(
+                    console,
+                    with: CommandError(
+                        .timeout, "\(name): not done within \(seconds) s",
+                        advice: "--timeout allows more"))
+            }
+            timer.activate()
+            return timer
+        }
+        defer { timer?.cancel() }
         let source = SignalPipe.open([SIGINT, SIGTERM]) { number in
             ProcessEnd.endNow(console, with: CommandError(endedBy: number))
         }

@@ -28,10 +28,27 @@ struct OutputFile: Sendable {
     let descriptor: Int32
     let name: String
 
-    /// Stdout as the program was given it, under a number of the program's own.
-    static let standardOutput = OutputFile(
-        descriptor: fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), name: "stdout")
-    static let standardError = OutputFile(descriptor: STDERR_FILENO, name: "stderr")
+    /// What the descriptor was when the program began; `nil` for a file of the user's.
+    private let identity: FileIdentity?
+
+    /// A file of the user's.
+    init(descriptor: Int32, name: String) {
+        self.descriptor = descriptor
+        self.name = name
+        identity = nil
+    }
+
+    /// A stream as the program was given it, under a number of the program's own.
+    private init(stream: Int32, name: String) {
+        // Far from those that somebody may close who thinks that they are his.
+        let far = fcntl(stream, F_DUPFD_CLOEXEC, 200)
+        descriptor = far >= 0 ? far : fcntl(stream, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+        self.name = name
+        identity = FileIdentity(of: descriptor)
+    }
+
+    static let standardOutput = OutputFile(stream: STDOUT_FILENO, name: "stdout")
+    static let standardError = OutputFile(stream: STDERR_FILENO, name: "stderr")
 
     /// Keeps stdout for the program's own words: what else in the process writes there, a plugin for
     /// instance, goes to stderr from now on.
@@ -79,6 +96,8 @@ struct OutputFile: Sendable {
     ///
     /// - Returns: How many it took, or -1 and the error number.
     private func take(_ bytes: UnsafeRawBufferPointer) -> (count: Int, error: Int32) {
+        // Somebody in this process has closed it, and the number may stand for something else.
+        if let identity, FileIdentity(of: descriptor) != identity { return (-1, EBADF) }
         while true {
             let count = Glibc.write(descriptor, bytes.baseAddress, bytes.count)
             guard count < 0, errno == EAGAIN else { return (count, errno) }
@@ -86,6 +105,20 @@ struct OutputFile: Sendable {
             var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
             _ = poll(&wanted, 1, -1)
         }
+    }
+}
+
+/// Which file a descriptor stands for.
+private struct FileIdentity: Equatable {
+    private let device: dev_t
+    private let number: ino_t
+
+    /// - Returns: `nil` where it stands for none.
+    init?(of descriptor: Int32) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        device = status.st_dev
+        number = status.st_ino
     }
 }
 

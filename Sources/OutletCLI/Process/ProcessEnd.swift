@@ -38,7 +38,8 @@ enum ProcessEnd {
     ) {
         let calls = PluginHost.callsUnderWay
         let isHung = calls.contains {
-            !$0.hasOwnTime && Duration.nanoseconds(Int64(clamping: $0.duration)) >= patience
+            !$0.hasOwnTime && !$0.isPromise
+                && Duration.nanoseconds(Int64(clamping: $0.duration)) >= patience
         }
         let isUnread = WritesUnderWay.longest.map { $0.duration >= patience } ?? false
         let now = WritesUnderWay.bytesTaken
@@ -73,12 +74,18 @@ enum ProcessEnd {
         _exit(error.exitCode.rawValue)
     }
 
+    /// Which plugin is waited for, in words.
+    static var pluginHindrance: String? {
+        let calls = PluginHost.callsUnderWay
+        guard let call = calls.first(where: { !$0.isPromise }) ?? calls.first else { return nil }
+        let time = Quantity.duration(Int64(clamping: call.duration / 1000))
+        let what = call.isPromise ? "has promised an answer to" : "has not come back from"
+        return "plugin \(call.plugin) \(what) \(call.hook.rawValue) for \(time)"
+    }
+
     /// What holds the process up, in words.
     private static var hindrance: String? {
-        if let call = PluginHost.callsUnderWay.first {
-            let time = Quantity.duration(Int64(clamping: call.duration / 1000))
-            return "plugin \(call.plugin) has not come back from \(call.hook.rawValue) for \(time)"
-        }
+        if let text = pluginHindrance { return text }
         let input = AwaitedInput.name.map { "\($0) is not at its end" }
         guard let write = WritesUnderWay.longest else { return input }
         // A write that has just begun holds up nobody, if there is something else.

@@ -43,6 +43,7 @@ final class HookedCalls: CallbackMiddleware {
             let call = HookedCall(
                 result, of: asked, in: scope, limit: self.limit, waiting: waiting)
             let order = scope.order
+            if waiting.isCancelled || result.isCancellation { scope.cancel() }
             let plugins = self.plugins.filter { !asked.context.excludes($0) }
             for plugin in plugins { order.run { call.tellDidReceive(plugin, done: $0) } }
             for plugin in plugins { order.run { call.process(plugin, done: $0) } }
@@ -102,7 +103,9 @@ private final class HookedCall: Sendable {
             let replacement = handle.seal()
             var failure: PluginError?
             if case .failed(let error) = answer { failure = error }
-            if case .failure(let reason)? = replacement, failure == nil {
+            if case .failure(var reason)? = replacement, failure == nil {
+                // Said on purpose: nobody goes on without it.
+                reason.isRefusal = true
                 failure = plugin.failure(of: .process, reason)
             }
             if failure == nil, case .response(let answer)? = replacement,
@@ -139,6 +142,14 @@ private final class HookedCall: Sendable {
                 result = .success(CallResponse(head: head, body: Data(answer.body)))
             }
         }
+    }
+}
+
+extension CallResult {
+    /// Whether the call was cancelled.
+    fileprivate var isCancellation: Bool {
+        guard case .failure(let error as SessionError) = self else { return false }
+        return error.isExplicitlyCancelledError
     }
 }
 

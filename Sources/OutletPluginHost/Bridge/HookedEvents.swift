@@ -28,7 +28,8 @@ final class HookedEvents: EventMonitor {
             return count
         }
         guard let event = PluginEvent(event, of: request, attempts: attempts) else { return }
-        for buffer in buffers { buffer.add(event) }
+        let excluded = (request.convertible as? HTTPRequest)?.excludedPlugins
+        for buffer in buffers where excluded?.contains(buffer.owner) != true { buffer.add(event) }
     }
 }
 
@@ -97,6 +98,9 @@ final class EventBuffer: Sendable {
 
     private let instance: PluginInstance
     private let state = Lock(State())
+
+    /// Whose events these are.
+    var owner: ObjectIdentifier { ObjectIdentifier(instance) }
 
     init(_ instance: PluginInstance) {
         self.instance = instance

@@ -78,6 +78,19 @@ public struct PluginInspection: Sendable {
                 failures.append(error)
             }
         }
+        // What is wrong in itself is so for whatever plugin it is meant.
+        let named = Set(inspected.flatMap { $0.manifests.map(\.id) })
+        for source in sources {
+            for id in source.settings.keys.sorted() where !named.contains(id) {
+                do throws(InvalidSettings) {
+                    _ = try settings.resolve(id, file: source)
+                } catch {
+                    failures.append(
+                        .invalidConfiguration(
+                            path: source.name, id: id, violations: error.violations))
+                }
+            }
+        }
         if inspected.allSatisfy({ !$0.manifests.isEmpty }) {
             for source in sources {
                 let known = inspected.filter { $0.source?.name == source.name }

@@ -31,13 +31,16 @@ enum HTTPService {
             guard let context = HostTable.find(host, call.id, CallContext.self) else {
                 return OUTLET_E_STALE
             }
-            caller = (context as? Completion)?.lent.request
+            caller = (context as? Completion)?.lent.request as? RequestHandle
         }
         guard let instance = HostTable.instance(host),
             let session = caller?.session ?? instance.sessions.first
         else { return OUTLET_E_STATE }
         let grants = instance.owner.grants
-        guard grants.allowsNetwork(to: request.url) else { return OUTLET_E_DENIED }
+        // By another name the server would be one that was not granted.
+        guard grants.allowsNetwork(to: request.url), request.headers["Host"] == nil else {
+            return OUTLET_E_DENIED
+        }
         request.context.exclude(instance, and: caller?.excluded)
         let limit = asked.pointee.timeout_ns
         let data = UInt(bitPattern: data)

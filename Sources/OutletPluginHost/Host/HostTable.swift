@@ -208,7 +208,14 @@ enum HostTable {
             switch verdict {
             case OUTLET_RETRY_NO: return .verdict(.doNotRetry)
             case OUTLET_RETRY_NOW: return .verdict(.retry)
-            case OUTLET_RETRY_AFTER: return .verdict(.retryAfter(nanoseconds: delay))
+            case OUTLET_RETRY_AFTER:
+                guard delay <= UInt64(OUTLET_MAX_RETRY_DELAY) else {
+                    completion.noteForbidden("it asks for another attempt in \(delay) ns")
+                    return .failed(
+                        completion.failure(
+                            PluginReason(message: "another attempt in more than a day")))
+                }
+                return .verdict(.retryAfter(nanoseconds: delay))
             case OUTLET_RETRY_FAIL_WITH:
                 return .verdict(.fail(reason.or("OUTLET_RETRY_FAIL_WITH, without a reason")))
             default:
@@ -228,8 +235,9 @@ enum HostTable {
             case OUTLET_REDIRECT_FOLLOW: return .done
             case OUTLET_REDIRECT_TAKE: return .redirectTaken
             case OUTLET_REDIRECT_FAIL:
-                return .failed(
-                    completion.failure(reason.or("OUTLET_REDIRECT_FAIL, without a reason")))
+                var reason = reason.or("OUTLET_REDIRECT_FAIL, without a reason")
+                reason.isRefusal = true
+                return .failed(completion.failure(reason))
             default:
                 completion.noteForbidden("its completion was settled with the verdict \(verdict)")
                 return .failed(
@@ -249,7 +257,9 @@ enum HostTable {
             let completion = HandleTable.shared.find(id.id, as: Completion.self)
         else {
             let owner = HandleTable.shared.owner(numbered: caller)
-            if id.id >> 48 == caller {
+            if id.id >> 48 == caller, HandleTable.shared.isLive(id.id) {
+                owner?.note(.foreignHandle, "something was settled that is no completion")
+            } else if id.id >> 48 == caller {
                 owner?.note(.settledTwice, "a completion was settled that was settled before")
             } else {
                 owner?.note(
@@ -257,7 +267,13 @@ enum HostTable {
             }
             return OUTLET_E_STALE
         }
-        guard completion.settler == function else { return OUTLET_E_ARGUMENT }
+        guard completion.settler == function else {
+            // Of one that nobody waits for any more it does not matter.
+            if !completion.isCancelled {
+                completion.noteForbidden("its completion is not settled by \(function.rawValue)")
+            }
+            return OUTLET_E_ARGUMENT
+        }
         var reason = PluginReason(code: code, message: message)
         if reason == nil {
             // Settled all the same: a request that waits for a better text would only wait.

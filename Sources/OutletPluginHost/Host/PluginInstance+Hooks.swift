@@ -26,7 +26,9 @@ extension PluginInstance {
         let completion = token.register()
         let call: @Sendable (OpaquePointer) -> Completion.Answer? = { [self] pointer in
             guard token.begin() else { return nil }
-            subject.enter(self)
+            guard subject.enter(self, for: token.hook) else {
+                return token.hook.isNeeded ? .failed(token.tooLate) : settled
+            }
             defer { subject.leave(self) }
             let status = hook(pointer, outlet_call(id: completion.id), completion)
             switch status {
@@ -49,13 +51,7 @@ extension PluginInstance {
             }
         }
         guard !token.isCancelled else { return nil }
-        return { [self] in
-            let error = PluginError(
-                plugin: id, hook: token.hook, kind: .cancelled,
-                message: "nobody waits for its answer any more")
-            // The cancelling thread does not wait for the plugin.
-            DispatchQueue.global().async { token.cancel(error) }
-        }
+        return { token.abandon() }
     }
 
     /// Calls a hook that only watches; a plugin that is closed misses it.

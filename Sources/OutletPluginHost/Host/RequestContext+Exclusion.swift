@@ -21,6 +21,9 @@ extension RequestContext {
 }
 
 extension HTTPRequest {
+    /// The instances that the request passes by; `nil` for none.
+    var excludedPlugins: Set<ObjectIdentifier>? { hasContext ? context.excluded : nil }
+
     /// Whether the request passes by an instance.
     func excludes(_ instance: PluginInstance) -> Bool {
         hasContext && context.excludes(instance)

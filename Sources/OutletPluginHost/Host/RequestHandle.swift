@@ -58,7 +58,9 @@ final class RequestHandle: WatchedSubject, SettledSubject {
             case .fields:
                 guard let field else { return OUTLET_E_STATE }
                 return WireFields.isProtected(field) ? OUTLET_E_DENIED : nil
-            case .request, .answer: return nil
+            // How long the body is, the host says.
+            case .request, .answer:
+                return field?.equalsIgnoringCase("Content-Length") == true ? OUTLET_E_DENIED : nil
             }
         }
     }
@@ -81,7 +83,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
 
     /// The instances that the request passes by.
     var excluded: Set<ObjectIdentifier>? {
-        state.withLock { $0.request.hasContext ? $0.request.context.excluded : nil }
+        state.withLock { $0.request.excludedPlugins }
     }
 
     /// The request in a few words, secrets left out.
@@ -124,15 +126,14 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     /// The session of the call, as far as that is known.
     var session: Session? { scope?.session }
 
-    /// A hook of an instance is about to be called with this.
-    func enter(_ instance: PluginInstance) {
-        guard instance.hooks.request_done != nil else { return }
-        if scope?.enter(instance) == true { return }
-        let id = state.withLock { $0.request.context.id }
-        // Of a call that is over, or that nobody has told of: one of its own, which ends with this.
-        let own = RequestScope(id: id)
-        _ = own.enter(instance)
+    /// A hook of an instance is about to be called with this; `false` where the call is over.
+    func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
+        guard instance.hooks.request_done != nil else { return true }
+        if let scope { return scope.enter(instance, for: hook) }
+        // Of a call that nobody has told of: one of its own, which ends with this.
+        let own = RequestScope(id: state.withLock { $0.request.context.id })
         state.withLock { $0.scope = own }
+        return own.enter(instance, for: hook)
     }
 
     /// The hook is off the stack.
@@ -232,12 +233,14 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     func set(method: String) -> outlet_status {
         change { request in
             request.method = HTTPMethod(rawValue: method)
-            return (try? request.checkFields()) != nil
+            // A tunnel is the transport's to ask for.
+            return request.method != .connect && (try? request.checkFields()) != nil
         }
     }
 
     func set(url: String) -> outlet_status {
-        guard let url = URL(string: url), let scheme = url.scheme?.lowercasedASCII,
+        guard !url.utf8.contains(where: \.isControl), let url = URL(string: url),
+            let scheme = url.scheme?.lowercasedASCII,
             scheme == "http" || scheme == "https", (try? Origin(url)) != nil
         else { return OUTLET_E_ARGUMENT }
         return change { request in
@@ -269,6 +272,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     func set(body: [UInt8]) -> outlet_status {
         change { request in
             request.body = .data(Data(body))
+            request.headers.remove(name: "Content-Length")
             return true
         }
     }
@@ -349,6 +353,8 @@ extension RequestHandle.Answer {
         status: Int32, fields: UnsafePointer<outlet_field>?, count: UInt64, body: outlet_view
     ) {
         guard 200...599 ~= status, let bytes = body.foreign(.body),
+            // These have none (RFC 9110 §15.3.5, §15.4.5).
+            bytes.isEmpty || status != 204 && status != 304,
             let headers = HTTPHeaders(fields, count)
         else { return nil }
         self.init(status: Int(status), headers: headers, body: Array(bytes))

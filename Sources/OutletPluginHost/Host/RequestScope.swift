@@ -37,6 +37,8 @@ final class RequestScope: Sendable {
     private struct State {
         var entries: [Entry] = []
         var isOver = false
+        /// Whether the call was cancelled: what comes of it is told, and nothing else is asked.
+        var isCancelled = false
         /// Whether this is what `request_done` sees: nothing follows it.
         var isLast = false
     }
@@ -56,13 +58,16 @@ final class RequestScope: Sendable {
     /// The session of the call, as far as that is known.
     var session: Session? { lifetime?.session }
 
+    /// The call was cancelled, and its outcome is told next.
+    func cancel() { state.withLock { $0.isCancelled = true } }
+
     /// A hook of an instance is about to be called.
     ///
-    /// - Returns: `false` when the call is over: this would be the hook of another.
-    func enter(_ instance: PluginInstance) -> Bool {
+    /// - Returns: `false` when the call is over, or was cancelled and this hook would change it.
+    func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool {
         state.withLock { state in
             guard !state.isLast else { return true }
-            guard !state.isOver else { return false }
+            guard !state.isOver, !state.isCancelled || hook == .didReceive else { return false }
             let index = Self.index(of: instance, in: state.entries) ?? state.entries.count
             if index == state.entries.count {
                 state.entries.append(Entry(instance: instance))

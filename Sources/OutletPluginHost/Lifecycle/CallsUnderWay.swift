@@ -48,7 +48,7 @@ struct CallsUnderWay: Sendable {
     }
 }
 
-/// A call into a plugin that has not come back.
+/// A call into a plugin that has not come back, or has promised an answer and not given it.
 public struct PluginCall: Sendable, Equatable {
     /// The plugin's id, or while its library is loaded the file.
     public var plugin: String
@@ -56,6 +56,8 @@ public struct PluginCall: Sendable, Equatable {
     public var hook: PluginHook
     /// How long it has taken so far, in nanoseconds.
     public var duration: UInt64
+    /// Whether it has come back, and its answer is waited for.
+    public var isPromise = false
 }
 
 extension PluginStatus.Hook {

@@ -3,8 +3,8 @@ import Dispatch
 import OutletSession
 import OutletTransport
 
-/// What a hook may change until its completion is settled.
-protocol SettledSubject: AnyObject {
+/// What a hook is given beside its completion, changeable until that is settled.
+protocol SettledSubject: AnyObject, Sendable {
     /// Takes no change any more.
     func close()
 }
@@ -35,10 +35,10 @@ final class Completion: CallContext, @unchecked Sendable {
 
     /// What a hook is given beside its completion.
     struct Lent: Sendable {
-        var request: RequestHandle?
-        var response: ResponseHandle?
+        var request: (any SettledSubject)?
+        var response: (any SettledSubject)?
         /// The request that a redirect leads to.
-        var next: RequestHandle?
+        var next: (any SettledSubject)?
     }
 
     private struct State {
@@ -76,10 +76,10 @@ final class Completion: CallContext, @unchecked Sendable {
     }
 
     /// The function of the host that settles it.
-    enum Settler {
+    enum Settler: String {
         case done
-        case retryDone
-        case redirectDone
+        case retryDone = "retry_done"
+        case redirectDone = "redirect_done"
     }
 
     /// What settles it; `nil` for hooks that only watch.
@@ -106,7 +106,7 @@ final class Completion: CallContext, @unchecked Sendable {
     var id: UInt64 { state.withLock { $0.id } }
 
     /// What the hook was given under an id of this completion, as long as nobody has given the answer.
-    func subject(_ part: UInt8) -> (any AnyObject & Sendable)? {
+    func subject(_ part: UInt8) -> (any SettledSubject)? {
         guard !isCancelled else { return nil }
         return switch part {
         case outlet_completion.requestPart: lent.request
@@ -127,6 +127,12 @@ final class Completion: CallContext, @unchecked Sendable {
     /// A failure in this completion's moment, in the plugin's words.
     func failure(_ reason: PluginReason) -> PluginError { instance.failure(of: hook, reason) }
 
+    /// What a hook that is needed fails with when its call is over.
+    var tooLate: PluginError {
+        PluginError(
+            plugin: instance.id, hook: hook, kind: .cancelled, message: "the call is over")
+    }
+
     /// Takes note of a value that the contract does not know.
     func noteForbidden(_ fact: String) {
         instance.owner.note(.forbiddenValue, "\(hook.rawValue): \(fact)")
@@ -134,6 +140,14 @@ final class Completion: CallContext, @unchecked Sendable {
 
     /// Whether nobody waits for an answer any more.
     var isCancelled: Bool { state.withLock { $0.machine.isOver } }
+
+    /// The promise of an answer; `nil` where none was made, or it was kept.
+    var promise: PluginCall? {
+        guard state.withLock({ $0.machine.isWaiting }) else { return nil }
+        let start = deadline &- limit
+        return PluginCall(
+            plugin: instance.id, hook: hook, duration: Stopwatch.now &- start, isPromise: true)
+    }
 
     /// Whether the hook is to be called; not when nobody waits for an answer any more.
     func begin() -> Bool { state.withLock { $0.machine.begin() } }
@@ -187,13 +201,33 @@ final class Completion: CallContext, @unchecked Sendable {
     }
 
     /// The host gives up.
-    func cancel(_ error: PluginError) { giveUp(error, breach: nil) }
+    func cancel(_ error: PluginError) {
+        withdraw(error).map { act(on: $0, error, breach: nil) }
+    }
 
-    /// Gives up, unless there is an answer; that may be the plugin's fault.
-    private func giveUp(_ error: PluginError, breach: PluginMisbehaviour.Kind?) {
-        let (action, id) = state.withLock { ($0.machine.cancel(.failed(error)), $0.id) }
+    /// The host gives up, on a thread that may not wait for a plugin: what follows is done on another.
+    func abandon() {
+        let error = PluginError(
+            plugin: instance.id, hook: hook, kind: .cancelled,
+            message: "nobody waits for its answer any more")
+        guard let action = withdraw(error) else { return }
+        DispatchQueue.global().async { self.act(on: action, error, breach: nil) }
+    }
+
+    /// From here on no hook begins.
+    private func withdraw(_ error: PluginError) -> CompletionMachine<Answer>.Action? {
+        let action = state.withLock { $0.machine.cancel(.failed(error)) }
+        guard case .giveUp = action else { return nil }
+        return action
+    }
+
+    private func act(
+        on action: CompletionMachine<Answer>.Action, _ error: PluginError,
+        breach: PluginMisbehaviour.Kind?
+    ) {
         guard case .giveUp(let answer, let tellsPlugin) = action else { return }
         if let breach { instance.owner.note(breach, error.message) }
+        let id = id
         instance.removeCompletion(self, id, isCancelled: tellsPlugin)
         if tellsPlugin, isPromise { instance.sendCancel(id) }
         hand(over: answer)
@@ -215,7 +249,7 @@ final class Completion: CallContext, @unchecked Sendable {
             message: isPromise
                 ? "its completion was not settled within \(seconds) s"
                 : "it did not return within \(seconds) s")
-        giveUp(error, breach: .neverSettled)
+        withdraw(error).map { act(on: $0, error, breach: .neverSettled) }
     }
 
     private func finish(_ answer: Answer) {

@@ -32,6 +32,11 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
 
     private(set) var state = State.queued
 
+    /// Whether the hook has returned and promised an answer.
+    var isWaiting: Bool {
+        if case .waiting = state { true } else { false }
+    }
+
     var isOver: Bool {
         switch state {
         case .settled, .cancelled, .withdrawn: true

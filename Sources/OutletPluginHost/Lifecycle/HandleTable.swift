@@ -70,6 +70,13 @@ final class HandleTable: Sendable {
         return (object as? Completion)?.subject(UInt8(part)) as? Object
     }
 
+    /// Whether an id stands for something.
+    func isLive(_ id: UInt64) -> Bool {
+        storage.withLock { storage in
+            HandleTable.slot(of: id, in: storage).map { storage.slots[$0].object != nil } ?? false
+        }
+    }
+
     /// Ends an id.
     func remove(_ id: UInt64) {
         // Released behind the lock: freeing an object may take a while.

@@ -164,7 +164,15 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     /// Whether a request goes on in spite of a failure.
-    func passesOver(_ failure: PluginError) -> Bool { failsOpen && !failure.isRefusal }
+    func passesOver(_ failure: PluginError) -> Bool {
+        guard failsOpen, !failure.isRefusal, failure.kind != .cancelled else { return false }
+        owner.observer?.pluginDidLog(
+            PluginLogLine(
+                plugin: id, level: .warning,
+                message: "\(failure.hook.rawValue) failed, and the request goes on without it: "
+                    + failure.message, facts: []))
+        return true
+    }
 
     /// What a hook fails with, in the plugin's words.
     func failure(of hook: PluginHook, _ reason: PluginReason) -> PluginError {
@@ -242,6 +250,12 @@ final class PluginInstance: @unchecked Sendable {
         completions.withLock { $0.pending[id] = completion }
         // The end may have looked for it before.
         if !lifecycle.withLock({ $0.isServing }) { cancel(completion) }
+    }
+
+    /// The answers that are waited for.
+    var promises: [PluginCall] {
+        let pending = completions.withLock { Array($0.pending.values) }
+        return pending.compactMap(\.promise)
     }
 
     /// A completion has been answered, or, if cancelled, may still be.
@@ -405,6 +419,14 @@ extension PluginHook {
         case .load, .create, .requestDone, .events, .httpDone, .timerDone, .cancel, .call,
             .quiesce, .destroy:
             false
+        }
+    }
+
+    /// Whether a request may not go on without it.
+    var isNeeded: Bool {
+        switch self {
+        case .adapt, .prepare, .finalize, .redirect: true
+        default: false
         }
     }
 

@@ -17,17 +17,23 @@ struct PluginModule {
         let path = file.path
         let host = PluginModule.abi
         let entry = try PluginModule.entry(of: file)
-        guard let table = entry(host.minor) else {
-            throw .refused(path: path, host: host.minor)
+        // What it answers is read under the watch as well: it may point anywhere.
+        let answer = PluginWatch.watching(path, "load", about: nil) {
+            entry(host.minor).map {
+                copyTable($0, size: Int($0.pointee.struct_size), empty: outlet_module())
+            }
         }
-        let module = copyTable(
-            table, size: Int(table.pointee.struct_size), empty: outlet_module())
+        guard let module = answer else { throw .refused(path: path, host: host.minor) }
         guard module.min_host_minor <= host.minor else {
             throw .hostTooOld(path: path, wanted: module.min_host_minor, host: host.minor)
         }
         abiMinor = module.abi_minor
         do {
-            descriptors = try PluginModule.descriptors(module)
+            descriptors = try PluginWatch.watching(path, "load", about: nil) {
+                Result { () throws(PluginDescriptor.Breach) in
+                    try PluginModule.descriptors(module)
+                }
+            }.get()
         } catch {
             throw .invalidModule(path: path, reason: error.reason)
         }

@@ -2,10 +2,10 @@ import CPluginLoad
 import Glibc
 import OutletHTTP
 
-/// What a library should leave alone when it is loaded, and what some runtimes change.
+/// What a library should leave alone, and what some runtimes change when they are loaded.
 ///
 /// Taken before a plugin's code runs for the first time and compared after it; what differs is put
-/// back. One library is loaded at a time. The handler of a signal counts only if it lies in a library
+/// back, but for the environment. One library is loaded at a time. The handler of a signal counts only if it lies in a library
 /// that was loaded meanwhile: other threads of the host may set theirs. Nothing here takes longer the
 /// more libraries are loaded already, unless a handler did change.
 struct ProcessState {
@@ -21,6 +21,8 @@ struct ProcessState {
     private let directory: String
     private let locale: String
     private let umask: String
+    private let limits: [ResourceLimit]
+    private let environment: [String]
 
     /// The state as it is now.
     init() {
@@ -31,6 +33,26 @@ struct ProcessState {
         directory = ProcessState.currentDirectory
         locale = ProcessState.currentLocale
         umask = ProcessState.currentUmask
+        limits = ResourceLimit.all
+        environment = ProcessState.currentEnvironment
+    }
+
+    /// What differs now, one fact each; nothing is put back.
+    var changes: [String] {
+        var changes: [String] = []
+        for (signal, before) in dispositions.sorted(by: { $0.key < $1.key })
+        where Disposition(of: signal).map({ $0 != before }) == true {
+            changes.append("the handler of \(ProcessState.names[signal] ?? "signal \(signal)")")
+        }
+        if ProcessState.currentDirectory != directory { changes.append("the current directory") }
+        if ProcessState.currentLocale != locale { changes.append("the locale") }
+        let mask = ProcessState.currentUmask
+        if !mask.isEmpty, mask != umask { changes.append("the umask") }
+        for (before, now) in zip(limits, ResourceLimit.all) where before != now {
+            changes.append("the limit of \(before.name)")
+        }
+        if ProcessState.currentEnvironment != environment { changes.append("the environment") }
+        return changes
     }
 
     /// Puts back what differs now.
@@ -53,10 +75,17 @@ struct ProcessState {
             setlocale(LC_ALL, locale)
             changes.append("the locale")
         }
-        if ProcessState.currentUmask != umask, let mask = mode_t(umask, radix: 8) {
+        // Where either cannot be read, as without descriptors, nothing is known.
+        let now = ProcessState.currentUmask
+        if !now.isEmpty, now != umask, let mask = mode_t(umask, radix: 8) {
             _ = Glibc.umask(mask)
             changes.append("the umask")
         }
+        for (before, now) in zip(limits, ResourceLimit.all) where before != now {
+            before.restore()
+            changes.append("the limit of \(before.name)")
+        }
+        if ProcessState.currentEnvironment != environment { changes.append("the environment") }
         return changes
     }
 
@@ -74,6 +103,54 @@ struct ProcessState {
     private static var currentUmask: String {
         let line = linesOfFile("/proc/self/status").first { $0.startsWithBytes(of: "Umask:") }
         return line.map { String($0.droppingBytes("Umask:".utf8.count).trimmingBlanks) } ?? ""
+    }
+}
+
+extension ProcessState {
+    /// The variables of the environment, in its order.
+    fileprivate static var currentEnvironment: [String] {
+        var variables: [String] = []
+        var next = environ
+        while let variable = next.pointee {
+            variables.append(String(cString: variable))
+            next += 1
+        }
+        return variables
+    }
+}
+
+/// How much the process may use of something.
+private struct ResourceLimit: Equatable {
+    let name: String
+    private let resource: Int32
+    private let soft: rlim_t
+    private let hard: rlim_t
+
+    static var all: [ResourceLimit] {
+        [
+            ResourceLimit("open files", RLIMIT_NOFILE), ResourceLimit("file sizes", RLIMIT_FSIZE),
+            ResourceLimit("memory", RLIMIT_AS), ResourceLimit("data", RLIMIT_DATA),
+            ResourceLimit("processor time", RLIMIT_CPU), ResourceLimit("core dumps", RLIMIT_CORE),
+        ]
+    }
+
+    private init(_ name: String, _ resource: __rlimit_resource) {
+        self.name = name
+        self.resource = Int32(resource.rawValue)
+        var limit = rlimit()
+        getrlimit(self.resource, &limit)
+        soft = limit.rlim_cur
+        hard = limit.rlim_max
+    }
+
+    /// Sets it as it was, as far as the system lets it.
+    func restore() {
+        var limit = rlimit()
+        getrlimit(resource, &limit)
+        var wanted = rlimit(rlim_cur: soft, rlim_max: hard)
+        if setrlimit(resource, &wanted) == 0 { return }
+        wanted = rlimit(rlim_cur: min(soft, limit.rlim_max), rlim_max: limit.rlim_max)
+        setrlimit(resource, &wanted)
     }
 }
 

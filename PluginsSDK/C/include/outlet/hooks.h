@@ -74,8 +74,7 @@ typedef struct outlet_hooks {
     /* The call is over: nothing follows with this request's slot, which may be freed now.
      *
      * Exactly once for every call that any hook of this instance saw, refused and cancelled ones
-     * included, behind all of them; those that were pending have had their `cancel`. A retry that is
-     * asked for because a body could not be read is a call of its own. Thread: [hook]. */
+     * included, behind all of them; those that were pending have had their `cancel`. Thread: [hook]. */
     void (*OUTLET_OPTIONAL request_done)(outlet_instance *instance, outlet_call call,
                                          outlet_request request);
 

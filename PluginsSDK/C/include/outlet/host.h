@@ -27,11 +27,12 @@ OUTLET_BEGIN_DECLARATIONS
 #define OUTLET_MAX_VALUE 65536        /* a method, an address, the value of a header or attribute */
 #define OUTLET_MAX_FIELDS 2000        /* the header fields of one message */
 #define OUTLET_MAX_BODY 1073741824    /* a body that a plugin sets */
+#define OUTLET_MAX_RETRY_DELAY 86400000000000 /* a day, in nanoseconds */
 
 /* Verdicts of outlet_host.retry_done. */
 #define OUTLET_RETRY_NO 0        /* This plugin would not retry; the next one is asked. */
 #define OUTLET_RETRY_NOW 1       /* Send again at once. */
-#define OUTLET_RETRY_AFTER 2     /* Send again after delay_ns. */
+#define OUTLET_RETRY_AFTER 2     /* Send again after delay_ns, OUTLET_MAX_RETRY_DELAY at most. */
 #define OUTLET_RETRY_FAIL_WITH 3 /* Do not retry, and fail with the error given here. */
 
 /* Verdicts of outlet_host.redirect_done. */
@@ -137,13 +138,14 @@ struct outlet_host {
      * OUTLET_E_NOT_FOUND. */
     outlet_status (*request_attr)(const outlet_host *host, outlet_request request, outlet_view key,
                                   outlet_view *out);
-    /* Sets the method; OUTLET_E_ARGUMENT when it is not a token (RFC 9110 5.6.2). */
+    /* Sets the method; OUTLET_E_ARGUMENT when it is not a token (RFC 9110 5.6.2), or CONNECT. */
     outlet_status (*request_set_method)(const outlet_host *host, outlet_request request,
                                         outlet_view method);
     /* Sets the address; OUTLET_E_ARGUMENT when it is not an absolute http or https URL. */
     outlet_status (*request_set_url)(const outlet_host *host, outlet_request request,
                                      outlet_view url);
-    /* Sets a header, in place of all of that name; OUTLET_E_ARGUMENT when HTTP cannot carry it. */
+    /* Sets a header, in place of all of that name; OUTLET_E_ARGUMENT when HTTP cannot carry it,
+     * OUTLET_E_DENIED for Content-Length, which the host makes of the body. */
     outlet_status (*request_set_header)(const outlet_host *host, outlet_request request,
                                         outlet_view name, outlet_view value);
     /* Adds a header behind the others; OUTLET_E_ARGUMENT when HTTP cannot carry it. */
