@@ -7,6 +7,7 @@ import Outlet
 //   OutletBench ROW URL CONCURRENCY COUNT [ARGUMENT]   a row of Rows.swift; prints one line of JSON
 //   OutletBench idle -                                 what the program needs before its first request
 //   OutletBench soak URL COUNT [URL ...]
+//   OutletBench plugins URL COUNT FILE [FILE ...]      many requests through plugins: errors, and memory
 
 let arguments = CommandLine.arguments
 guard arguments.count > 2 else { exit(64) }
@@ -30,6 +31,22 @@ case "soak":
     let lost = soak.run(200)
     print("lost or repeated: \(lost), at the end \(Soak.resources())")
     exit(lost == 0 ? 0 : 1)
+case "plugins":
+    let url = arguments[2]
+    let host = try PluginHost.load(directories: [], files: Array(arguments.dropFirst(4)))
+    for failure in host.failures { throw failure }
+    let session = Session(plugins: host)
+    let unit = Unit.request(of: session, Setting(url: url, argument: ""))
+    var failed = 0
+    for tenth in 1...10 {
+        let work = Work(unit, count: number(3) / 10)
+        await work.run(64)
+        failed += work.failed
+        print("\(tenth * (number(3) / 10)): \(Soak.resources()), failed \(failed)")
+    }
+    let faults = host.status.map { "\($0.id) \($0.faults.values.reduce(0, +))" }
+    print("faults: \(faults.joined(separator: ", ")), left behind: \(await host.shutDown())")
+    exit(failed == 0 ? 0 : 1)
 default:
     guard let row = rows[name] else { exit(64) }
     let n = number(3)

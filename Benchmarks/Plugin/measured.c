@@ -1,5 +1,6 @@
 /* measured.c - the plugin that Benchmarks/count measures: hooks that do nothing, or READS reads and
- * WRITES writes of a header field in prepare. HOOKS says how many hooks there are, from 1 to 6. */
+ * WRITES writes of a header field in prepare. HOOKS says how many hooks there are, from 1 to 6,
+ * and FLAGS how they may be called. */
 #include <outlet/outlet.h>
 
 #ifndef HOOKS
@@ -12,7 +13,14 @@
 #define WRITES 0
 #endif
 
-OUTLET_MANIFEST("outlet.benchmark", "1.0.0", "");
+#ifndef FLAGS
+#define FLAGS (OUTLET_F_CONCURRENT | OUTLET_F_NONBLOCKING)
+#endif
+#ifndef ID
+#define ID "outlet.benchmark"
+#endif
+
+OUTLET_MANIFEST(ID, "1.0.0", "");
 
 struct outlet_instance {
     const outlet_host *host;
@@ -110,8 +118,8 @@ static const outlet_export *const exports[] = {&sum};
 
 static const outlet_descriptor descriptor = {
     .struct_size = sizeof(outlet_descriptor),
-    .flags = OUTLET_F_CONCURRENT | OUTLET_F_NONBLOCKING | OUTLET_F_PER_PROCESS,
-    .id = OUTLET_TEXT("outlet.benchmark"),
+    .flags = FLAGS | OUTLET_F_PER_PROCESS,
+    .id = OUTLET_TEXT(ID),
     .version = OUTLET_TEXT("1.0.0"),
     .exports = exports,
     .export_count = 1,

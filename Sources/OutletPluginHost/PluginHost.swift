@@ -44,6 +44,8 @@ public final class PluginHost: SessionPlugins {
         public var maximumRetries = 10
         /// How long plugins are waited for when they are let go of without a shutdown.
         public var shutDownDeadline: Duration = .seconds(5)
+        /// An existing directory in which each plugin is given one of its own, by its id; `nil` for none.
+        public var dataDirectory: String?
         /// Told what plugins do; nothing is measured without one.
         public var observer: (any PluginObserver)?
 
@@ -128,7 +130,7 @@ public final class PluginHost: SessionPlugins {
                 breaker: CircuitBreaker.Rules(
                     maximumFaults: options.maximumFaults, window: 60_000_000_000,
                     pause: options.restDuration.nanoseconds),
-                failures: unusable, warnings: warnings)
+                dataDirectory: options.dataDirectory, failures: unusable, warnings: warnings)
             for (path, settings) in listed {
                 loader.load(path, isListed: true, settings: settings)
             }

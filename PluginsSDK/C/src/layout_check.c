@@ -147,12 +147,13 @@ AT(outlet_export, signature, 24);
 AT(outlet_export, summary, 40);
 AT(outlet_export, function, 56);
 
-SIZE(outlet_config, 24);
+SIZE(outlet_config, 40);
 AT(outlet_config, struct_size, 0);
 AT(outlet_config, reserved, 4);
 AT(outlet_config, json, 8);
+AT(outlet_config, data_dir, 24);
 
-SIZE(outlet_descriptor, 224);
+SIZE(outlet_descriptor, 232);
 AT(outlet_descriptor, struct_size, 0);
 AT(outlet_descriptor, flags, 4);
 AT(outlet_descriptor, id, 8);
@@ -176,6 +177,7 @@ AT(outlet_descriptor, order, 200);
 AT(outlet_descriptor, reserved, 204);
 AT(outlet_descriptor, required_services, 208);
 AT(outlet_descriptor, required_service_count, 216);
+AT(outlet_descriptor, reconfigure, 224);
 
 SIZE(outlet_module, 24);
 AT(outlet_module, struct_size, 0);

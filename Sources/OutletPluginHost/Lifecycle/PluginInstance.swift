@@ -416,7 +416,8 @@ extension PluginHook {
         case .adapt, .prepare, .finalize, .willSend, .redirect, .retry, .didReceive, .process,
             .serialize, .trust:
             true
-        case .load, .create, .requestDone, .events, .httpDone, .timerDone, .cancel, .call,
+        case .load, .create, .reconfigure, .requestDone, .events, .httpDone, .timerDone, .cancel,
+            .call,
             .quiesce, .destroy:
             false
         }

@@ -114,6 +114,8 @@ public enum PluginHook: String, Sendable, CaseIterable {
     case load
     /// An instance is made.
     case create
+    /// An instance is told another configuration.
+    case reconfigure
     /// A request is changed, maybe after a while.
     case adapt
     /// A request is changed.

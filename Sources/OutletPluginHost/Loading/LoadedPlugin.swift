@@ -57,10 +57,12 @@ public final class LoadedPlugin: Sendable {
 
     let instance: PluginInstance
     let caller: FunctionCaller
+    /// The directory of its own; `nil` where the program gives plugins none.
+    let dataDirectory: String?
 
     init(
         _ instance: PluginInstance, named instanceName: String?, file: PluginFile,
-        abiMinor: UInt32, loadDuration: UInt64
+        abiMinor: UInt32, dataDirectory: String?, loadDuration: UInt64
     ) {
         let descriptor = instance.descriptor
         id = instance.id
@@ -84,6 +86,7 @@ public final class LoadedPlugin: Sendable {
         isNonblocking = instance.isNonblocking
         makesThreads = descriptor.has(flag: UInt32(OUTLET_F_SPAWNS))
         self.loadDuration = loadDuration
+        self.dataDirectory = dataDirectory
         let table = instance.hooks
         let all: [(PluginHook, Bool)] = [
             (.adapt, table.adapt != nil), (.prepare, table.prepare != nil),

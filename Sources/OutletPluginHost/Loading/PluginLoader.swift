@@ -12,6 +12,8 @@ struct PluginLoader {
     let requiresManifest: Bool
     let observer: (any PluginObserver)?
     let breaker: CircuitBreaker.Rules
+    /// Where plugins keep files, if anywhere.
+    let dataDirectory: String?
     private(set) var plugins: [LoadedPlugin] = []
     /// What is missing, and not optional.
     private(set) var failures: [PluginLoadError] = []
@@ -62,10 +64,11 @@ struct PluginLoader {
     /// - Parameter failures: Files that cannot even be tried.
     init(
         settings: HostSettings, checksOwnership: Bool, requiresManifest: Bool,
-        observer: (any PluginObserver)?, breaker: CircuitBreaker.Rules,
+        observer: (any PluginObserver)?, breaker: CircuitBreaker.Rules, dataDirectory: String?,
         failures: [PluginLoadError], warnings: [String]
     ) {
         self.breaker = breaker
+        self.dataDirectory = dataDirectory
         self.settings = settings
         self.checksOwnership = checksOwnership
         self.requiresManifest = requiresManifest
@@ -248,6 +251,7 @@ struct PluginLoader {
                 plugins.append(
                     LoadedPlugin(
                         instance, named: settings.name, file: file, abiMinor: abiMinor,
+                        dataDirectory: dataDirectory.map { "\($0)/\(instance.id)" },
                         loadDuration: Stopwatch.now - start))
             }
         } catch {
@@ -307,7 +311,8 @@ struct PluginLoader {
                     reason: "there is no memory for another instance, or there were 65,535")
             }
             let pointer = try PluginLoader.create(
-                descriptor, owner: owner, host: host, configuration)
+                descriptor, owner: owner, host: host, configuration,
+                dataDirectory: try makeDataDirectory(for: id))
             let instance = PluginInstance(
                 owner: owner, descriptor: descriptor, pointer: pointer,
                 hooks: owner.calling(.create) { PluginLoader.hooks(descriptor, pointer) },
@@ -326,25 +331,36 @@ struct PluginLoader {
         }
     }
 
+    /// Makes what an instance keeps its files in.
+    ///
+    /// - Returns: Its path; `nil` where the program gives plugins no place.
+    private func makeDataDirectory(
+        for id: String
+    ) throws(PluginDescriptor.Breach) -> String? {
+        guard let dataDirectory else { return nil }
+        let path = "\(dataDirectory)/\(id)"
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+            throw PluginDescriptor.Breach(
+                reason: "its data directory \(path) cannot be made: "
+                    + String(cString: strerror(errno)))
+        }
+        return path
+    }
+
     private static func create(
         _ descriptor: PluginDescriptor, owner: PluginOwner, host: UnsafePointer<outlet_host>,
-        _ configuration: JSONValue
+        _ configuration: JSONValue, dataDirectory: String?
     ) throws(PluginDescriptor.Breach) -> OpaquePointer {
         guard let create = descriptor.functions.create else {
             throw PluginDescriptor.Breach(reason: "'create' is null")
         }
         let context = CallContext(deadline: 0, configuration: configuration)
-        let call = HandleTable.shared.insert(context, owner: owner.number)
-        defer { HandleTable.shared.remove(call) }
         var pointer: OpaquePointer?
-        var text = configuration.text()
-        let status = text.withUTF8 { json in
-            var config = outlet_config(
-                struct_size: UInt32(MemoryLayout<outlet_config>.size), reserved: 0,
-                json: outlet_view(ptr: json.baseAddress, len: UInt64(json.count)))
-            return owner.calling(.create) {
-                create(
-                    descriptor.table, host, outlet_call(id: call), &config, &pointer)
+        let status = owner.configuring(
+            configuration, dataDirectory: dataDirectory, context
+        ) { call, config in
+            owner.calling(.create) {
+                create(descriptor.table, host, call, config, &pointer)
             }
         }
         guard status == OUTLET_OK else {

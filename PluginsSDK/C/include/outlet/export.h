@@ -52,6 +52,14 @@ typedef struct outlet_export {
     outlet_function OUTLET_REQUIRED function; /* Required. Thread: [hook], if not ANY_THREAD. */
 } outlet_export;
 
+/* An exported function to be filled in, as outlet_empty_descriptor. */
+static inline outlet_export outlet_empty_export(void) {
+    outlet_export function;
+    memset(&function, 0, sizeof function);
+    function.struct_size = (uint32_t)sizeof function;
+    return function;
+}
+
 OUTLET_END_DECLARATIONS
 
 #endif

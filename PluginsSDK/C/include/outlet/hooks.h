@@ -129,6 +129,14 @@ typedef struct outlet_hooks {
                                            const outlet_trust *server);
 } outlet_hooks;
 
+/* Hooks that are none, to be filled in, as outlet_empty_descriptor. */
+static inline outlet_hooks outlet_empty_hooks(void) {
+    outlet_hooks hooks;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.struct_size = (uint32_t)sizeof hooks;
+    return hooks;
+}
+
 OUTLET_END_DECLARATIONS
 
 #endif

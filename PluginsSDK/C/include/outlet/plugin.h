@@ -27,11 +27,13 @@ OUTLET_BEGIN_DECLARATIONS
 #define OUTLET_ORDER_NORMAL 0
 #define OUTLET_ORDER_LAST 1 /* behind the others, such as one that signs what they made */
 
-/* How an instance is to behave; borrowed until create returns. */
+/* How an instance is to behave; borrowed until create, or reconfigure, returns. */
 typedef struct outlet_config {
     uint32_t struct_size; /* sizeof(outlet_config) of the host */
     uint32_t reserved;    /* 0 */
     outlet_view json;     /* a JSON object; "{}" when nothing was configured */
+    outlet_view data_dir; /* the path of a directory for what the instance keeps on disk, which only the
+                             user can enter, the same in the next run; empty when the host gives none */
 } outlet_config;
 
 /* One plugin of a module. Everything here, and what it points to, lives as long as the module. */
@@ -100,7 +102,22 @@ typedef struct outlet_descriptor {
      * the plugin is refused before create. */
     const outlet_view *OUTLET_OPTIONAL required_services;
     uint64_t required_service_count;
+
+    /* Takes another configuration, which the host has held against config_schema; all of it, not what
+     * is new. On a failure the one before stays, and fail says why. Optional: without it, a plugin that
+     * is to be told something else has to be loaded anew. Thread: [hook]. */
+    outlet_status (*OUTLET_OPTIONAL reconfigure)(outlet_instance *instance, outlet_call call,
+                                                 const outlet_config *config);
 } outlet_descriptor;
+
+/* A descriptor that says nothing but its size, to be filled in: for C++ before C++20, whose initialisers
+ * name no fields. */
+static inline outlet_descriptor outlet_empty_descriptor(void) {
+    outlet_descriptor descriptor;
+    memset(&descriptor, 0, sizeof descriptor);
+    descriptor.struct_size = (uint32_t)sizeof descriptor;
+    return descriptor;
+}
 
 OUTLET_END_DECLARATIONS
 

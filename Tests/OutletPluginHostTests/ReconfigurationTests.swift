@@ -1,0 +1,95 @@
+import FoundationEssentials
+import Glibc
+import OutletTestSupport
+import Testing
+
+@testable import OutletPluginHost
+
+/// What a running plugin is told anew, and where it keeps files.
+@Suite struct ReconfigurationTests {
+    private let folder: PluginFolder
+
+    init() throws { folder = try PluginFolder(faulty: "Reconfigured") }
+
+    private func load(_ change: (inout PluginHost.Options) -> Void = { _ in }) throws -> PluginHost
+    {
+        var options = PluginHost.Options()
+        options.configuration["faulty.reconfigured"] = #"{"word":"first"}"#
+        change(&options)
+        return try PluginHost.load(directories: [folder.path], options: options)
+    }
+
+    @Test func `a running plugin takes another configuration`() throws {
+        let host = try load()
+        let plugin = try #require(host.plugins.first)
+        #expect(try plugin.call("word") == .text("first"))
+        try plugin.reconfigure(#"{"word":"second"}"#)
+        #expect(try plugin.call("word") == .text("second"))
+        // All of it: what is not said is not set.
+        try plugin.reconfigure("{}")
+        #expect(try plugin.call("word") == .text("none"))
+        #expect(host.status.first?.hooks["reconfigure"]?.calls == 2)
+    }
+
+    @Test(arguments: [
+        (#"{"word":7}"#, "/word"), (#"{"wort":"a"}"#, "/"), ("[]", "not a JSON object"),
+        (#"{"word":"a","word":"b"}"#, "the key 'word' is there twice"), ("{", ""),
+    ])
+    func `a configuration that breaks the schema is refused, and the plugin not asked`(
+        text: String, fact: String
+    ) throws {
+        let host = try load()
+        let plugin = try #require(host.plugins.first)
+        let error = try #require(throws: PluginLoadError.self) { try plugin.reconfigure(text) }
+        #expect("\(error)".contains(fact))
+        #expect(try plugin.call("word") == .text("first"))
+        #expect(plugin.status.hooks["reconfigure"] == nil)
+        withExtendedLifetime(host) {}
+    }
+
+    @Test func `a plugin that refuses a configuration says why, and keeps the one it had`() throws {
+        let host = try load()
+        let plugin = try #require(host.plugins.first)
+        let error = try #require(throws: PluginError.self) {
+            try plugin.reconfigure(#"{"word":"bad"}"#)
+        }
+        #expect(error.hook == .reconfigure && error.code == "bad-word")
+        #expect(error.message == "not that word")
+        #expect(try plugin.call("word") == .text("first"))
+        withExtendedLifetime(host) {}
+    }
+
+    @Test func `a plugin that takes none while it runs is named`() throws {
+        let host = try PluginFolder(faulty: "SettlesTwice").load()
+        let error = try #require(throws: PluginError.self) {
+            try host.plugins.first?.reconfigure("{}")
+        }
+        #expect("\(error)".contains("it takes no other configuration while it runs"))
+        withExtendedLifetime(host) {}
+    }
+
+    @Test func `an instance has a directory of its own that only the user can enter`() throws {
+        let place = try TemporaryDirectory()
+        let host = try load { $0.dataDirectory = place.path }
+        let path = place.path + "/faulty.reconfigured"
+        #expect(try host.call("faulty.reconfigured.directory") == .text(path))
+        var status = stat()
+        #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o700)
+        // Again in the next run.
+        #expect(try load { $0.dataDirectory = place.path }.plugins.count == 1)
+    }
+
+    @Test func `a directory that cannot be made is a reason not to start`() throws {
+        let place = try TemporaryDirectory()
+        let error = try #require(throws: PluginDirectoryError.self) {
+            try load { $0.dataDirectory = place.path + "/gone" }
+        }
+        #expect(
+            "\(error)".contains(
+                "its data directory \(place.path)/gone/faulty.reconfigured cannot be made: "))
+    }
+
+    @Test func `without a place for files there is no directory`() throws {
+        #expect(try load().call("faulty.reconfigured.directory") == .text(""))
+    }
+}
