@@ -1,4 +1,5 @@
 import Dispatch
+import FoundationEssentials
 import Glibc
 import OutletHTTP
 import OutletPluginHost
@@ -22,8 +23,13 @@ public struct PluginCheck: Sendable {
     public var program = "/proc/self/exe"
 
     /// Makes a check of all rules.
+    ///
+    /// - Parameter file: Its path; one that is not absolute is taken from the current directory as it is now,
+    ///   because a plugin may change that.
     public init(file: String, seed: UInt64) {
-        self.file = file
+        self.file =
+            file.startsWithBytes(of: "/")
+            ? file : "\(FileManager.default.currentDirectoryPath)/\(file)"
         self.seed = seed
     }
 

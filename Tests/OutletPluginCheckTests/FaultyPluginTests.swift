@@ -82,6 +82,14 @@ import Testing
     ]
 
     static let hooks: [Row] = [
+        Row("Answers", "answers", #"{"hook": "serialize", "how": "_exit"}"#, .hooks, .noExit),
+        Row("Answers", "answers", #"{"hook": "serialize", "how": "fail"}"#, .hooks, .callReason),
+        Row("Answers", "answers", #"{"hook": "trust", "how": "abort"}"#, .hooks, .noCrash),
+        Row("Answers", "answers", #"{"hook": "trust", "how": "fail"}"#, .hooks, .callReason),
+        Row(
+            "Answers", "answers", #"{"hook": "trust", "how": "wait"}"#, .nonblocking,
+            .callNonblocking),
+        Row("Answers", "answers", #"{"how": "keep"}"#, .functions, .handleLate),
         Row("Forks", .hooks, .noFork),
         Row(
             "Hangs", "hangs", #"{"hook": "adapt", "how": "hang"}"#, .hooks, .settleInTime, limit: 12

@@ -20,7 +20,10 @@ extension CheckSubject {
         for plugin in host.plugins {
             for function in plugin.functions {
                 let name = "\(plugin.id).\(function.name)"
-                guard let kinds = Self.kinds(of: function.signature) else { continue }
+                guard let kinds = Self.kinds(of: function.signature) else {
+                    report.step("\(name): no values for \(function.signature)")
+                    continue
+                }
                 // Without arguments each call is as the one before.
                 for _ in 0..<(kinds.isEmpty ? min(count, 3) : count) {
                     let values = kinds.map { Self.value($0, &random) }
@@ -33,20 +36,43 @@ extension CheckSubject {
         }
     }
 
-    /// The letters of what a caller supplies; `nil` when there are others than this knows values for.
-    private static func kinds(of signature: String) -> [Unicode.Scalar]? {
+    /// What a caller supplies.
+    private enum Kind {
+        case letter(Unicode.Scalar)
+        /// A function, by the letter of its result.
+        case function(Unicode.Scalar)
+    }
+
+    /// What a caller supplies; `nil` when there is something that this knows no values for.
+    private static func kinds(of signature: String) -> [Kind]? {
         guard let (_, rest) = signature.cut(around: "("), rest.endsWithBytes(of: ")") else {
             return nil
         }
-        // What the host supplies is left out.
-        let letters = rest.unicodeScalars.dropLast().filter { !["c", "o", "O"].contains($0) }
-        return letters.allSatisfy { edges[$0] != nil } ? Array(letters) : nil
+        var kinds: [Kind] = []
+        var letters = rest.unicodeScalars.dropLast()
+        while let letter = letters.popFirst() {
+            switch letter {
+            // What the host supplies is left out.
+            case "c", "o", "O": continue
+            case "f":
+                guard letters.popFirst() == "{", let result = letters.popFirst() else { return nil }
+                kinds.append(.function(result))
+                while let inner = letters.popFirst(), inner != "}" {}
+            default:
+                guard edges[letter] != nil else { return nil }
+                kinds.append(.letter(letter))
+            }
+        }
+        return kinds
     }
 
-    private static func value(
-        _ kind: Unicode.Scalar, _ random: inout SeededRandom
-    ) -> PluginValue {
-        edges[kind]?.randomElement(using: &random) ?? .nothing
+    private static func value(_ kind: Kind, _ random: inout SeededRandom) -> PluginValue {
+        switch kind {
+        case .letter(let letter): return edges[letter]?.randomElement(using: &random) ?? .nothing
+        case .function(let letter):
+            let answer = edges[letter]?.randomElement(using: &random) ?? .nothing
+            return .function(PluginCallback { _ in answer })
+        }
     }
 
     private static let edges: [Unicode.Scalar: [PluginValue]] = [

@@ -13,6 +13,7 @@ extension CheckSubject {
         let observer = CheckObserver(report)
         let host = try load(observer)
         await send(60, through: host, watchedBy: observer, requests: requests)
+        ask(host)
         await end(host)
         await lookForLateCalls()
     }
@@ -137,6 +138,7 @@ extension CheckSubject {
             return report.skip("no plugin says OUTLET_F_NONBLOCKING")
         }
         await send(30, through: host, watchedBy: observer, requests: requests)
+        ask(host, judging: 4)
         await end(host)
         for (measured, usages) in used.withLock({ $0 })
         where quick.contains(measured.plugin) && !Self.unpromised.contains(measured.hook) {
@@ -164,7 +166,9 @@ extension CheckSubject {
     }
 
     /// The calls that the promise is not about.
-    private static let unpromised: Set<PluginHook> = [.load, .create, .call, .quiesce, .destroy]
+    private static let unpromised: Set<PluginHook> = [
+        .load, .create, .reconfigure, .call, .serialize, .quiesce, .destroy,
+    ]
 
     /// Compares the process and the thread before and behind each call.
     func checkState() async throws {
@@ -192,6 +196,7 @@ extension CheckSubject {
         let host = try load(observer)
         await send(20, through: host, watchedBy: observer, requests: requests)
         callFunctions(of: host, count: 4)
+        ask(host)
         await end(host)
         let changes = ProcessSnapshot().changes(since: before)
         if !changes.isEmpty {
@@ -204,9 +209,15 @@ extension CheckSubject {
         let observer = CheckObserver(report)
         let host = try load(observer)
         let requests = requests
-        for _ in 0..<2 { await send(20, through: host, watchedBy: observer, requests: requests) }
+        for _ in 0..<2 {
+            await send(20, through: host, watchedBy: observer, requests: requests)
+            ask(host)
+        }
         let before = (ProcessHoldings(), cplugincheck_allocated())
-        for _ in 0..<4 { await send(20, through: host, watchedBy: observer, requests: requests) }
+        for _ in 0..<4 {
+            await send(20, through: host, watchedBy: observer, requests: requests)
+            ask(host)
+        }
         judge(.callFrees, before, "requests", 80)
         await end(host)
     }
