@@ -56,7 +56,7 @@ import Testing
             manifest.contains(#"// {"id":"com.example.my-stamp","version":"1.0.0","abi":"1.0""#))
         let source = String(
             decoding: try folder.read("other/Sources/MyStamp/MyStamp.swift"), as: UTF8.self)
-        #expect(source.contains("struct MyStamp: RequestPreparing {"))
+        #expect(source.contains("struct MyStamp: ConfiguredPlugin, RequestPreparing {"))
         #expect(source.contains(#"id: "com.example.my-stamp""#) && !source.contains("{Type}"))
     }
 

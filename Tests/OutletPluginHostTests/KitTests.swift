@@ -200,10 +200,7 @@ import Testing
         #expect(try host.call("test.kit.greet", ["Ada"]) == "good day, Ada")
         #expect(recorder.lines.values.map(\.message) == ["outlet: limit 1.5, strict true"])
         let refused = try load(#"{"strict": "maybe"}"#)
-        #expect(
-            refused.failures.first?.description.hasSuffix(
-                "'test.kit' could not start: configuration: \"strict\": not true or false")
-                == true)
+        #expect(refused.failures.first?.description.contains("/strict") == true)
     }
 
     @Test func `an exported function fails with a reason`() throws {

@@ -34,7 +34,9 @@ public struct PluginModule: @unchecked Sendable {
         descriptor.summary = outlet_view(keeping: info.summary)
         descriptor.vendor = outlet_view(keeping: info.vendor)
         descriptor.url = outlet_view(keeping: info.url)
-        descriptor.config_schema = outlet_view(keeping: info.configurationSchema)
+        let derived = (type as? any ConfiguredPlugin.Type)?.derivedSchema ?? ""
+        descriptor.config_schema = outlet_view(
+            keeping: info.configurationSchema.isEmpty ? derived : info.configurationSchema)
         let permissions = info.permissions.map { outlet_view(keeping: $0) }
         descriptor.permissions = kept(permissions)
         descriptor.permission_count = UInt64(permissions.count)

@@ -192,16 +192,20 @@ enum PluginTemplate {
         public {import} OutletPluginKit
 
         /// Adds a header to every request.
-        ///
-        /// Configuration: "header", its name (X-Stamp).
-        struct {Type}: RequestPreparing {
+        struct {Type}: ConfiguredPlugin, RequestPreparing {
             static let info = PluginInfo(
                 id: "{id}", version: "1.0.0", summary: "Adds a header to every request.")
 
+            /// What it may be told: the host refuses anything else before the plugin is made.
+            struct Settings: Decodable {
+                /// The header's name (X-Stamp).
+                var header: String?
+            }
+
             let header: String
 
-            init(host: Host, configuration: Configuration) throws {
-                header = configuration.string("header") ?? "X-Stamp"
+            init(host: Host, settings: Settings) throws {
+                header = settings.header ?? "X-Stamp"
             }
 
             func prepare(_ request: MutableRequest) throws {

@@ -3,7 +3,7 @@ public import OutletPluginKit
 /// Takes part in everything that the kit offers; the request's `X-Mode` says how.
 struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, RequestAdapting,
     RequestRetrying, RequestFinalizing, RedirectDeciding, ResponseSerializing, EventMonitoring,
-    FunctionExporting
+    FunctionExporting, ConfiguredPlugin
 {
     static let info = PluginInfo(
         id: "test.kit", version: "0.1.0", name: "Kit", summary: "All of the kit.",
@@ -12,12 +12,11 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
     let host: Host
     let greeting: String
 
-    init(host: Host, configuration: Configuration) throws {
+    init(host: Host, settings: KitSettings) throws {
         self.host = host
-        greeting = configuration.string("greeting.text") ?? "hello"
-        let limit = try configuration.number("limit") ?? 0
-        let isStrict = try configuration.boolean("strict") ?? false
-        host.log(.debug, "\(host.name): limit \(limit), strict \(isStrict)")
+        greeting = settings.greeting?.text ?? "hello"
+        let isStrict = settings.strict ?? false
+        host.log(.debug, "\(host.name): limit \(settings.limit ?? 0), strict \(isStrict)")
     }
 
     func adapt(_ request: MutableRequest) async throws {

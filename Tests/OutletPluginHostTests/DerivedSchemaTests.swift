@@ -1,0 +1,78 @@
+import OutletHTTP
+import OutletTestSupport
+import Testing
+
+@testable import OutletPluginHost
+
+/// The schema that the Swift kit makes of the type of a configuration, and what the host makes of it.
+@Suite struct DerivedSchemaTests {
+    private let folder: PluginFolder
+
+    init() throws {
+        folder = try PluginFolder()
+        try folder.copy("libKitFixture.so")
+    }
+
+    private func load(_ configuration: String) throws -> PluginHost {
+        var options = PluginHost.Options()
+        options.configuration["test.kit"] = configuration
+        return try PluginHost.load(directories: [folder.path], options: options)
+    }
+
+    @Test func `each property of the type is one of the schema, and there are no others`() throws {
+        let host = try load("{}")
+        let schema = try JSONValue(parsing: host.plugins.first?.configurationSchema ?? "")
+        #expect(schema["additionalProperties"] == false)
+        #expect(schema["required"] == nil)
+        let properties = try #require(schema["properties"])
+        let kinds: [(String, String)] = [
+            ("limit", #"{"type":"number"}"#), ("strict", #"{"type":"boolean"}"#),
+            ("count", #"{"type":"integer","minimum":0,"maximum":255}"#),
+            ("offset", #"{"type":"integer"}"#),
+            ("words", #"{"type":"array","items":{"type":"string"}}"#),
+            ("weights", #"{"type":"object","additionalProperties":{"type":"number"}}"#),
+            ("mode", #"{"enum":["quick","thorough"]}"#), ("level", #"{"enum":[1,7]}"#),
+            ("place", #"{"type":"string"}"#), ("odd", "{}"),
+            (
+                "greeting",
+                #"{"type":"object","properties":{"text":{"type":"string"}},"#
+                    + #""required":["text"],"additionalProperties":false}"#
+            ),
+        ]
+        for (name, kind) in kinds {
+            #expect(properties[name] == (try JSONValue(parsing: kind)), "\(name)")
+        }
+        #expect(properties["tree"]?["properties"]?["branches"]?["type"] == "array")
+        #expect(properties.objectValue?.count == kinds.count + 1)
+    }
+
+    @Test(arguments: [
+        (#"{"limit":"much"}"#, "/limit"), (#"{"count":256}"#, "/count"),
+        (#"{"count":-1}"#, "/count"), (#"{"words":["a",1]}"#, "/words/1"),
+        (#"{"weights":{"a":"heavy"}}"#, "/weights/a"), (#"{"mode":"slow"}"#, "/mode"),
+        (#"{"greeting":{}}"#, "/greeting"),
+        (
+            #"{"greting":{"text":"hi"}}"#, "unknown key 'greting'; did you mean 'greeting'?"
+        ),
+        (#"{"tree":{"branches":[{"branches":1}]}}"#, "/tree/branches/0/branches"),
+    ])
+    func `a configuration that is not of the type is refused with its place`(
+        text: String, place: String
+    ) throws {
+        let error = try #require(throws: PluginDirectoryError.self) { try load(text) }
+        #expect("\(error)".contains(place), "\(error)")
+    }
+
+    @Test func `what a schema cannot say is refused by the plugin, which names the key`() throws {
+        let error = try #require(throws: PluginDirectoryError.self) { try load(#"{"odd":"even"}"#) }
+        #expect("\(error)".contains("configuration"), "\(error)")
+        #expect(!"\(error)".contains("even"))
+    }
+
+    @Test func `a configuration of the type is taken`() throws {
+        let host = try load(
+            #"{"greeting":{"text":"hi"},"count":255,"mode":"quick","level":7,"odd":"odd","weights":{"a":1}}"#
+        )
+        #expect(host.plugins.count == 1)
+    }
+}
