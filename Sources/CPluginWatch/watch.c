@@ -15,8 +15,8 @@ enum { depth_limit = 4, line_size = 512, stack_size = 65536 };
 /* What a thread is in, the innermost last; deeper calls are counted only. */
 struct inside {
     int depth;
-    /* Whether the thread has a stack for signal handlers. */
-    bool has_stack;
+    /* Whether the thread can run signal handlers, whatever a plugin does on it. */
+    bool is_ready;
     /* Whether this is the copy of a process that a plugin has made by fork(). */
     bool is_copy;
     struct {
@@ -110,9 +110,14 @@ static void on_fork(void) {
 
 static void on_fork_in_copy(void) { inside.is_copy = inside.depth > 0; }
 
-/* Gives the thread a stack for signal handlers: a plugin may have used up its own. */
-static void set_stack(void) {
-    inside.has_stack = true;
+/* Lets the thread run handlers of faults: with a stack of their own, because a plugin may have used up
+ * the thread's, and not blocked, as a thread that waits for events may have all signals. */
+static void make_ready(void) {
+    inside.is_ready = true;
+    sigset_t faults;
+    sigemptyset(&faults);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(&faults, signals[i].number);
+    pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
     stack_t current;
     if (sigaltstack(NULL, &current) != 0 || !(current.ss_flags & SS_DISABLE)) return;
     void *memory =
@@ -167,7 +172,7 @@ static void copy(char *target, size_t size, const char *text) {
 }
 
 void cpluginwatch_enter(const char *plugin, const char *hook, const char *subject) {
-    if (!inside.has_stack) set_stack();
+    if (!inside.is_ready) make_ready();
     if (inside.depth < depth_limit) {
         copy(inside.calls[inside.depth].plugin, sizeof inside.calls->plugin, plugin);
         copy(inside.calls[inside.depth].hook, sizeof inside.calls->hook, hook);

@@ -14,6 +14,10 @@ static outlet_status go_wrong(outlet_instance *instance, const char *hook) {
     if (strcmp(self->how, "_exit") == 0) _exit(3);
     if (strcmp(self->how, "abort") == 0) abort();
     if (strcmp(self->how, "wait") == 0) usleep(20000);
+    if (strcmp(self->how, "fault") == 0) {
+        volatile int *volatile nowhere = NULL;
+        *nowhere = 1;
+    }
     return strcmp(self->how, "fail") == 0 ? OUTLET_E_FAILED : OUTLET_OK;
 }
 

@@ -135,4 +135,22 @@ import Testing
         #expect(result.exitCode != 0)
         #expect(result.output == "")
     }
+
+    /// On the thread that moves all transfers, which has signals blocked.
+    @Test func `a crash while a server is judged is named as well`() async throws {
+        let nginx = try await Nginx.shared()
+        let library = try directory.copy("libFaultyAnswers.so")
+        let result = try await RunningProgram(
+            Products.path("outlet"),
+            [
+                "https://localhost:\(nginx.port(.tls))/small.txt", "--verify=no", "--plugins",
+                library,
+                "--plugin-config", #"faulty.answers={"hook":"trust","how":"fault"}"#,
+            ]
+        ).result(within: .seconds(30))
+        #expect(result.signal == 11)
+        #expect(
+            result.errorOutput.contains(
+                "outlet: plugin faulty.answers: has crashed with SIGSEGV in trust of localhost"))
+    }
 }
