@@ -89,9 +89,11 @@ final class PluginOwner: Sendable {
     ) -> Result {
         let number = state.withLock { $0.calls.begin(hook) }
         defer { state.withLock { $0.calls.end(number) } }
-        probe?.willCall(id, hook)
-        defer { probe?.didCall(id, hook) }
-        return PluginWatch.watching(id, hook.rawValue, about: subject, body)
+        return PluginWatch.watching(id, hook.rawValue, about: subject) {
+            probe?.willCall(id, hook)
+            defer { probe?.didCall(id, hook) }
+            return body()
+        }
     }
 
     /// The calls into the plugin that have not come back.
