@@ -342,8 +342,8 @@ let package = Package(
             dependencies: [
                 "OutletPluginHost", "OutletProvider", "OutletObservation", "OutletSession",
                 "OutletLayers",
-                "OutletTransport", "OutletHTTP", "OutletTesting", "OutletTestSupport",
-                "COutletPlugin",
+                "OutletTransport", "OutletHTTP", "OutletTesting", "OutletCurl", "OutletTestServer",
+                "OutletTestSupport", "COutletPlugin",
             ],
             swiftSettings: swift),
         .testTarget(

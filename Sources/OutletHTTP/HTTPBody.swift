@@ -73,8 +73,22 @@ public protocol BodyStream: AnyObject, Sendable {
     /// Thread: the transport's second loop. May block on a disk, not on a network.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
 
+    /// Says whether bytes have to be waited for, so that a ``read(into:)`` now could not give any.
+    ///
+    /// - Parameter ready: Kept if they have to be, and called once, on any thread, when there is something to
+    ///   read, be it the end or an error. One that was kept before is not called any more.
+    /// - Returns: Whether to wait. The default never has to.
+    ///
+    /// Thread: as for ``read(into:)``.
+    func mustWait(ready: @escaping @Sendable () -> Void) -> Bool
+
     /// Goes back to the first byte.
     ///
     /// - Throws: When the bytes are gone; the request fails with that error.
     func rewind() throws
+}
+
+extension BodyStream {
+    /// Never.
+    public func mustWait(ready: @escaping @Sendable () -> Void) -> Bool { false }
 }

@@ -223,9 +223,9 @@ public final class PluginHost: SessionPlugins {
         // Hooks on the wire that may take their time have ended when the call does.
         let isNeeded =
             !judges.isEmpty || watchers.contains { !$0.isNonblocking }
-            // What a plugin sends for a call goes through the session of the call.
+            // What a plugin sends for a call goes through its session; its streams end with it.
             || plugins.contains {
-                $0.hooks.contains(.requestDone) || $0.instance.owner.sendsRequests
+                $0.hooks.contains(.requestDone) || $0.instance.owner.usesCallServices
             }
         middleware = isNeeded ? [HookedCalls(judges, limit: limit, keeping: running)] : []
     }

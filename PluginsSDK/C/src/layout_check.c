@@ -208,6 +208,12 @@ AT(outlet_http, cancel, 16);
 SIZE(outlet_timer, 8);
 AT(outlet_timer, id, 0);
 
+SIZE(outlet_streams, 24);
+AT(outlet_streams, struct_size, 0);
+AT(outlet_streams, reserved, 4);
+AT(outlet_streams, watch_response, 8);
+AT(outlet_streams, send_body, 16);
+
 SIZE(outlet_timers, 24);
 AT(outlet_timers, struct_size, 0);
 AT(outlet_timers, reserved, 4);

@@ -12,6 +12,7 @@ extension EventLoop {
         }
         if code == CURLE_OK {
             settle(transfer, easy)
+            if transfer.extras != nil, !transfer.mayEnd(self) { return }
         } else if let judge = transfer.extras?.trust?.refusing, let refusal = judge.refusal {
             transfer.handler?.transfer(transfer, didRefuseServer: refusal)
             transfer.failure = judge.error

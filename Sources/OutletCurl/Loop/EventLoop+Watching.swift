@@ -8,10 +8,10 @@ extension EventLoop {
     // MARK: Pauses
 
     /// Stops a transfer until it is resumed; may be called in its callbacks.
-    func pause(_ transfer: CurlTransfer, _ directions: Int32) {
+    func pause(_ transfer: CurlTransfer, _ directions: Int32, for reasons: PauseReasons) {
         assertOnLoop()
         guard let easy = transfer.easy else { return }
-        transfer.isPaused = true
+        transfer.pauses.formUnion(reasons)
         if let link = transfer.link {
             if directions == ccurl_pause_all { link.isSuspended = true }
             if !link.isConnected { deadlines.remove(transfer) }
@@ -28,17 +28,16 @@ extension EventLoop {
         switch transfer.phase {
         case .posted, .held, .finished: return
         case .queued:
-            transfer.isPaused = true
+            transfer.pauses.insert(.request)
             limitWait(of: transfer)
-        case .active: pause(transfer, ccurl_pause_all)
+        case .active: pause(transfer, ccurl_pause_all, for: .request)
         }
     }
 
-    /// Lets a transfer go on.
-    func resume(_ transfer: CurlTransfer) {
+    /// Lets a transfer go on, unless it is paused for another reason, too.
+    func resume(_ transfer: CurlTransfer, after reason: PauseReasons) {
         assertOnLoop()
-        guard transfer.isPaused else { return }
-        transfer.isPaused = false
+        guard transfer.pauses.remove(reason) != nil, !transfer.isPaused else { return }
         transfer.lastProgress = now
         switch transfer.phase {
         case .posted, .finished: return
@@ -55,14 +54,42 @@ extension EventLoop {
             watch(transfer)
             guard transfer.isPauseApplied else { return }
             transfer.isPauseApplied = false
-            // Delivers what libcurl had kept back, so it may fail as any callback may.
-            let code = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
-            // A bad argument is a handle without a connection: libcurl has the transfer's end ready,
-            // or tries again with another connection.
-            if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT {
-                complete(transfer, easy, code)
-            }
+            unpause(transfer, easy)
         }
+    }
+
+    /// Has libcurl read and send again.
+    private func unpause(_ transfer: CurlTransfer, _ easy: EasyHandle) {
+        assertOnLoop()
+        // Delivers what libcurl had kept back, so it may fail as any callback may.
+        let code = curl_easy_pause(easy.raw, CURLPAUSE_CONT)
+        // A bad argument is a handle without a connection: libcurl has the transfer's end ready,
+        // or tries again with another connection.
+        if code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT {
+            complete(transfer, easy, code)
+        }
+    }
+
+    /// Who observes a body has made up its mind.
+    func observed(_ transfer: CurlTransfer, _ error: TransferError?) {
+        assertOnLoop()
+        guard transfer.pauses.contains(.observer) else { return }
+        if let error { return end(transfer, error) }
+        guard let easy = transfer.easy, transfer.observedEnd != .ahead else {
+            return resume(transfer, after: .observer)
+        }
+        transfer.pauses.remove(.observer)
+        complete(transfer, easy, CURLE_OK)
+    }
+
+    /// More of a request's body has been made.
+    func sendMore(of transfer: CurlTransfer) {
+        assertOnLoop()
+        guard transfer.phase == .active, !transfer.isPaused, let easy = transfer.easy else {
+            return
+        }
+        transfer.lastProgress = now
+        unpause(transfer, easy)
     }
 
     /// Counts a transfer's bytes for its handler from now on.

@@ -304,7 +304,9 @@ final class EventLoop: @unchecked Sendable {
         case .start(let transfer): arrive(transfer)
         case .cancel(let transfer): end(transfer, .cancelled)
         case .suspend(let transfer): suspend(transfer)
-        case .resume(let transfer): resume(transfer)
+        case .resume(let transfer): resume(transfer, after: .request)
+        case .observed(let transfer, let error): observed(transfer, error)
+        case .bodyReady(let transfer): sendMore(of: transfer)
         case .reportProgress(let transfer): reportProgress(of: transfer)
         case .order(let order): take(order)
         case .run(let job):

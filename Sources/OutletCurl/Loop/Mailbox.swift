@@ -7,6 +7,10 @@ enum LoopMessage {
     case suspend(CurlTransfer)
     case resume(CurlTransfer)
     case reportProgress(CurlTransfer)
+    /// Who observes the body has made up its mind: the transfer goes on, or fails.
+    case observed(CurlTransfer, TransferError?)
+    /// More of the request's body has been made.
+    case bodyReady(CurlTransfer)
     /// Something to do with a WebSocket.
     case order(WebSocketOrder)
     /// A piece of a Swift task wants to run on the loop's thread.

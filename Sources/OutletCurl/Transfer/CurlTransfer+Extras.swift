@@ -16,6 +16,8 @@ final class TransferExtras {
     fileprivate var hasAllowedAddress = false
     fileprivate var file: FileSink?
     fileprivate var decoder: BodyDecoder?
+    fileprivate var isBodyAwaited = false
+    fileprivate var observedEnd = ObservedEnd.ahead
     fileprivate var verification: Verification?
     fileprivate(set) var tls = ""
     fileprivate(set) var proxy = ""
@@ -32,6 +34,16 @@ final class TransferExtras {
         self.answers = answers
         self.link = link
     }
+}
+
+/// How far who observes a body has come with its end.
+enum ObservedEnd {
+    /// It has not come.
+    case ahead
+    /// libcurl is there, but the last piece is still looked at.
+    case reached
+    /// The observer was told.
+    case shown
 }
 
 extension CurlTransfer {
@@ -92,6 +104,18 @@ extension CurlTransfer {
     var decoder: BodyDecoder? {
         get { extras?.decoder }
         set { if newValue != nil { made.decoder = newValue } else { extras?.decoder = nil } }
+    }
+
+    /// Whether libcurl waits for more of the request's body.
+    var isBodyAwaited: Bool {
+        get { extras?.isBodyAwaited ?? false }
+        set { made.isBodyAwaited = newValue }
+    }
+
+    /// How far who observes the body has come with its end.
+    var observedEnd: ObservedEnd {
+        get { extras?.observedEnd ?? .ahead }
+        set { made.observedEnd = newValue }
     }
 
     /// What was found about the certificates of the connection that this transfer made.

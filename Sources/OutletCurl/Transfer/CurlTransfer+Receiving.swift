@@ -154,6 +154,8 @@ extension CurlTransfer {
         loop.assertOnLoop()
         response = head
         hasResponse = true
+        // libcurl gives up a body that is refused before its end, but not while it is paused.
+        if extras != nil, isBodyAwaited { loop.post(.bodyReady(self)) }
         return tell(head, loop)
     }
 
@@ -197,6 +199,7 @@ extension CurlTransfer {
     func deliver(_ bytes: UnsafeRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         received += Int64(bytes.count)
+        if extras != nil, !show(bytes, loop) { return false }
         switch delivery {
         case .collect:
             guard received <= loop.settings.configuration.maximumResponseSize else {
@@ -225,6 +228,40 @@ extension CurlTransfer {
         }
         if reportsProgress { reportProgress(loop) }
         return true
+    }
+
+    /// Shows bytes of the body, or its end, to who observes it.
+    ///
+    /// - Returns: Whether the transfer goes on.
+    private func show(_ bytes: UnsafeRawBufferPointer, _ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
+        guard let observer = extras?.answers?.bodyObserver, let response else { return true }
+        let decision = observer.transfer(self, isAboutToDeliver: bytes, of: response) { error in
+            self.loop?.post(.observed(self, error))
+        }
+        switch decision {
+        case .proceed: return true
+        case .wait:
+            loop.pause(self, CURLPAUSE_RECV, for: .observer)
+            return true
+        case .fail(let error): return fail(error)
+        }
+    }
+
+    /// Whether a transfer that libcurl has finished may end: who observes its body has to agree.
+    func mayEnd(_ loop: EventLoop) -> Bool {
+        loop.assertOnLoop()
+        guard failure == nil, extras?.answers?.bodyObserver != nil, observedEnd != .shown else {
+            return true
+        }
+        // The last piece is still looked at.
+        guard !pauses.contains(.observer) else {
+            observedEnd = .reached
+            return false
+        }
+        observedEnd = .shown
+        return !show(UnsafeRawBufferPointer(start: nil, count: 0), loop)
+            || !pauses.contains(.observer)
     }
 
     /// What a server announces is believed up to here; beyond, the buffer grows as bytes arrive.
@@ -268,7 +305,7 @@ extension CurlTransfer {
             delivery = other
             return true
         case .pause:
-            loop.pause(self, CURLPAUSE_RECV)
+            loop.pause(self, CURLPAUSE_RECV, for: .request)
             return true
         case .cancel:
             failure = .cancelled

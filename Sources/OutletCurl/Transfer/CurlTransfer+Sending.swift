@@ -41,7 +41,7 @@ extension CurlTransfer {
         localPort = ends.localPort
         if extras != nil, !noteSend(easy, loop) { return false }
         // libcurl forgets a pause that came before it had a connection.
-        if isPaused { loop.pause(self, ccurl_pause_all) }
+        if isPaused { loop.pause(self, ccurl_pause_all, for: pauses) }
         return true
     }
 
@@ -94,13 +94,18 @@ extension CurlTransfer {
 
     /// libcurl wants more of the body (`CURLOPT_READFUNCTION`).
     ///
-    /// - Returns: How many bytes there are now; `nil` to end the transfer.
+    /// - Returns: How many bytes there are now, or `CURL_READFUNC_PAUSE`; `nil` to end the transfer.
     func fillBody(
         _ buffer: UnsafeMutableRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop
     ) -> Int? {
         loop.assertOnLoop()
         guard case .reader(let reader) = easy.source else { return nil }
         lastProgress = loop.now
+        if reader.mustWait(ready: { loop.post(.bodyReady(self)) }) {
+            isBodyAwaited = true
+            return Int(CURL_READFUNC_PAUSE)
+        }
+        if extras != nil { isBodyAwaited = false }
         do throws(TransferError) {
             return try reader.read(into: buffer)
         } catch {

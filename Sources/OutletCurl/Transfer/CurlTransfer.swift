@@ -47,8 +47,9 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var phase = Phase.posted
-    /// Suspended by the user or paused by the handler.
-    var isPaused = false
+    /// Why nothing is read and sent.
+    var pauses: PauseReasons = []
+    var isPaused: Bool { !pauses.isEmpty }
     /// Where the body goes, once the handler has seen the head.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -185,6 +186,15 @@ final class CurlTransfer: TransferTask, DeadlineEntry, @unchecked Sendable {
         defer { hasPlace = false }
         return hasPlace ? address?.queue : nil
     }
+}
+
+/// Why a transfer is paused.
+struct PauseReasons: OptionSet {
+    let rawValue: UInt8
+    /// The user or the handler wants it.
+    static let request = PauseReasons(rawValue: 1)
+    /// Who observes the body has not made up its mind.
+    static let observer = PauseReasons(rawValue: 2)
 }
 
 /// The open file of a download, boxed so that a transfer without one pays nothing.

@@ -49,10 +49,16 @@ enum RequestBody {
 protocol RequestBodyReader: AnyObject {
     /// How many bytes there are; `nil` when unknown.
     var length: Int64? { get }
+    /// Whether there is nothing to read now; `ready` is called once, on any thread, when there is.
+    func mustWait(ready: @escaping @Sendable () -> Void) -> Bool
     /// Fills `buffer` from its start; 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int
     /// Goes back to the first byte.
     func rewind() throws(TransferError)
+}
+
+extension RequestBodyReader {
+    func mustWait(ready: @escaping @Sendable () -> Void) -> Bool { false }
 }
 
 /// A file's content.
@@ -155,6 +161,10 @@ private final class StreamReader: RequestBodyReader {
         }
     }
 
+    func mustWait(ready: @escaping @Sendable () -> Void) -> Bool {
+        stream.mustWait(ready: ready)
+    }
+
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int {
         var room = buffer
         if let length {
@@ -191,6 +201,8 @@ private final class StreamReader: RequestBodyReader {
         let count: Int
         do {
             count = try stream.read(into: room)
+        } catch let error as TransferError {
+            throw error
         } catch {
             throw TransferError(
                 code: .cannotOpenFile, stage: .sending,
@@ -240,6 +252,8 @@ private final class DeclaredReader: RequestBodyReader {
             ((try? reader.read(into: rest)) ?? 0) > 0
         }
     }
+
+    func mustWait(ready: @escaping @Sendable () -> Void) -> Bool { reader.mustWait(ready: ready) }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferError) -> Int {
         let room = Int(min(Int64(buffer.count), declared - given))

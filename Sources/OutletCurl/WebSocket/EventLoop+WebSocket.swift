@@ -33,7 +33,7 @@ extension EventLoop {
             guard link.ownClose == nil, link.peerClose == nil, link.stage == .open else { return }
             link.ownClose = (code, reason)
             // The peer's close frame is still to be read, whoever waits for whom.
-            transfer.isPaused = false
+            transfer.pauses = []
             link.isSuspended = false
             link.take(order)
         case .send, .ping:
@@ -205,7 +205,7 @@ extension EventLoop {
                 let decision = handler.webSocket(transfer, didReceive: message, turn: turn)
                 switch decision {
                 case .proceed, .deliver: break
-                case .pause: pause(transfer, CURLPAUSE_RECV)
+                case .pause: pause(transfer, CURLPAUSE_RECV, for: .request)
                 case .cancel: end(transfer, .cancelled)
                 }
             }

@@ -63,23 +63,39 @@ class CallContext: @unchecked Sendable {
     }
 }
 
+/// What a hook is given beside its completion, changeable until that is settled.
+protocol SettledSubject: AnyObject, Sendable {
+    /// Takes no change any more.
+    func close()
+}
+
 /// Bytes that an exported function writes.
-final class SinkHandle: Sendable {
+final class SinkHandle: SettledSubject {
     /// The most that is taken, in bytes.
     static let limit = 64 << 20
 
-    private let bytes = Lock([UInt8]())
+    private struct State {
+        var bytes: [UInt8] = []
+        var isClosed = false
+    }
+
+    private let state = Lock(State())
 
     func write(_ view: outlet_view) -> outlet_status {
         guard let more = view.foreign(.body) else { return OUTLET_E_ARGUMENT }
         // Copied outside the lock's closure, which takes only values that may cross threads.
         let copy = Array(more)
-        return bytes.withLock { bytes in
-            guard copy.count <= SinkHandle.limit - bytes.count else { return OUTLET_E_ARGUMENT }
-            bytes.append(contentsOf: copy)
+        return state.withLock { state in
+            guard !state.isClosed else { return OUTLET_E_STALE }
+            guard copy.count <= SinkHandle.limit - state.bytes.count else {
+                return OUTLET_E_ARGUMENT
+            }
+            state.bytes.append(contentsOf: copy)
             return OUTLET_OK
         }
     }
 
-    var content: [UInt8] { bytes.withLock { $0 } }
+    func close() { state.withLock { $0.isClosed = true } }
+
+    var content: [UInt8] { state.withLock { $0.bytes } }
 }

@@ -45,18 +45,18 @@ final class HookedWire: TransportLayer {
         }
         guard !finalizers.isEmpty else {
             tellWillSend(job.request, sentWith: credential)
-            return next.start(job, handler: handler)
+            return next.start(job.watched, handler: handler)
         }
         let question = Finalizing(job.request, sentWith: credential, by: finalizers, limit: limit)
         if let request = question.answeredAtOnce {
             tellWillSend(request, sentWith: credential)
-            return next.start(job.carrying(request), handler: handler)
+            return next.start(job.carrying(request).watched, handler: handler)
         }
         return DeferredTransfer.start(job, on: queue, handler: handler) { answer in
             question.whenAnswered { answer($0.map { job.carrying($0) }) }
         } begin: { job, handler in
             self.tellWillSend(job.request, sentWith: credential)
-            return self.next.start(job, handler: handler)
+            return self.next.start(job.watched, handler: handler)
         }
     }
 
@@ -156,6 +156,15 @@ private final class Finalizing: Sendable {
 }
 
 extension TransferJob {
+    /// The same job, with the plugins that watch its bodies.
+    fileprivate var watched: TransferJob {
+        let bodies = request.watchedBodies
+        guard !bodies.isEmpty else { return self }
+        var job = self
+        job.bodyObserver = HookedBodies(bodies)
+        return job
+    }
+
     /// The same job for a changed request.
     fileprivate func carrying(_ request: HTTPRequest) -> TransferJob {
         var job = self

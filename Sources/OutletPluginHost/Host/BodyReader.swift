@@ -71,7 +71,7 @@ final class BodyReader: Sendable {
             let count = pread(file, buffer.baseAddress, buffer.count, offset)
             return count < 0 ? .failed : .bytes(count)
         case .stream(let stream):
-            guard mayReadStream else { return .unreadable }
+            guard mayReadStream, !(stream is PluginBody) else { return .unreadable }
             return state.withLock { state in
                 Self.read(stream, &state, at: offset, into: buffer)
             }

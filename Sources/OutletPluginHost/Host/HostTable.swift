@@ -116,15 +116,18 @@ enum HostTable {
         guard owner.grants.allowsService(id) else { return OUTLET_E_DENIED }
         switch id {
         case HTTPService.name:
-            owner.sendsRequests = true
+            owner.usesCallServices = true
             return store(UnsafeRawPointer(HTTPService.table), at: out)
         case TimerService.name: return store(UnsafeRawPointer(TimerService.table), at: out)
+        case StreamService.name:
+            owner.usesCallServices = true
+            return store(UnsafeRawPointer(StreamService.table), at: out)
         default: return OUTLET_E_UNSUPPORTED
         }
     }
 
     /// The services by name.
-    static let services: Set = [HTTPService.name, TimerService.name]
+    static let services: Set = [HTTPService.name, TimerService.name, StreamService.name]
 
     private static func log(
         _ host: Table, _ call: outlet_call, _ level: UInt32, _ message: outlet_view,

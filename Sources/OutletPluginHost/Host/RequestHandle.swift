@@ -287,6 +287,28 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         }
     }
 
+    /// Attaches a stream of the call.
+    ///
+    /// - Parameters:
+    ///   - open: Opens it, given what it belongs to; `nil` where there may be no more.
+    ///   - attach: Adds it to the request.
+    func attach(
+        replacesBody: Bool, open: (String) -> PluginStream?,
+        to attach: (inout HTTPRequest, PluginStream) -> Void
+    ) -> outlet_status {
+        let scope = scope
+        return state.withLock { state in
+            if let objection = state.objection(changing: replacesBody ? nil : "") {
+                return objection
+            }
+            guard let stream = open("\(state.request)") else { return OUTLET_E_STATE }
+            if replacesBody { state.loans.forget() }
+            attach(&state.request, stream)
+            scope?.keep(stream)
+            return OUTLET_OK
+        }
+    }
+
     func answer(_ answer: Answer) -> outlet_status {
         state.withLock { state in
             switch state.access {

@@ -36,6 +36,8 @@ final class RequestScope: Sendable {
 
     private struct State {
         var entries: [Entry] = []
+        /// What ends before the entries are told.
+        var streams: [PluginStream] = []
         var isOver = false
         /// Whether the call was cancelled: what comes of it is told, and nothing else is asked.
         var isCancelled = false
@@ -106,14 +108,25 @@ final class RequestScope: Sendable {
 
     /// The call is over: each instance that saw it is told, once its last hook is off the stack.
     func end() {
-        let idle = state.withLock { state -> [Entry] in
-            guard !state.isOver else { return [] }
+        let (idle, streams) = state.withLock { state -> ([Entry], [PluginStream]) in
+            guard !state.isOver else { return ([], []) }
             state.isOver = true
+            defer { state.streams = [] }
             let idle = state.entries.filter { $0.calls == 0 }.map { $0.held() }
             state.entries.removeAll { $0.calls == 0 }
-            return idle
+            return (idle, state.streams)
         }
+        for stream in streams { stream.end() }
         for entry in idle { finish(entry) }
+    }
+
+    /// A stream of the call has been opened.
+    func keep(_ stream: PluginStream) {
+        let isOver = state.withLock { state in
+            if !state.isOver { state.streams.append(stream) }
+            return state.isOver
+        }
+        if isOver { stream.end() }
     }
 
     // Where no session says when a call is over: nobody can call a hook of it any more.

@@ -3,12 +3,6 @@ import Dispatch
 import OutletSession
 import OutletTransport
 
-/// What a hook is given beside its completion, changeable until that is settled.
-protocol SettledSubject: AnyObject, Sendable {
-    /// Takes no change any more.
-    func close()
-}
-
 /// One call of a hook, until it is answered: by what the hook returns, by the plugin later, or by the host
 /// in its place.
 ///
@@ -54,7 +48,7 @@ final class Completion: CallContext, @unchecked Sendable {
     let hook: PluginHook
     private let instance: PluginInstance
     /// How long the answer is waited for, in nanoseconds.
-    private let limit: UInt64
+    let limit: UInt64
     /// What the hook is given; the plugin may have borrowed of it as long as this lives.
     let lent: Lent
     private let state: Lock<State>
@@ -85,7 +79,7 @@ final class Completion: CallContext, @unchecked Sendable {
     /// What settles it; `nil` for hooks that only watch.
     var settler: Settler? {
         switch hook {
-        case .willSend, .didReceive, .requestDone, .httpDone, .timerDone, .events: nil
+        case .willSend, .didReceive, .requestDone, .httpDone, .timerDone, .streamEnd, .events: nil
         case .retry: .retryDone
         case .redirect: .redirectDone
         default: .done

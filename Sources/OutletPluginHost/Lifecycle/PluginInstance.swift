@@ -414,11 +414,10 @@ extension PluginHook {
     fileprivate var isOfRequests: Bool {
         switch self {
         case .adapt, .prepare, .finalize, .willSend, .redirect, .retry, .didReceive, .process,
-            .serialize, .trust:
+            .serialize, .trust, .streamPiece, .streamMake:
             true
-        case .load, .create, .reconfigure, .requestDone, .events, .httpDone, .timerDone, .cancel,
-            .call,
-            .quiesce, .destroy:
+        case .load, .create, .reconfigure, .requestDone, .events, .httpDone, .timerDone,
+            .streamEnd, .cancel, .call, .quiesce, .destroy:
             false
         }
     }
@@ -426,7 +425,7 @@ extension PluginHook {
     /// Whether a request may not go on without it.
     var isNeeded: Bool {
         switch self {
-        case .adapt, .prepare, .finalize, .redirect: true
+        case .adapt, .prepare, .finalize, .redirect, .streamPiece, .streamMake: true
         default: false
         }
     }
@@ -434,7 +433,7 @@ extension PluginHook {
     /// Whether the plugin is told in any case, until it ends: it frees something then.
     var isOwed: Bool {
         switch self {
-        case .requestDone, .httpDone, .timerDone, .events: true
+        case .requestDone, .httpDone, .timerDone, .streamEnd, .events: true
         default: false
         }
     }

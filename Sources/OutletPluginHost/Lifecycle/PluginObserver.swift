@@ -144,6 +144,12 @@ public enum PluginHook: String, Sendable, CaseIterable {
     case httpDone = "http_done"
     /// A timer of the plugin's has come to an end.
     case timerDone = "timer_done"
+    /// A piece of a response's body is watched.
+    case streamPiece = "stream_piece"
+    /// A piece of a request's body is made.
+    case streamMake = "stream_make"
+    /// A stream has come to an end.
+    case streamEnd = "stream_end"
     /// Nobody waits for an answer any more.
     case cancel
     /// An exported function is called.

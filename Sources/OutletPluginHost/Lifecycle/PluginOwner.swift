@@ -21,7 +21,7 @@ final class PluginOwner: Sendable {
         var counts: [PluginMisbehaviour.Kind: Int] = [:]
         weak var instance: PluginInstance?
         var calls = CallsUnderWay()
-        var sendsRequests = false
+        var usesCallServices = false
         var breaker: CircuitBreaker
     }
 
@@ -69,10 +69,10 @@ final class PluginOwner: Sendable {
     /// How often the plugin broke the contract.
     var misbehaviour: [PluginMisbehaviour.Kind: Int] { state.withLock { $0.counts } }
 
-    /// Whether the plugin has asked for the service that sends requests of its own.
-    var sendsRequests: Bool {
-        get { state.withLock { $0.sendsRequests } }
-        set { state.withLock { $0.sendsRequests = newValue } }
+    /// Whether the plugin has asked for a service that does something for a call.
+    var usesCallServices: Bool {
+        get { state.withLock { $0.usesCallServices } }
+        set { state.withLock { $0.usesCallServices = newValue } }
     }
 
     /// The running instance, from after `create` until it is gone.

@@ -200,6 +200,8 @@ private final class TeeStream: BodyStream {
     /// What was read since the start, up to one byte more than the limit.
     var content: Data { kept.withLock { $0 } }
 
+    func mustWait(ready: @escaping @Sendable () -> Void) -> Bool { inner.mustWait(ready: ready) }
+
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         let count = try inner.read(into: buffer)
         let data = Data(buffer.prefix(count))

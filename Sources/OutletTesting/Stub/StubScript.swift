@@ -167,11 +167,8 @@ final class StubScript: TransferScript, @unchecked Sendable {
             noteFirstByte()
         case .chunk(let chunk):
             counts.received += Int64(chunk.count)
-            if case .chunks = transfer.delivery {
-                transfer.tell(chunk)
-            } else {
-                result.body = (result.body ?? Data()) + chunk
-            }
+            if transfer.delivery != .chunks { result.body = (result.body ?? Data()) + chunk }
+            transfer.tell(chunk)
             transfer.tell(counts)
         case .wait(.after(let time)): wait(for: time, transfer)
         case .wait(.gate(let gate)):
@@ -222,7 +219,12 @@ extension HTTPBody {
         case .stream(let stream):
             var data = Data()
             var piece = Data(count: 16_384)
+            let ready = DispatchSemaphore(value: 0)
             while data.count < limit {
+                if stream.mustWait(ready: { ready.signal() }) {
+                    ready.wait()
+                    continue
+                }
                 let count = try piece.withUnsafeMutableBytes { buffer in
                     try stream.read(
                         into: UnsafeMutableRawBufferPointer(

@@ -39,6 +39,13 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     package private(set) var delivery: BodyDelivery
     private var reportsProgress: Bool
     private var isSuspended: Bool
+    private let observer: (any BodyObserver)?
+    /// The final head, for the observer.
+    private var head: HTTPResponse?
+    /// Whether the observer has not made up its mind.
+    private var isObserverBusy = false
+    /// Whether the observer was told of the body's end.
+    private var isEndObserved = false
     /// Set by a script that knows the server.
     package private(set) var isServerVerified = true
 
@@ -61,6 +68,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         request = job.request
         delivery = job.delivery
         reportsProgress = job.reportsProgress
+        observer = job.bodyObserver
         if isSuspended { visible.wish(.suspended) }
     }
 
@@ -124,19 +132,53 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     package var isRunning: Bool { handler != nil }
 
     /// Whether the handler may be told more.
-    package var mayGoOn: Bool { isRunning && !isSuspended }
+    package var mayGoOn: Bool { isRunning && !isSuspended && !isObserverBusy }
+
+    /// Whether pieces of the body are to be told: the handler takes them, or they are observed.
+    package var takesPieces: Bool { delivery == .chunks || observer != nil }
 
     /// Tells a head, interim or final, and does what the handler says.
     package func tell(_ head: HTTPResponse) {
+        if head.isFinal { self.head = head }
         follow(told { $0.transfer(self, didReceive: head, turn: $1) })
     }
 
-    /// Tells bytes of the body, and does what the handler says.
+    /// Shows bytes of the body to who observes it, tells the handler if it takes them, and does what they
+    /// say.
     package func tell(_ piece: Data) {
+        guard show(piece), delivery == .chunks else { return }
         follow(
             told { handler, turn in
                 piece.withUnsafeBytes { handler.transfer(self, didReceive: $0, turn: turn) }
             })
+    }
+
+    /// Shows a piece of the body, or its end, to who observes it.
+    ///
+    /// - Returns: Whether the piece goes where it is to go.
+    private func show(_ piece: Data) -> Bool {
+        guard let observer, let head else { return true }
+        let decision = piece.withUnsafeBytes {
+            observer.transfer(self, isAboutToDeliver: $0, of: head) { error in
+                self.perform { $0.goOn(error) }
+            }
+        }
+        switch decision {
+        case .proceed: break
+        case .wait: isObserverBusy = true
+        case .fail(let error):
+            finish(error)
+            return false
+        }
+        return true
+    }
+
+    /// The observer has made up its mind.
+    private func goOn(_ error: TransferError?) {
+        guard isObserverBusy else { return }
+        isObserverBusy = false
+        if let error { return finish(error) }
+        if isEndObserved { finish(nil) } else { script.play(self) }
     }
 
     /// Tells how much has passed, if anybody wants to know.
@@ -154,6 +196,10 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     /// Tells the end, the first time only.
     package func finish(_ error: TransferError?) {
         guard isRunning else { return }
+        if error == nil, !isEndObserved {
+            isEndObserved = true
+            guard show(Data()), !isObserverBusy else { return }
+        }
         let result = script.end(error, delivery: delivery)
         visible.complete()
         told { handler, turn in
@@ -208,7 +254,7 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
                 if let head = known.response { transfer.tell(head) }
                 continue
             }
-            guard case .chunks = transfer.delivery, offset < body.count else {
+            guard transfer.takesPieces, offset < body.count else {
                 return tellRest(to: transfer)
             }
             let piece = body.dropFirst(offset).prefix(Self.pieceSize)

@@ -61,6 +61,11 @@ public struct TransferJob: Sendable {
         get { answers?.value.memory }
         set { if newValue != nil || answers != nil { change { $0.memory = newValue } } }
     }
+    /// Sees the body of the response, besides the handler; of one from a cache nothing.
+    public var bodyObserver: (any BodyObserver)? {
+        get { answers?.value.bodyObserver }
+        set { if newValue != nil || answers != nil { change { $0.bodyObserver = newValue } } }
+    }
     /// Whether the job may share a transfer with equal ones that are under way at the same time.
     public var sharesTransfer: Bool {
         get { answers?.value.sharesTransfer ?? false }
@@ -100,6 +105,7 @@ public struct TransferJob: Sendable {
         package var cachedResponseHandler: (any CachedResponseHandler)?
         package var firstURL: URL?
         package var memory: AttemptMemory?
+        package var bodyObserver: (any BodyObserver)?
         package var sharesTransfer = false
 
         package init() {}

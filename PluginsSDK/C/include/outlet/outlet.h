@@ -10,6 +10,7 @@
 #include "host.h"
 #include "http.h"
 #include "plugin.h"
+#include "stream.h"
 #include "timer.h"
 #include "trust.h"
 #include "version.h"

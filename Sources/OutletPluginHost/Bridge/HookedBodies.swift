@@ -1,0 +1,41 @@
+import OutletHTTP
+import OutletTransport
+
+/// The plugins that watch the body of one response, one after the other.
+final class HookedBodies: BodyObserver {
+    private let bodies: [WatchedBody]
+    /// How much has come.
+    private let offset = Lock(UInt64(0))
+
+    init(_ bodies: [WatchedBody]) { self.bodies = bodies }
+
+    func transfer(
+        _ task: any TransferTask, isAboutToDeliver bytes: UnsafeRawBufferPointer,
+        of head: HTTPResponse, goOn: @escaping @Sendable (TransferError?) -> Void
+    ) -> BodyDecision {
+        let start = offset.withLock { offset in
+            defer { offset += UInt64(bytes.count) }
+            return offset
+        }
+        let answer = LaterAnswer<TransferError?>()
+        show(PluginPiece(bytes), to: bodies[...], of: head, behind: start, answer)
+        switch answer.given {
+        case .some(.none): return .proceed
+        case .some(.some(let error)): return .fail(error)
+        case .none:
+            answer.whenGiven(goOn)
+            return .wait
+        }
+    }
+
+    private func show(
+        _ piece: PluginPiece, to bodies: ArraySlice<WatchedBody>, of head: HTTPResponse,
+        behind start: UInt64, _ answer: LaterAnswer<TransferError?>
+    ) {
+        guard let body = bodies.first else { return answer.give(nil) }
+        body.show(piece, of: head, behind: start) { failure in
+            if let failure { return answer.give(TransferError(refusedBecauseOf: failure)) }
+            self.show(piece, to: bodies.dropFirst(), of: head, behind: start, answer)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import COutletPlugin
+import OutletHTTP
+import OutletTransport
+
+/// A request's body that a plugin makes while it is sent.
+///
+/// The next piece is asked for once the one before has been read.
+///
+/// Thread: any, one read at a time.
+final class PluginBody: BodyStream {
+    /// Makes the piece behind so many bytes.
+    typealias Maker =
+        @Sendable (OpaquePointer, outlet_call, UInt64, outlet_sink, outlet_completion)
+        -> outlet_status
+
+    private struct State {
+        enum Phase {
+            case idle
+            /// The plugin makes a piece.
+            case asked
+            case ended
+            case failed(any Error)
+        }
+
+        var phase = Phase.idle
+        var piece: ArraySlice<UInt8> = []
+        /// How much was made.
+        var offset: UInt64 = 0
+        /// Tells a piece from one of before the body went back to its start.
+        var round = 0
+        /// Told when there is something to read.
+        var ready: (@Sendable () -> Void)?
+
+        var isReadable: Bool {
+            switch phase {
+            case .idle, .asked: !piece.isEmpty
+            case .ended, .failed: true
+            }
+        }
+    }
+
+    let length: Int64?
+    private let stream: PluginStream
+    private let make: Maker
+    /// How long a piece is waited for, in nanoseconds.
+    private let limit: UInt64
+    private let state = Lock(State())
+
+    init(_ stream: PluginStream, length: Int64?, limit: UInt64, make: @escaping Maker) {
+        self.stream = stream
+        self.length = length
+        self.limit = limit
+        self.make = make
+    }
+
+    func mustWait(ready: @escaping @Sendable () -> Void) -> Bool {
+        let (isReadable, next) = state.withLock { state -> (Bool, (round: Int, offset: UInt64)?) in
+            guard !state.isReadable else { return (true, nil) }
+            state.ready = ready
+            guard case .idle = state.phase else { return (false, nil) }
+            if let length, state.offset == UInt64(clamping: length) {
+                state.phase = .ended
+                return (true, nil)
+            }
+            state.phase = .asked
+            return (false, (state.round, state.offset))
+        }
+        if isReadable { return false }
+        if let next { ask(for: next.round, behind: next.offset) }
+        // A plugin that never blocks has made it by now.
+        return state.withLock { state in
+            if state.isReadable { state.ready = nil }
+            return !state.isReadable
+        }
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        try state.withLock { state in
+            if !state.piece.isEmpty {
+                let part = state.piece.prefix(buffer.count)
+                buffer.copyBytes(from: part)
+                state.piece = state.piece.dropFirst(part.count)
+                return part.count
+            }
+            switch state.phase {
+            case .ended: return 0
+            case .failed(let error): throw error
+            case .idle, .asked:
+                if let length, state.offset == UInt64(clamping: length) { return 0 }
+                throw NotMadeYet()
+            }
+        }
+    }
+
+    func rewind() throws {
+        try state.withLock { state in
+            if case .failed(let error) = state.phase { throw error }
+            state = State(round: state.round + 1)
+        }
+    }
+
+    private func ask(for round: Int, behind offset: UInt64) {
+        let sink = SinkHandle()
+        stream.ask(.streamMake, lending: .init(request: sink), limit: limit) { [make] in
+            make($0, $1, offset, outlet_sink(id: $2.request.id), $2)
+        } answered: { [weak self] failure in
+            self?.take(
+                failure.map { .failure(TransferError(refusedBecauseOf: $0)) }
+                    ?? .success(sink.content), round)
+        }
+    }
+
+    private func take(_ piece: Result<[UInt8], any Error>, _ round: Int) {
+        let ready = state.withLock { state -> (@Sendable () -> Void)? in
+            guard state.round == round, case .asked = state.phase else { return nil }
+            switch piece {
+            case .success(let bytes):
+                state.offset += UInt64(bytes.count)
+                state.piece = bytes[...]
+                state.phase = bytes.isEmpty ? .ended : .idle
+                stream.note(isWhole: bytes.isEmpty || length == Int64(clamping: state.offset))
+            case .failure(let error): state.phase = .failed(error)
+            }
+            return state.ready.take()
+        }
+        ready?()
+    }
+
+    /// The body was read where nobody can wait for a plugin.
+    private struct NotMadeYet: Error, CustomStringConvertible {
+        var description: String {
+            "a plugin makes it while it is sent, and it cannot be read before"
+        }
+    }
+}

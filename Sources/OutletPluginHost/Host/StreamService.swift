@@ -1,0 +1,71 @@
+import COutletPlugin
+import OutletHTTP
+
+/// `outlet.stream/1`: bodies piece by piece.
+enum StreamService {
+    static let name = "outlet.stream/1"
+
+    // `nonisolated(unsafe)` because it is written once, before anybody can read it, and never freed.
+    nonisolated(unsafe) static let table = permanent(
+        outlet_streams(
+            struct_size: UInt32(MemoryLayout<outlet_streams>.size), reserved: 0,
+            watch_response: { StreamService.watch($0, $1, $2, $3, $4) },
+            send_body: { StreamService.send($0, $1, $2, $3, $4, $5) }))
+
+    private static func watch(
+        _ host: HostTable.Table, _ request: outlet_request, _ piece: outlet_stream_piece,
+        _ end: outlet_stream_end?, _ data: UnsafeMutableRawPointer?
+    ) -> outlet_status {
+        guard UInt(bitPattern: unsafeBitCast(piece, to: Int.self)) != 0 else {
+            return OUTLET_E_ARGUMENT
+        }
+        let data = UInt(bitPattern: data)
+        return open(host, request, replacesBody: false, end, data) { request, stream, limit in
+            let body = WatchedBody(stream, limit: limit) {
+                piece($0, $1, $2, $3, $4, $5, UnsafeMutableRawPointer(bitPattern: data))
+            }
+            request.watchedBodies.append(body)
+        }
+    }
+
+    private static func send(
+        _ host: HostTable.Table, _ request: outlet_request, _ length: UInt64,
+        _ make: outlet_stream_make, _ end: outlet_stream_end?, _ data: UnsafeMutableRawPointer?
+    ) -> outlet_status {
+        guard UInt(bitPattern: unsafeBitCast(make, to: Int.self)) != 0,
+            length == .max || length <= UInt64(Int64.max)
+        else { return OUTLET_E_ARGUMENT }
+        let data = UInt(bitPattern: data)
+        return open(host, request, replacesBody: true, end, data) { request, stream, limit in
+            let length = length == .max ? nil : Int64(length)
+            let body = PluginBody(stream, length: length, limit: limit) {
+                make($0, $1, $2, $3, $4, UnsafeMutableRawPointer(bitPattern: data))
+            }
+            request.body = .stream(body)
+            request.headers.remove(name: "Content-Length")
+        }
+    }
+
+    /// Opens a stream of the call that a request belongs to.
+    private static func open(
+        _ host: HostTable.Table, _ request: outlet_request, replacesBody: Bool,
+        _ end: outlet_stream_end?, _ data: UInt,
+        _ attach: (inout HTTPRequest, PluginStream, _ limit: UInt64) -> Void
+    ) -> outlet_status {
+        guard let handle = HostTable.find(host, request.id, RequestHandle.self) else {
+            return OUTLET_E_STALE
+        }
+        let token = request.id & ~HandleTable.partMask
+        guard let instance = HostTable.instance(host),
+            let hook = HandleTable.shared.find(token, as: Completion.self)
+        else { return OUTLET_E_STATE }
+        return handle.attach(
+            replacesBody: replacesBody,
+            open: { name in
+                PluginStream.open(for: instance, name: name) { pointer, call, status in
+                    end?(pointer, call, status, UnsafeMutableRawPointer(bitPattern: data))
+                }
+            },
+            to: { attach(&$0, $1, hook.limit) })
+    }
+}

@@ -1,0 +1,295 @@
+import FoundationEssentials
+import OutletCurl
+import OutletHTTP
+import OutletPluginHost
+import OutletSession
+import OutletTestServer
+import OutletTestSupport
+import OutletTesting
+import OutletTransport
+import Testing
+
+/// Bodies piece by piece: `outlet.stream/1`.
+@Suite(.timeLimit(.minutes(patience))) struct StreamTests {
+    /// The fixture, configured as one of its two plugins.
+    private struct Streams {
+        let host: PluginHost
+        let id: String
+        let recorder = ActivityRecorder()
+
+        init(
+            _ settings: [String: String], quick: Bool = false,
+            answerDeadline: Duration = .seconds(120)
+        ) throws {
+            id = quick ? "faulty.streams-quick" : "faulty.streams"
+            let members = settings.map { #""\#($0.key)": "\#($0.value)""# }
+            host = try PluginFolder(faulty: "Streams").load(
+                configuration: [id: "{\(members.joined(separator: ", "))}"], observer: recorder,
+                answerDeadline: answerDeadline)
+        }
+
+        func count(_ name: String) throws -> Int64 {
+            guard case .int(let count) = try host.call("\(id).\(name)") else { return -1 }
+            return count
+        }
+
+        /// Waits until a count is reached.
+        func reach(_ count: Int64, _ name: String) async throws {
+            while try self.count(name) < count { await Task.yield() }
+        }
+
+        func session(_ configuration: TransportConfiguration = .init()) -> Session {
+            Session(transport: CurlTransport(configuration: configuration), plugins: host)
+        }
+    }
+
+    private func pluginError(_ error: SessionError?) -> PluginError? {
+        error?.underlyingError as? PluginError
+    }
+
+    // MARK: Watching
+
+    @Test(arguments: ["count", "later"], [false, true])
+    func `a plugin sees all that goes into memory, into a file and to a stream`(
+        watch: String, quick: Bool
+    ) async throws {
+        let streams = try Streams(["watch": watch], quick: quick)
+        let server = try LoopbackServer.start()
+        let session = streams.session()
+        let (address, bytes) = ("\(server.baseURL)/bytes/100000", LoopbackServer.bytes(100_000))
+        let data = await session.request(address).serializingData().response
+        #expect(data.value.map { Array($0) } == bytes)
+        let directory = try TemporaryDirectory()
+        let file = URL(filePath: directory.path("file"))
+        let download = await session.download(
+            address, to: { _, _ in (destinationURL: file, options: []) }
+        ).serializingDownloadedFileURL().response
+        #expect(download.error == nil)
+        #expect(try Array(Data(contentsOf: file)) == bytes)
+        var streamed: [UInt8] = []
+        let task = session.streamRequest(address).streamTask()
+        for await event in task.streamingData() {
+            if case .stream(.success(let piece)) = event.event { streamed += piece }
+        }
+        #expect(streamed == bytes)
+        try await streams.reach(3, "whole")
+        #expect(try streams.count("seen") == 300_000)
+        #expect(try streams.count("bodies") == 3)
+        #expect(try streams.count("broken") == 0)
+        #expect(try streams.count("late") == 0)
+        #expect(streams.recorder.misbehaviours.values.isEmpty)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: ["count", "later"])
+    func `what a plugin sees is decoded, over HTTP 2 as well`(watch: String) async throws {
+        let streams = try Streams(["watch": watch])
+        let nginx = try await Nginx.shared()
+        var configuration = TransportConfiguration()
+        configuration.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+        let session = streams.session(configuration)
+        let text = await session.request("\(nginx.baseURL(.tls))/compressed/text.txt")
+            .serializingData().response
+        let size = try #require(text.value?.count)
+        #expect(text.response?.headers["Content-Encoding"] == "gzip")
+        #expect(text.response?.httpVersion == "HTTP/2")
+        try await streams.reach(1, "whole")
+        #expect(try streams.count("seen") == Int64(size))
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: ["refuse", "refuse-end", "late-refusal"], [false, true])
+    func `a plugin refuses a body, and the program gets none of it as a whole`(
+        watch: String, quick: Bool
+    ) async throws {
+        let streams = try Streams(["watch": watch], quick: quick)
+        let server = try ScriptedServer.start(
+            .request, .respond(body: "X" + String(repeating: "y", count: 5000)))
+        let session = streams.session()
+        let directory = try TemporaryDirectory()
+        let file = URL(filePath: directory.path("file"))
+        let response = await session.download(
+            server.baseURL, to: { _, _ in (destinationURL: file, options: []) }
+        ).serializingDownloadedFileURL().response
+        let error = try #require(pluginError(response.error))
+        #expect(error.plugin == streams.id && error.hook == .streamPiece)
+        #expect(error.code == "refused" && error.message == "this body is refused")
+        #expect(!FileManager.default.fileExists(atPath: directory.path("file")))
+        // At its end it had been seen whole.
+        try await streams.reach(1, watch == "refuse" ? "broken" : "whole")
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: [false, true])
+    func `a body waits for the plugin, and for a program that has suspended it`(
+        quick: Bool
+    ) async throws {
+        let streams = try Streams(["watch": "hold"], quick: quick)
+        let server = try LoopbackServer.start()
+        let session = streams.session()
+        let request = session.request("\(server.baseURL)/bytes/10")
+        async let response = request.serializingData().response
+        try await streams.reach(1, "pending")
+        request.suspend()
+        #expect(try streams.host.call("\(streams.id).release") == .int(0))
+        request.resume()
+        // The end is a piece as well.
+        try await streams.reach(2, "pending")
+        #expect(try streams.host.call("\(streams.id).release") == .int(0))
+        #expect(await response.value?.count == 10)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: [false, true])
+    func `a cancelled request takes the promised answer back, and ends the stream once`(
+        quick: Bool
+    ) async throws {
+        let streams = try Streams(["watch": "hold"], quick: quick)
+        let server = try LoopbackServer.start()
+        let session = streams.session()
+        let request = session.request("\(server.baseURL)/bytes/10")
+        async let response = request.serializingData().response
+        try await streams.reach(1, "pending")
+        request.cancel()
+        #expect(await response.error?.isExplicitlyCancelledError == true)
+        try await streams.reach(1, "cancelled")
+        try await streams.reach(1, "broken")
+        #expect(try streams.host.call("\(streams.id).release") == .int(-2))
+        #expect(await streams.host.shutDown() == [])
+        #expect(streams.recorder.misbehaviours.values.isEmpty)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a piece that is never answered fails the request by its deadline`() async throws {
+        let streams = try Streams(["watch": "hold"], answerDeadline: .milliseconds(50))
+        let server = try LoopbackServer.start()
+        let session = streams.session()
+        let response = await session.request("\(server.baseURL)/bytes/10").serializingData()
+            .response
+        let error = try #require(pluginError(response.error))
+        #expect(error.hook == .streamPiece && error.kind == .timedOut)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `an end of the plugin tells it the end of its streams before`() async throws {
+        let streams = try Streams(["watch": "hold"])
+        let server = try LoopbackServer.start()
+        let session = streams.session()
+        async let response = session.request("\(server.baseURL)/bytes/10").serializingData()
+            .response
+        try await streams.reach(1, "pending")
+        #expect(await streams.host.shutDown() == [])
+        #expect(pluginError(await response.error)?.kind == .closed)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a lost connection breaks the stream`() async throws {
+        let streams = try Streams(["watch": "count"])
+        let server = try ScriptedServer.start(
+            .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"))
+        let session = streams.session()
+        let response = await session.request(server.baseURL).serializingData().response
+        #expect(response.error != nil)
+        try await streams.reach(1, "broken")
+        #expect(try streams.count("seen") == 5)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `what a stub plays is seen as well`() async throws {
+        let streams = try Streams(["watch": "later"])
+        let stub = StubTransport { _ in .text("0123456789") }
+        let session = Session(transport: stub, plugins: streams.host)
+        let response = await session.request("http://test.example/").serializingString().response
+        #expect(response.value == "0123456789")
+        try await streams.reach(1, "whole")
+        #expect(try streams.count("seen") == 10)
+        withExtendedLifetime(session) {}
+    }
+
+    // MARK: Making
+
+    @Test(arguments: ["", "later"], ["", "20000"])
+    func `a plugin makes a body while it is sent`(how: String, length: String) async throws {
+        for quick in [false, true] {
+            let streams = try Streams(
+                ["send": "20", "how": how, "length": length], quick: quick)
+            let server = try LoopbackServer.start()
+            let session = streams.session()
+            let response = await session.request("\(server.baseURL)/post", method: .post)
+                .serializingString().response
+            let answer = try #require(response.value)
+            #expect(answer.contains(String(repeating: "p", count: 20_000)))
+            #expect(!answer.contains(String(repeating: "p", count: 20_001)))
+            #expect(answer.contains(#""Content-Length""#) == !length.isEmpty)
+            try await streams.reach(1, "whole")
+            #expect(try streams.count("rounds") == 1)
+            withExtendedLifetime(session) {}
+        }
+    }
+
+    @Test(arguments: ["", "later"])
+    func `a body is made once more where it has to be sent again`(how: String) async throws {
+        let streams = try Streams(["send": "20", "how": how])
+        let server = try LoopbackServer.start()
+        let session = streams.session()
+        let response = await session.request(
+            "\(server.baseURL)/redirect-to?url=/post&status_code=307", method: .post
+        ).serializingString().response
+        #expect(response.value?.contains(String(repeating: "p", count: 20_000)) == true)
+        #expect(try streams.count("rounds") == 2)
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a body that cannot be made fails the request in the plugin's words`() async throws {
+        let streams = try Streams(["send": "20", "how": "fail"])
+        let server = try LoopbackServer.start()
+        let session = streams.session()
+        let response = await session.request("\(server.baseURL)/post", method: .post)
+            .serializingString().response
+        let error = try #require(pluginError(response.error))
+        #expect(error.hook == .streamMake && error.message == "this body is refused")
+        try await streams.reach(1, "broken")
+        withExtendedLifetime(session) {}
+    }
+
+    @Test(arguments: [("19500", "goes on"), ("20500", "ended after 20000 of 20500 bytes")])
+    func `a body has the length that the plugin has said`(
+        length: String, reason: String
+    ) async throws {
+        let streams = try Streams(["send": "20", "length": length])
+        let server = try LoopbackServer.start()
+        let session = streams.session()
+        let response = await session.request("\(server.baseURL)/post", method: .post)
+            .serializingString().response
+        let error = try #require(response.error.map { "\($0)" })
+        #expect(error.contains(reason), "\(error)")
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `an answer that comes before the body ends the wait for it`() async throws {
+        let streams = try Streams(["send": "20", "how": "hold"])
+        let server = try ScriptedServer.start(
+            .requestHead, .respond("413 Content Too Large", body: "no"))
+        let session = streams.session()
+        let response = await session.request(server.baseURL, method: .post).serializingString()
+            .response
+        #expect(response.response?.statusCode == 413)
+        try await streams.reach(1, "cancelled")
+        try await streams.reach(1, "broken")
+        withExtendedLifetime(session) {}
+    }
+
+    @Test func `a cancelled request waits for no piece`() async throws {
+        let streams = try Streams(["send": "20", "how": "hold"])
+        let server = try LoopbackServer.start()
+        let session = streams.session()
+        let request = session.request("\(server.baseURL)/post", method: .post)
+        async let response = request.serializingString().response
+        try await streams.reach(1, "pending")
+        request.cancel()
+        #expect(await response.error?.isExplicitlyCancelledError == true)
+        try await streams.reach(1, "broken")
+        #expect(await streams.host.shutDown() == [])
+        withExtendedLifetime(session) {}
+    }
+}
