@@ -100,6 +100,7 @@ let package = Package(
         .library(name: "Outlet", targets: ["Outlet"]),
         .library(name: "OutletTesting", targets: ["OutletTesting"]),
         .library(name: "OutletPluginKit", targets: ["OutletPluginKit"]),
+        .library(name: "OutletPluginTesting", targets: ["OutletPluginTesting"]),
         .executable(name: "outlet", targets: ["OutletTool"]),
         .library(name: "request-id", type: .dynamic, targets: ["RequestID"]),
         .library(name: "pacer", type: .dynamic, targets: ["Pacer"]),
@@ -196,7 +197,13 @@ let package = Package(
             swiftSettings: swift),
         .target(
             name: "OutletPluginKit", dependencies: ["COutletPlugin"],
-            path: "PluginsSDK/Swift/OutletPluginKit", swiftSettings: swift + ownRuntime),
+            path: "PluginsSDK/Swift/OutletPluginKit", swiftSettings: swift),
+        .target(
+            name: "COutletFakeHost", dependencies: ["COutletPlugin"], path: "PluginsSDK/C/testing",
+            publicHeadersPath: ".", cSettings: c),
+        .target(
+            name: "OutletPluginTesting", dependencies: ["OutletPluginKit", "COutletFakeHost"],
+            path: "PluginsSDK/Swift/OutletPluginTesting", swiftSettings: swift),
 
         // The checker of plugins, whose tests are processes of their own.
         .target(name: "CSpawn", cSettings: c),
@@ -343,7 +350,7 @@ let package = Package(
                 "OutletPluginHost", "OutletProvider", "OutletObservation", "OutletSession",
                 "OutletLayers",
                 "OutletTransport", "OutletHTTP", "OutletTesting", "OutletCurl", "OutletTestServer",
-                "OutletTestSupport", "COutletPlugin",
+                "OutletTestSupport", "COutletPlugin", "OutletPluginKit", "OutletPluginTesting",
             ],
             swiftSettings: swift),
         .testTarget(

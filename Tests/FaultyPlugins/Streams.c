@@ -192,6 +192,7 @@ static int32_t release(outlet_instance *instance) {
     pthread_mutex_lock(&self->mutex);
     held = self->held;
     pthread_mutex_unlock(&self->mutex);
+    if (held.id == 0) return OUTLET_E_STATE;
     return instance->host->done(instance->host, held, OUTLET_OK, outlet_text(""), outlet_text(""));
 }
 

@@ -9,7 +9,7 @@ public struct Configuration {
     /// The whole object as JSON.
     public let json: String
 
-    init(host: Host, call: outlet_call, json: String) {
+    package init(host: Host, call: outlet_call, json: String) {
         self.host = host
         self.call = call
         self.json = json

@@ -7,7 +7,7 @@ public struct Host: @unchecked Sendable {
     // @unchecked because the table behind the pointer never changes while the instance lives.
     let table: UnsafePointer<outlet_host>
 
-    init(table: UnsafePointer<outlet_host>) {
+    package init(table: UnsafePointer<outlet_host>) {
         self.table = table
     }
 

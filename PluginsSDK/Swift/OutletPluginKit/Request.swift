@@ -5,7 +5,12 @@ import COutletPlugin
 /// Dead when the hook returns: then everything reads as empty.
 public struct Request: Sendable {
     let host: Host
-    let handle: outlet_request
+    package let handle: outlet_request
+
+    package init(host: Host, handle: outlet_request) {
+        self.host = host
+        self.handle = handle
+    }
 
     /// The call's id, the same in all hooks of one call and in every attempt.
     public var id: String { attribute("request.id") ?? "" }
@@ -74,7 +79,7 @@ public struct MutableRequest: Sendable {
     private var table: UnsafePointer<outlet_host> { current.host.table }
     private var handle: outlet_request { current.handle }
 
-    init(_ request: Request) { current = request }
+    package init(_ request: Request) { current = request }
 
     /// Sets the method; must be a token (RFC 9110 §5.6.2).
     public func setMethod(_ method: String) throws(PluginError) {

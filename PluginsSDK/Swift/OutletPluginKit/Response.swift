@@ -5,7 +5,12 @@ import COutletPlugin
 /// Dead when the hook returns: then everything reads as empty.
 public struct Response: Sendable {
     let host: Host
-    let handle: outlet_response
+    package let handle: outlet_response
+
+    package init(host: Host, handle: outlet_response) {
+        self.host = host
+        self.handle = handle
+    }
 
     /// The status code; `nil` when no response arrived.
     public var status: Int? {
@@ -72,7 +77,7 @@ public struct MutableResponse: Sendable {
     /// What can be read of it, changes included.
     public let current: Response
 
-    init(_ response: Response) { current = response }
+    package init(_ response: Response) { current = response }
 
     /// Puts another response in place of this outcome, also of a failed one.
     public func replace(

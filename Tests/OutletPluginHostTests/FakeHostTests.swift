@@ -1,0 +1,97 @@
+import OutletPluginKit
+import OutletPluginTesting
+import Testing
+
+/// Hooks of Swift plugins, called without Outlet.
+@Suite struct FakeHostTests {
+    private let fake = FakeHost()
+
+    @Test func `a plugin is made with its configuration and changes a request`() async throws {
+        let plugin = try fake.make(
+            Stamp.self,
+            configuration: #"{"header": "X-Sta\"mp", "limits": {"count": 3, "on": true}}"#)
+        #expect(plugin.header == #"X-Sta"mp"# && plugin.count == 3 && plugin.isOn)
+        let request = fake.request(
+            "https://test.example/a", method: "POST", headers: [("X-Old", "1"), ("X-Two", "a")],
+            body: Array("abc".utf8), attributes: ["target.name": "list"])
+        try await plugin.prepare(request)
+        let stamped = try #require(request.current.header(plugin.header))
+        #expect(stamped == "POST https://test.example/a 3 list")
+        #expect(request.current.header("X-Old") == nil)
+        #expect(request.current.headers.map(\.name) == ["X-Two", plugin.header])
+        #expect(fake.logged == 1)
+        #expect(fake.answer(to: request) == nil)
+    }
+
+    @Test func `what a plugin refuses in its configuration is thrown`() {
+        #expect(throws: PluginError.self) { try fake.make(Stamp.self) }
+        #expect(throws: PluginError.self) {
+            try fake.make(Stamp.self, configuration: #"{"header": "X", "limits": {"count": "x"}}"#)
+        }
+        #expect(throws: (any Error).self) { try fake.make(Stamp.self, configuration: "[1]") }
+    }
+
+    @Test func `a plugin of a configured type gets its settings`() throws {
+        let plugin = try fake.make(Typed.self, configuration: #"{"names": ["a", "b"]}"#)
+        #expect(plugin.settings.names == ["a", "b"])
+        #expect(throws: (any Error).self) { try fake.make(Typed.self, configuration: "{}") }
+    }
+
+    @Test func `answers, replacements and decisions are there to be looked at`() async throws {
+        let plugin = try fake.make(Stamp.self, configuration: #"{"header": "X"}"#)
+        let request = fake.request("https://test.example/teapot")
+        try await plugin.prepare(request)
+        #expect(fake.answer(to: request) == 418)
+        let failed = fake.response(status: 0)
+        #expect(failed.current.failure?.code == "timedOut" && failed.current.status == nil)
+        try await plugin.process(failed, for: request.current)
+        #expect(fake.replacement(of: failed) == 503)
+        let good = fake.response(headers: [("Retry-After", "1")], body: "text")
+        try await plugin.process(good, for: request.current)
+        #expect(fake.replacement(of: good) == nil)
+        #expect(good.current.body == Array("text".utf8))
+        #expect(good.current.header("retry-after") == "1")
+    }
+}
+
+private struct Stamp: RequestPreparing, ResponseProcessing {
+    static let info = PluginInfo(id: "test.stamp", version: "1.0.0")
+    let host: Host
+    let header: String
+    let count: Int
+    let isOn: Bool
+
+    init(host: Host, configuration: Configuration) throws {
+        guard let header = configuration.string("header") else { throw PluginError("no header") }
+        self.host = host
+        self.header = header
+        count = try configuration.integer("limits.count") ?? 0
+        isOn = try configuration.boolean("limits.on") ?? false
+    }
+
+    nonisolated(nonsending) func prepare(_ request: MutableRequest) async throws {
+        await Task.yield()
+        let current = request.current
+        if current.url.hasSuffix("teapot") { return try request.answer(status: 418) }
+        try request.removeHeader("X-Old")
+        let body = current.body?.count ?? 0
+        try request.setHeader(
+            header,
+            "\(current.method) \(current.url) \(body) \(current.attribute("target.name") ?? "")")
+        host.log(.info, "stamped")
+    }
+
+    nonisolated(nonsending) func process(
+        _ response: MutableResponse, for request: Request
+    ) async throws {
+        if response.current.failure != nil { try response.replace(status: 503) }
+    }
+}
+
+private struct Typed: ConfiguredPlugin {
+    struct Settings: Decodable, Sendable { let names: [String] }
+    static let info = PluginInfo(id: "test.typed", version: "1.0.0")
+    let settings: Settings
+
+    init(host: Host, settings: Settings) throws { self.settings = settings }
+}
