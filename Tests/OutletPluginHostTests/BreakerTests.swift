@@ -86,6 +86,34 @@ import Testing
         #expect(await host.shutDown() == [])
     }
 
+    @Test func `a hook has a deadline of its own where settings give it one`() async throws {
+        for (deadlines, hook) in [("{}", nil), (#"{"finalize": 0.02}"#, PluginHook.finalize)] {
+            let folder = try PluginFolder(faulty: "Wire")
+            try folder.directory.write(
+                #"{"plugins": {"faulty.wire": {"config": {"finalize": "pend"}, "deadlines": "#
+                    + "\(deadlines)}}}", to: "plugins.json")
+            var options = PluginHost.Options()
+            options.answerDeadline = .milliseconds(200)
+            let host = try PluginHost.load(directories: [folder.path], options: options)
+            let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
+            let response = await session.request("http://a.example/").serializingString().response
+            let error = try #require(response.error?.underlyingError as? PluginError)
+            #expect(error.hook == .finalize && error.kind == .timedOut)
+            #expect(error.message.contains(hook == nil ? "within 0.2 s" : "within 0.02 s"))
+            withExtendedLifetime(session) {}
+        }
+    }
+
+    @Test(arguments: [#"{"create": 1}"#, #"{"adapt": 0}"#, #"{"adapt": "1"}"#, "3"])
+    func `a deadline that is none, or of no such hook, is refused`(deadlines: String) throws {
+        let folder = try PluginFolder(faulty: "Wire")
+        try folder.directory.write(
+            #"{"plugins": {"faulty.wire": {"deadlines": \#(deadlines)}}}"#, to: "plugins.json")
+        #expect(throws: PluginDirectoryError.self) {
+            try PluginHost.load(directories: [folder.path])
+        }
+    }
+
     @Test func `requests go on without a plugin that fails open`() async throws {
         let recorder = ActivityRecorder()
         let host = try host(failsOpen: true, maximumFaults: 2, observer: recorder)

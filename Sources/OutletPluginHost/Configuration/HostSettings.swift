@@ -30,6 +30,9 @@ struct HostSettings: Sendable {
             isEnabled: layers.compactMap(\.settings.isEnabled).last ?? true,
             isOptional: layers.compactMap(\.settings.isOptional).last ?? false,
             failsOpen: layers.compactMap(\.settings.failsOpen).last ?? false,
+            deadlines: layers.reduce(into: [:]) { deadlines, layer in
+                deadlines.merge(layer.settings.deadlines) { $1 }
+            },
             policy: try policy.map { layer throws(InvalidSettings) in
                 try HostSettings.policy(layer.settings.permissions ?? [], from: layer.source)
             },
@@ -119,6 +122,8 @@ struct ResolvedSettings: Sendable {
     let isEnabled: Bool
     let isOptional: Bool
     let failsOpen: Bool
+    /// By the names of hooks.
+    let deadlines: [String: Duration]
     /// `nil` grants all that the plugin asks for.
     let policy: Policy?
     /// One without a name, or one and more with.

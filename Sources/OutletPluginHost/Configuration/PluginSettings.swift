@@ -15,6 +15,9 @@ public struct PluginSettings: Sendable, Equatable {
     /// Whether requests go on without the plugin where it fails one, unless that is a refusal
     /// (`OUTLET_E_DENIED`) or a server that it does not trust; they fail unless told otherwise.
     public var failsOpen: Bool?
+    /// How long hooks of the plugin are waited for, by their names (`adapt`), where that is less than
+    /// ``PluginHost/Options/answerDeadline``.
+    public var deadlines: [String: Duration] = [:]
     /// What may be granted to the plugin, such as `net:*.example.com` (``Permission``); all that it
     /// asks for unless told otherwise.
     public var permissions: [String]?

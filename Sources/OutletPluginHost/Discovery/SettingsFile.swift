@@ -97,6 +97,9 @@ struct SettingsFile {
             "additionalProperties": {"type": "object", "additionalProperties": false, "properties": {
               "config": {"$ref": "#/definitions/config"}, "enabled": {"type": "boolean"},
               "optional": {"type": "boolean"}, "failOpen": {"type": "boolean"},
+              "deadlines": {"type": "object", "additionalProperties": false, "patternProperties": {
+                "^(\(PluginHook.answered.map(\.rawValue).joined(separator: "|")))$":
+                  {"type": "number", "minimum": 0.001, "maximum": 86400}}},
               "permissions": {"type": "array", "maxItems": 256, "items": {"type": "string"}},
               "instances": {"type": "array", "minItems": 1, "maxItems": 64, "items": {
                 "type": "object", "required": ["name"], "additionalProperties": false, "properties": {
@@ -114,6 +117,9 @@ extension PluginSettings {
         isEnabled = entry["enabled"]?.boolValue
         isOptional = entry["optional"]?.boolValue
         failsOpen = entry["failOpen"]?.boolValue
+        for member in entry["deadlines"]?.objectValue ?? [:] {
+            deadlines[member.name] = member.value.doubleValue.map { .seconds($0) }
+        }
         permissions = entry["permissions"]?.arrayValue?.compactMap(\.stringValue)
         instances = (entry["instances"]?.arrayValue ?? []).map { instance in
             Instance(

@@ -64,6 +64,7 @@ final class Completion: CallContext, @unchecked Sendable {
         self.hook = hook
         self.instance = instance
         self.lent = lent
+        let limit = instance.limit(of: hook, atMost: limit)
         self.limit = limit
         state = Lock(State(deliver: deliver))
         super.init(deadline: Stopwatch.now &+ limit)

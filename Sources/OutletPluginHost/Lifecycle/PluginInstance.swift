@@ -18,6 +18,8 @@ final class PluginInstance: @unchecked Sendable {
     let isNonblocking: Bool
     /// Whether requests go on without it where it fails one.
     private let failsOpen: Bool
+    /// How long hooks are waited for, in nanoseconds, where settings say so.
+    private let limits: [PluginHook: UInt64]
     private let pointer: OpaquePointer
     /// Runs the hooks one after another, and `quiesce` and `destroy` behind them.
     let queue: DispatchQueue
@@ -55,9 +57,10 @@ final class PluginInstance: @unchecked Sendable {
 
     init(
         owner: PluginOwner, descriptor: PluginDescriptor, pointer: OpaquePointer,
-        hooks: outlet_hooks, failsOpen: Bool = false
+        hooks: outlet_hooks, failsOpen: Bool = false, limits: [PluginHook: UInt64] = [:]
     ) {
         self.failsOpen = failsOpen
+        self.limits = limits
         self.owner = owner
         self.descriptor = descriptor
         isConcurrent = descriptor.has(flag: UInt32(OUTLET_F_CONCURRENT))
@@ -161,6 +164,11 @@ final class PluginInstance: @unchecked Sendable {
         return PluginError(
             plugin: id, hook: hook, kind: .tripped,
             message: "it failed its contract too often, and is left alone for a while")
+    }
+
+    /// How long a hook is waited for, in nanoseconds.
+    func limit(of hook: PluginHook, atMost limit: UInt64) -> UInt64 {
+        limits.isEmpty ? limit : min(limit, limits[hook] ?? limit)
     }
 
     /// Whether a request goes on in spite of a failure.
@@ -428,6 +436,11 @@ extension PluginHook {
         case .adapt, .prepare, .finalize, .redirect, .streamPiece, .streamMake: true
         default: false
         }
+    }
+
+    /// Those that somebody waits for.
+    static var answered: [PluginHook] {
+        allCases.filter { $0.isOfRequests && $0 != .serialize && $0 != .trust }
     }
 
     /// Whether the plugin is told in any case, until it ends: it frees something then.

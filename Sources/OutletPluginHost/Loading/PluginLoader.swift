@@ -247,7 +247,7 @@ struct PluginLoader {
             for settings in resolved.instances {
                 let instance = try instance(
                     descriptor, path: file.path, settings: settings, grants: grants,
-                    failsOpen: resolved.failsOpen)
+                    failsOpen: resolved.failsOpen, deadlines: resolved.deadlines)
                 plugins.append(
                     LoadedPlugin(
                         instance, named: settings.name, file: file, abiMinor: abiMinor,
@@ -284,7 +284,7 @@ struct PluginLoader {
 
     private func instance(
         _ descriptor: PluginDescriptor, path: String, settings: ResolvedSettings.Instance,
-        grants: Grants, failsOpen: Bool
+        grants: Grants, failsOpen: Bool, deadlines: [String: Duration]
     ) throws(PluginLoadError) -> PluginInstance {
         let id = settings.label
         try settings.check(against: descriptor.configurationSchema, path: path)
@@ -316,7 +316,11 @@ struct PluginLoader {
             let instance = PluginInstance(
                 owner: owner, descriptor: descriptor, pointer: pointer,
                 hooks: owner.calling(.create) { PluginLoader.hooks(descriptor, pointer) },
-                failsOpen: failsOpen)
+                failsOpen: failsOpen,
+                limits: .init(
+                    uniqueKeysWithValues: deadlines.compactMap { name, deadline in
+                        PluginHook(rawValue: name).map { ($0, deadline.nanoseconds) }
+                    }))
             owner.instance = instance
             guard instance.hooks.trust == nil || instance.isNonblocking else {
                 instance.shutDown(deadline: .now() + .seconds(5)) { _ in }
