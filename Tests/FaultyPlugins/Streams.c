@@ -14,8 +14,9 @@ struct streams {
     const outlet_timers *timers;
     char watch[32], how[32], send[32], length[32];
     pthread_mutex_t mutex;
-    int64_t seen, bodies, whole, broken, pending, cancelled, rounds, status, late;
+    int64_t seen, bodies, whole, broken, pending, cancelled, rounds, status, late, overlaps;
     outlet_completion held;
+    int busy;
 };
 
 static outlet_status create(const outlet_descriptor *descriptor, const outlet_host *host,
@@ -53,6 +54,13 @@ static void *opened(struct streams *self) {
     return data;
 }
 
+static void set_busy(struct streams *self, int busy) {
+    pthread_mutex_lock(&self->mutex);
+    if (busy && self->busy) self->overlaps++;
+    self->busy = busy;
+    pthread_mutex_unlock(&self->mutex);
+}
+
 /* What a turn is settled with, by a timer. */
 struct later {
     outlet_completion completion;
@@ -72,7 +80,11 @@ static void rang(outlet_instance *instance, outlet_call call, outlet_status stat
     const outlet_host *host = instance->host;
     struct later *later = data;
     (void)call, (void)status;
-    if (later->writes) write_piece(host, later->sink);
+    if (later->writes) {
+        write_piece(host, later->sink);
+    } else {
+        set_busy((struct streams *)instance, 0);
+    }
     host->done(host, later->completion, later->status, outlet_text("refused"),
                outlet_text("this body is refused"));
     free(later);
@@ -95,7 +107,7 @@ static outlet_status refuse(struct streams *self, outlet_call call) {
     return OUTLET_E_DENIED;
 }
 
-static outlet_status piece(outlet_instance *instance, outlet_call call, outlet_response response,
+static outlet_status look(outlet_instance *instance, outlet_call call, outlet_response response,
                            uint64_t offset, outlet_view bytes, outlet_completion completion,
                            void *data) {
     struct streams *self = (struct streams *)instance;
@@ -125,6 +137,18 @@ static outlet_status piece(outlet_instance *instance, outlet_call call, outlet_r
     later.status = OUTLET_E_DENIED;
     if (strcmp(self->watch, "late-refusal") == 0 && bytes.len == 0) return promise(self, later);
     return OUTLET_OK;
+}
+
+static outlet_status piece(outlet_instance *instance, outlet_call call, outlet_response response,
+                           uint64_t offset, outlet_view bytes, outlet_completion completion,
+                           void *data) {
+    struct streams *self = (struct streams *)instance;
+    outlet_status status;
+    set_busy(self, 1);
+    status = look(instance, call, response, offset, bytes, completion, data);
+    /* A promise ends it, perhaps already. */
+    if (status != OUTLET_PENDING) set_busy(self, 0);
+    return status;
 }
 
 static outlet_status make_piece(outlet_instance *instance, outlet_call call, uint64_t offset,
@@ -193,6 +217,7 @@ static int32_t release(outlet_instance *instance) {
     held = self->held;
     pthread_mutex_unlock(&self->mutex);
     if (held.id == 0) return OUTLET_E_STATE;
+    set_busy(self, 0);
     return instance->host->done(instance->host, held, OUTLET_OK, outlet_text(""), outlet_text(""));
 }
 
@@ -217,13 +242,14 @@ COUNT(cancelled);
 COUNT(rounds);
 COUNT(status);
 COUNT(late);
+COUNT(overlaps);
 static const outlet_export export_release = {
     sizeof(outlet_export), OUTLET_X_ANY_THREAD, OUTLET_TEXT("release"),
     OUTLET_TEXT("i()"),    OUTLET_TEXT(""),     (outlet_function)release};
 
 static const outlet_export *const exports[] = {
     &export_seen,      &export_bodies, &export_whole,  &export_broken,     &export_pending,
-    &export_cancelled, &export_rounds, &export_status, &export_late, &export_release};
+    &export_cancelled, &export_rounds, &export_status, &export_late, &export_overlaps, &export_release};
 
 static const outlet_hooks table = {.struct_size = sizeof(outlet_hooks),
                                    .prepare = prepare,

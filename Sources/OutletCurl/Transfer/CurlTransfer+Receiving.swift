@@ -178,6 +178,9 @@ extension CurlTransfer {
         bodyBytes bytes: UnsafeRawBufferPointer, _ easy: EasyHandle, _ loop: EventLoop
     ) -> Int {
         loop.assertOnLoop()
+        // A pause stops the reading, and not what libcurl has read: it is to keep that, one piece at a time
+        // is looked at.
+        if pauses.contains(.observer) { return Int(CURL_WRITEFUNC_PAUSE) }
         lastProgress = loop.now
         if let head = heldHead {
             heldHead = nil
