@@ -19,13 +19,17 @@ import Testing
 
         init(
             _ settings: [String: String], quick: Bool = false,
-            answerDeadline: Duration = .seconds(120)
+            pieceDeadline: Double = 120
         ) throws {
             id = quick ? "faulty.streams-quick" : "faulty.streams"
             let members = settings.map { #""\#($0.key)": "\#($0.value)""# }
-            host = try PluginFolder(faulty: "Streams").load(
+            let folder = try PluginFolder(faulty: "Streams")
+            try folder.directory.write(
+                #"{"plugins": {"\#(id)": {"deadlines": {"stream_piece": \#(pieceDeadline)}}}}"#,
+                to: "plugins.json")
+            host = try folder.load(
                 configuration: [id: "{\(members.joined(separator: ", "))}"], observer: recorder,
-                answerDeadline: answerDeadline)
+                answerDeadline: .seconds(120))
         }
 
         func count(_ name: String) throws -> Int64 {
@@ -164,7 +168,7 @@ import Testing
     }
 
     @Test func `a piece that is never answered fails the request by its deadline`() async throws {
-        let streams = try Streams(["watch": "hold"], answerDeadline: .milliseconds(50))
+        let streams = try Streams(["watch": "hold"], pieceDeadline: 0.05)
         let server = try LoopbackServer.start()
         let session = streams.session()
         let response = await session.request("\(server.baseURL)/bytes/10").serializingData()
