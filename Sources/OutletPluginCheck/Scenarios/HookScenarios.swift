@@ -218,7 +218,7 @@ extension CheckSubject {
             await send(20, through: host, watchedBy: observer, requests: requests)
             ask(host)
         }
-        judge(.callFrees, before, "requests", 80)
+        await judge(.callFrees, before, "requests", 80)
         await end(host)
     }
 
