@@ -42,6 +42,9 @@ public final class PluginHost: SessionPlugins {
         public var restDuration: Duration = .seconds(30)
         /// How many attempts plugins may ask for beside a request's first, all of them together.
         public var maximumRetries = 10
+        /// How many events (`on_events`) wait for a plugin that is slow; of later ones it is told the
+        /// number.
+        public var maximumWaitingEvents = 1024
         /// How long plugins are waited for when they are let go of without a shutdown.
         public var shutDownDeadline: Duration = .seconds(5)
         /// An existing directory in which each plugin is given one of its own, by its id; `nil` for none.
@@ -214,7 +217,10 @@ public final class PluginHost: SessionPlugins {
                 }
             ]
         let watching = instances(with: .events)
-        eventMonitors = watching.isEmpty ? [] : [HookedEvents(watching, keeping: running)]
+        eventMonitors = watching.isEmpty ? [] : [
+                HookedEvents(
+                    watching, capacity: options.maximumWaitingEvents, keeping: running)
+            ]
         trusting = instances(with: .trust)
         redirectJudges = instances(with: .redirect).map {
             HookedRedirects($0, limit: limit, keeping: running)

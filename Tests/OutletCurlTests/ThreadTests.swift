@@ -113,7 +113,7 @@ import Testing
         let executor = try #require(transport.taskExecutor)
         let isOver = Lock(false)
         let restless = Task(executorPreference: executor) {
-            while !isOver.withLock({ $0 }) { await Task.yield() }
+            while !isOver.withLock({ $0 }), !Task.isCancelled { await Task.yield() }
         }
         for _ in 0..<3 {
             #expect(try await transport.get("\(server.baseURL)/get").error == nil)

@@ -35,7 +35,7 @@ import Testing
     private func reach(
         _ count: Int64, _ name: String, _ host: PluginHost, quick: Bool = false
     ) async throws {
-        while try self.count(name, host, quick: quick) < count { await Task.yield() }
+        while try self.count(name, host, quick: quick) < count, !Task.isCancelled { await Task.yield() }
         let reached = try self.count(name, host, quick: quick)
         #expect(reached == count, "\(name)")
     }
@@ -83,7 +83,7 @@ import Testing
             #expect(response.value == "x" && kept != nil)
             try await reach(1, "finished", host)
         }
-        while transport != nil { await Task.yield() }
+        while transport != nil, !Task.isCancelled { await Task.yield() }
         withExtendedLifetime(kept) {}
     }
 

@@ -45,13 +45,15 @@ final class PluginFolder: Sendable {
     /// Loads what can be used of the folder.
     func load(
         configuration: [String: String] = [:], observer: (any PluginObserver)? = nil,
-        answerDeadline: Duration = .seconds(30)
+        answerDeadline: Duration = .seconds(30),
+        change: (inout PluginHost.Options) -> Void = { _ in }
     ) throws -> PluginHost {
         var options = PluginHost.Options()
         options.configuration = configuration
         options.observer = observer
         options.answerDeadline = answerDeadline
         options.loadPolicy = .usable
+        change(&options)
         return try PluginHost.load(directories: [path], options: options)
     }
 }

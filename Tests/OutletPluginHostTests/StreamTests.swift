@@ -39,7 +39,7 @@ import Testing
 
         /// Waits until a count is reached.
         func reach(_ count: Int64, _ name: String) async throws {
-            while try self.count(name) < count { await Task.yield() }
+            while try self.count(name) < count, !Task.isCancelled { await Task.yield() }
         }
 
         func session(_ configuration: TransportConfiguration = .init()) -> Session {

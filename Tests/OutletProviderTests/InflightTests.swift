@@ -63,7 +63,7 @@ import Testing
         for hook in ["prepare", "willSend[a]", "didReceive", "process"] {
             #expect(diary.entries.count { $0 == "a.\(hook)" } == 3, "\(hook)")
         }
-        while !provider.inflightRequests.isEmpty { await Task.yield() }
+        while !provider.inflightRequests.isEmpty, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func `what changes something is no call in flight that others could share`() async throws
@@ -166,7 +166,7 @@ import Testing
         await settle(provider)
         for call in calls { call.cancel() }
         #expect(try await ends.values(3).allSatisfy { isCancelled($0.outcome) })
-        while !provider.inflightRequests.isEmpty { await Task.yield() }
+        while !provider.inflightRequests.isEmpty, !Task.isCancelled { await Task.yield() }
         ask(provider, "later")
         await gate.arrival(2)
         gate.open()
@@ -180,7 +180,7 @@ import Testing
         for _ in 0..<2 {
             await #expect(throws: ProviderError.self) { try await provider.request(.closed) }
         }
-        while !provider.inflightRequests.isEmpty { await Task.yield() }
+        while !provider.inflightRequests.isEmpty, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func `in a storm in which every fourth cancels no other fails, and each ends once`()
@@ -206,6 +206,6 @@ import Testing
         #expect(ends.fault == nil)
         let innocent = failures.enumerated().filter { $0.offset % 4 != 0 }.compactMap(\.element)
         #expect(innocent.isEmpty, "\(innocent.count), such as \(innocent.first ?? "")")
-        while !provider.inflightRequests.isEmpty { await Task.yield() }
+        while !provider.inflightRequests.isEmpty, !Task.isCancelled { await Task.yield() }
     }
 }

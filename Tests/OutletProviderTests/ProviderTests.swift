@@ -323,7 +323,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
         #expect(told?.contains("http://zoo.test/api") == true, "\(told ?? "nothing")")
         #expect(told?.hasPrefix("$ curl") == true)
         gate.open()
-        while !isOver.withLock({ $0 }) { await Task.yield() }
+        while !isOver.withLock({ $0 }), !Task.isCancelled { await Task.yield() }
         #expect(token.withLock { $0 }.map { String(reflecting: $0) } == "Empty Request")
         #expect(String(reflecting: CancellableToken()) == "Empty Request")
     }

@@ -118,7 +118,7 @@ import Testing
         let session = Session()
         let request = session.request("\(server.baseURL)/delay/30")
         async let response = request.serializingData().response
-        while request.task == nil { await Task.yield() }
+        while request.task == nil, !Task.isCancelled { await Task.yield() }
         request.cancel()
         #expect(await response.error?.isExplicitlyCancelledError == true)
         server.stop()

@@ -10,7 +10,7 @@ import Testing
         let session = Session()
         let request = session.request("\(server.baseURL)/delay/3600")
         async let response = request.serializingData().response
-        while request.task == nil { await Task.yield() }
+        while request.task == nil, !Task.isCancelled { await Task.yield() }
         let task = try #require(request.task)
         #expect(task.state == .running && task.currentRequest?.url?.path == "/delay/3600")
         request.suspend()
@@ -27,7 +27,7 @@ import Testing
         let server = try LoopbackServer.start()
         let session = Session(startRequestsImmediately: false, requestSetup: .eager)
         let request = session.request("\(server.baseURL)/get")
-        while request.task == nil { await Task.yield() }
+        while request.task == nil, !Task.isCancelled { await Task.yield() }
         #expect(request.task?.state == .suspended && request.allMetrics.isEmpty)
         #expect(await request.resume().serializingData().response.response?.statusCode == 200)
         #expect(request.tasks.count == 1 && request.task?.state == .completed)

@@ -14,9 +14,9 @@ final class HookedEvents: EventMonitor {
     private let attempts = Lock([UUID: Int64]())
     private let running: RunningPlugins
 
-    init(_ plugins: [PluginInstance], keeping running: RunningPlugins) {
+    init(_ plugins: [PluginInstance], capacity: Int, keeping running: RunningPlugins) {
         self.running = running
-        buffers = plugins.map { EventBuffer($0) }
+        buffers = plugins.map { EventBuffer($0, capacity: capacity) }
     }
 
     func observe(_ event: Event, of request: Request?) {
@@ -91,25 +91,26 @@ final class EventBuffer: Sendable {
         var isTelling = false
     }
 
-    /// How many events wait at most; later ones are dropped.
-    private static let capacity = 1024
     /// How many are told at once.
     private static let batch = 256
 
     private let instance: PluginInstance
+    /// How many events wait at most; later ones are dropped.
+    private let capacity: Int
     private let state = Lock(State())
 
     /// Whose events these are.
     var owner: ObjectIdentifier { ObjectIdentifier(instance) }
 
-    init(_ instance: PluginInstance) {
+    init(_ instance: PluginInstance, capacity: Int) {
         self.instance = instance
+        self.capacity = capacity
     }
 
     func add(_ event: PluginEvent) {
         guard instance.hooks.event_mask & 1 << UInt64(event.kind) != 0 else { return }
         let begins = state.withLock { state in
-            guard state.events.count < Self.capacity else {
+            guard state.events.count < capacity else {
                 state.dropped += 1
                 return false
             }

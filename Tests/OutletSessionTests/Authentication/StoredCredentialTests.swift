@@ -236,7 +236,7 @@ import Testing
         let session = session(transport)
         let request = session.request("https://a.test/")
         let task = request.serializingData()
-        while transport.jobs.count < 2 { await Task.yield() }
+        while transport.jobs.count < 2, !Task.isCancelled { await Task.yield() }
         request.cancel()
         #expect(await task.response.error?.isExplicitlyCancelledError == true)
     }

@@ -286,7 +286,7 @@ import Testing
         let held = Session(transport: StubTransport(answers: [.silence]))
         let first = held.download(resumingWith: data)
         async let firstResponse = first.serializingDownloadedFileURL().response
-        while first.performedRequests.isEmpty { await Task.yield() }
+        while first.performedRequests.isEmpty, !Task.isCancelled { await Task.yield() }
         let transport = content.transport
         let session = Session(transport: transport)
         _ = try await session.download(resumingWith: data, to: place)

@@ -73,7 +73,7 @@ import Testing
 
     @Test func `in flight`() async throws {
         let request = session(.silence).request(address).response { ended.append($0.error) }
-        while request.task == nil { await Task.yield() }
+        while request.task == nil, !Task.isCancelled { await Task.yield() }
         #expect(
             try await end(request) == [
                 "didCancel", "didCancelTask", "didGatherMetrics", "didCompleteTask",
@@ -84,7 +84,7 @@ import Testing
 
     @Test func `while suspended in flight`() async throws {
         let request = session(.silence).request(address).response { ended.append($0.error) }
-        while request.task == nil { await Task.yield() }
+        while request.task == nil, !Task.isCancelled { await Task.yield() }
         request.suspend()
         #expect(
             try await end(request) == [

@@ -172,7 +172,7 @@ private final class InstantTransport: Transport {
         let session = Session(transport: transport, eventMonitors: [recorder])
         let ended = Events<Int>()
         let request = session.request(address).response { _ in ended.append(1) }
-        while request.task == nil { await Task.yield() }
+        while request.task == nil, !Task.isCancelled { await Task.yield() }
         try await concurrently(100) { _ in request.suspend() }
         try await concurrently(100) { _ in request.resume() }
         try await concurrently(100) { _ in request.cancel() }

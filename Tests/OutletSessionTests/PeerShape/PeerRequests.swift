@@ -234,7 +234,7 @@ private final class TracingSession: Session, @unchecked Sendable {
             }
         let values = try await seen.wait(for: 12)
         #expect(values.contains("property one") && values.contains("json one"))
-        while !request.isFinished { await Task.yield() }
+        while !request.isFinished, !Task.isCancelled { await Task.yield() }
         #expect(request.retryCount == 0 && request.error == nil)
         #expect(
             [request.isInitialized, request.isResumed, request.isSuspended] == [

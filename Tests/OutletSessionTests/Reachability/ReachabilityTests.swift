@@ -108,7 +108,7 @@ private final class Paths: Sendable {
             interceptor: OfflineRetrier(monitor: paths.monitor, maximumWait: .seconds(3600)))
         let seen = Events<String?>()
         for _ in 0..<10 { session.request(address).responseString { seen.append($0.value) } }
-        while transport.requests.count < 10 { await Task.yield() }
+        while transport.requests.count < 10, !Task.isCancelled { await Task.yield() }
         isOffline.store(false, ordering: .relaxed)
         paths.tell(.satisfied, .wifi)
         // Those that had not begun to wait yet find the path there.
@@ -158,7 +158,7 @@ private final class Paths: Sendable {
             interceptor: OfflineRetrier(monitor: missing.monitor, maximumWait: .seconds(3600)))
         let seen = Events<String?>()
         session.request(address).responseString { seen.append($0.value) }
-        while missing.starts.load(ordering: .relaxed) == 0 { await Task.yield() }
+        while missing.starts.load(ordering: .relaxed) == 0, !Task.isCancelled { await Task.yield() }
         missing.tell(.satisfied, .wifi)
         #expect(try await seen.wait(for: 1) == ["x"])
     }
@@ -181,7 +181,7 @@ private final class Paths: Sendable {
             interceptor: OfflineRetrier(monitor: paths.monitor, maximumWait: .seconds(3600)))
         let seen = Events<SessionError?>()
         let request = session.request(address).response { seen.append($0.error) }
-        while paths.starts.load(ordering: .relaxed) == 0 { await Task.yield() }
+        while paths.starts.load(ordering: .relaxed) == 0, !Task.isCancelled { await Task.yield() }
         request.cancel()
         // The failure came first; the cancel ends only the wait.
         let errors = try await seen.wait(for: 1)

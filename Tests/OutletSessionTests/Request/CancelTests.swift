@@ -37,7 +37,7 @@ import Testing
         let request = session.request(address)
             .responseData { seen.append($0.error) }
             .responseString { seen.append($0.error) }
-        while transport.requests.isEmpty { await Task.yield() }
+        while transport.requests.isEmpty, !Task.isCancelled { await Task.yield() }
         request.cancel()
         let errors = try await seen.wait(for: 2)
         #expect(errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
@@ -98,7 +98,7 @@ import Testing
         let session = Session(transport: transport)
         let request = session.request(address)
         let task = Task { await request.serializingData().response }
-        while transport.requests.isEmpty { await Task.yield() }
+        while transport.requests.isEmpty, !Task.isCancelled { await Task.yield() }
         task.cancel()
         #expect(await task.value.error?.isExplicitlyCancelledError == true)
         #expect(request.isCancelled)

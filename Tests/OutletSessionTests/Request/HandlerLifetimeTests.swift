@@ -100,7 +100,7 @@ import Testing
     /// The threads that finish a request are on their way out.
     private func expectGone(_ isGone: () -> Bool) async {
         let deadline = ContinuousClock.now + .seconds(60) * patience
-        while !isGone(), ContinuousClock.now < deadline { await Task.yield() }
+        while !isGone(), ContinuousClock.now < deadline, !Task.isCancelled { await Task.yield() }
         #expect(isGone())
     }
 }

@@ -88,7 +88,7 @@ import Testing
         request.resume()
         #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
         let task = try await transport.tasks.wait(for: 1)[0]
-        while task.state != .completed { await Task.yield() }
+        while task.state != .completed, !Task.isCancelled { await Task.yield() }
         #expect(ended.values.count == 1)
         #expect(request.isCancelled)
     }
@@ -106,7 +106,7 @@ import Testing
         request.resume()
         try await held.wait(for: 1)
         let task = try await transport.tasks.wait(for: 1)[0]
-        while task.state == .running { await Task.yield() }
+        while task.state == .running, !Task.isCancelled { await Task.yield() }
         #expect(task.state == .suspended)
         #expect(request.isSuspended && ended.values.isEmpty)
         request.resume()
@@ -154,7 +154,7 @@ import Testing
         request.resume()
         #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
         let task = try await transport.latest(of: 2)
-        while task.state != .completed { await Task.yield() }
+        while task.state != .completed, !Task.isCancelled { await Task.yield() }
         #expect(ended.values.count == 1)
     }
 
@@ -169,7 +169,7 @@ import Testing
         transport.interrupt(start: 2) { request.suspend() }
         request.resume()
         let task = try await transport.latest(of: 2)
-        while task.state == .running { await Task.yield() }
+        while task.state == .running, !Task.isCancelled { await Task.yield() }
         #expect(task.state == .suspended)
         #expect(ended.values.isEmpty && request.isSuspended)
         request.resume()
@@ -216,7 +216,7 @@ import Testing
         request.resume()
         #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
         let task = try await transport.tasks.wait(for: 1)[0]
-        while task.state != .completed { await Task.yield() }
+        while task.state != .completed, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func `a suspend of the only one to share a transfer holds it`() async throws {
@@ -226,7 +226,7 @@ import Testing
         transport.interrupt { request.suspend() }
         request.resume()
         let task = try await transport.tasks.wait(for: 1)[0]
-        while task.state == .running { await Task.yield() }
+        while task.state == .running, !Task.isCancelled { await Task.yield() }
         #expect(task.state == .suspended && ended.values.isEmpty)
         request.resume()
         goOn(request)
@@ -336,7 +336,7 @@ import Testing
         request.resume()
         #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
         let task = try await transport.latest(of: 1)
-        while task.state != .completed { await Task.yield() }
+        while task.state != .completed, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func `a suspend while a load behind the disk begins holds that`() async throws {
@@ -356,7 +356,7 @@ import Testing
         }
         request.resume()
         let task = try await transport.tasks.wait(for: 1)[0]
-        while task.state == .running { await Task.yield() }
+        while task.state == .running, !Task.isCancelled { await Task.yield() }
         #expect(task.state == .suspended && ended.values.isEmpty)
         request.resume()
         goOn(request)
@@ -381,7 +381,7 @@ import Testing
         request.resume()
         #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
         let task = try await transport.tasks.wait(for: 1)[0]
-        while task.state != .completed { await Task.yield() }
+        while task.state != .completed, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func `a suspend while a shared transfer begins holds that`() async throws {
@@ -391,7 +391,7 @@ import Testing
         transport.interrupt(start: 1) { request.suspend() }
         request.resume()
         let task = try await transport.latest(of: 1)
-        while task.state == .running { await Task.yield() }
+        while task.state == .running, !Task.isCancelled { await Task.yield() }
         #expect(task.state == .suspended && ended.values.isEmpty)
         request.resume()
         gate.open()

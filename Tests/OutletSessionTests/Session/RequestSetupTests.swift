@@ -166,7 +166,7 @@ import Testing
         session = nil
         try await recorder.ofRequests.wait(for: 4)
         #expect(recorder.ofRequests.values.contains("didCreateTask"))
-        while dropped != nil || !request.isFinished { await Task.yield() }
+        while dropped != nil || !request.isFinished, !Task.isCancelled { await Task.yield() }
         #expect(request.error?.isSessionDeinitializedError == true)
         #expect(request.task?.state == .completed)
     }
@@ -178,7 +178,7 @@ import Testing
             address, requestModifier: { _ in throw Counting.Refusal(call: 1) })
         _ = try await recorder.requestEvents()
         // Its end is told before it is reached.
-        while !request.isFinished { await Task.yield() }
+        while !request.isFinished, !Task.isCancelled { await Task.yield() }
         #expect(transport.requests.isEmpty)
         let response = await request.serializingString().response
         #expect(response.error?.isCreateURLRequestError == true)

@@ -99,7 +99,7 @@ import Testing
     func `what is awaited ends with a cancel`(side: Side) async {
         for one in cases {
             let task = Task { await one.wait() }
-            while one.request.task == nil { await Task.yield() }
+            while one.request.task == nil, !Task.isCancelled { await Task.yield() }
             switch side {
             case .task: task.cancel()
             case .request: one.request.cancel()
@@ -171,7 +171,7 @@ import Testing
             ]
             let tasks = loops.map { loop in Task { await loop() } }
             let response = request.serializingData()
-            while request.task == nil { await Task.yield() }
+            while request.task == nil, !Task.isCancelled { await Task.yield() }
             switch side {
             case .task:
                 for task in tasks { task.cancel() }
@@ -206,7 +206,7 @@ import Testing
         let task = socket.webSocketTask()
         async let ended: Void = { for await _ in task.streamingMessages() {} }()
         let sending = Task { try await task.send(.string("x")) }
-        while socket.task == nil { await Task.yield() }
+        while socket.task == nil, !Task.isCancelled { await Task.yield() }
         task.cancel()
         let result = await sending.result
         #expect(throws: SessionError.self) { try result.get() }

@@ -24,7 +24,7 @@ import Testing
         } else {
             request = session.request(address).response { ended.append($0.error) }
         }
-        while request.task == nil { await Task.yield() }
+        while request.task == nil, !Task.isCancelled { await Task.yield() }
         let task = try #require(request.task)
         #expect(task.state == .running)
         #expect(task.currentRequest?.url?.path == request.request?.url?.path)

@@ -135,7 +135,7 @@ import Testing
         let ended = Events<Int>()
         request.onURLSessionTaskCreation { _ in }
         try await request.webSocketTask().send(.string("go"))
-        while !request.isFinished { await Task.yield() }
+        while !request.isFinished, !Task.isCancelled { await Task.yield() }
         ended.append(1)
         #expect(
             await request.events() == ["connected", "a", "disconnected 1001", "completed"])

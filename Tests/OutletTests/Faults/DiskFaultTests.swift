@@ -244,7 +244,7 @@ extension AloneTests {
                 let outcome = try await DiskFaultTests.download(
                     server.baseURL, to: directory.path("file"))
                 #expect(outcome.error == nil)
-                while access(forgotten, F_OK) == 0 { await Task.yield() }
+                while access(forgotten, F_OK) == 0, !Task.isCancelled { await Task.yield() }
                 #expect(access(wanted, F_OK) == 0)
             }
         }
