@@ -217,7 +217,10 @@ public final class PluginHost: SessionPlugins {
                 }
             ]
         let watching = instances(with: .events)
-        eventMonitors = watching.isEmpty ? [] : [
+        eventMonitors =
+            watching.isEmpty
+            ? []
+            : [
                 HookedEvents(
                     watching, capacity: options.maximumWaitingEvents, keeping: running)
             ]

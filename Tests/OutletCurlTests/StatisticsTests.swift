@@ -37,7 +37,9 @@ import Testing
         #expect(try await transport.get(other.baseURL).error == nil)
         let probes = (0..<5).map { _ in start(transport, server.baseURL) }
         try await server.requests.values(2)
-        while transport.statistics.total.requestsWaiting < 3, !Task.isCancelled { await Task.yield() }
+        while transport.statistics.total.requestsWaiting < 3, !Task.isCancelled {
+            await Task.yield()
+        }
         let busy = transport.statistics(perOrigin: true)
         #expect(busy.total == figures(open: 3, idle: 1, underWay: 2, waiting: 3))
         let origins = try [server, other].map { try Origin(#require(URL(string: $0.baseURL))) }
@@ -74,7 +76,9 @@ import Testing
                 == figures(open: 1, idle: 0, underWay: 1))
         socket.cancel()
         try await ended.value()
-        while transport.statistics.total != figures(open: 0, idle: 0), !Task.isCancelled { await Task.yield() }
+        while transport.statistics.total != figures(open: 0, idle: 0), !Task.isCancelled {
+            await Task.yield()
+        }
     }
 
     @Test func `can be asked for by any thread at any time`() async throws {

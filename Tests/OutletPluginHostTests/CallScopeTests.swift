@@ -35,7 +35,9 @@ import Testing
     private func reach(
         _ count: Int64, _ name: String, _ host: PluginHost, quick: Bool = false
     ) async throws {
-        while try self.count(name, host, quick: quick) < count, !Task.isCancelled { await Task.yield() }
+        while try self.count(name, host, quick: quick) < count, !Task.isCancelled {
+            await Task.yield()
+        }
         let reached = try self.count(name, host, quick: quick)
         #expect(reached == count, "\(name)")
     }

@@ -67,7 +67,9 @@ import Testing
             plugins: host)
         let response = await session.request(address).validate().serializingString().response
         #expect(response.value == "there")
-        while recorder.lines.values.last?.message.hasPrefix("5 ") != true, !Task.isCancelled { await Task.yield() }
+        while recorder.lines.values.last?.message.hasPrefix("5 ") != true, !Task.isCancelled {
+            await Task.yield()
+        }
         let messages = recorder.lines.values.map(\.message)
         let there = "http://test.example/there"
         #expect(

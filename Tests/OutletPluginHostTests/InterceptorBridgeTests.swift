@@ -177,7 +177,9 @@ import Testing
 
     /// Waits until a plugin has been asked for so many answers.
     private func asked(_ count: Int64, of host: PluginHost) async throws {
-        while try host.call("faulty.never-settles.asked") != .int(count), !Task.isCancelled { await Task.yield() }
+        while try host.call("faulty.never-settles.asked") != .int(count), !Task.isCancelled {
+            await Task.yield()
+        }
     }
 
     /// Waits until a plugin was told that nobody waits for so many answers.

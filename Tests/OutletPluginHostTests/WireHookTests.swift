@@ -32,7 +32,9 @@ import Testing
     private func reach(
         _ count: Int64, _ name: String, _ host: PluginHost, quick: Bool = false
     ) async throws {
-        while try self.count(name, host, quick: quick) < count, !Task.isCancelled { await Task.yield() }
+        while try self.count(name, host, quick: quick) < count, !Task.isCancelled {
+            await Task.yield()
+        }
     }
 
     // MARK: Finalize

@@ -102,7 +102,9 @@ import Testing
         #expect(session.statistics(perOrigin: true).origins == [origin: idle])
         session.reloadCertificates()
         try await server.endings.values(1)
-        while session.statistics() != TransportStatistics(), !Task.isCancelled { await Task.yield() }
+        while session.statistics() != TransportStatistics(), !Task.isCancelled {
+            await Task.yield()
+        }
         withExtendedLifetime(session) {}
     }
 }

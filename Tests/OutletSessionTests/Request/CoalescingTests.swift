@@ -155,7 +155,9 @@ import Testing
         gate.open()
         let answers = try await asked.wait(for: 4)
         for answer in answers { answer(.retry) }
-        while requests.contains(where: { $0.tasks.count < 2 }), !Task.isCancelled { await Task.yield() }
+        while requests.contains(where: { $0.tasks.count < 2 }), !Task.isCancelled {
+            await Task.yield()
+        }
         again.open()
         let responses = try await seen.wait(for: 4)
         #expect(responses.map(\.data) == Array(repeating: Data("shared".utf8), count: 4))
