@@ -13,4 +13,14 @@ public enum TLSConnection {
         }
         return "\(String(cString: version)) \(String(cString: name))"
     }
+
+    /// Whether both sides have agreed on HTTP/2 (ALPN, RFC 7301).
+    ///
+    /// - Parameter connection: The `SSL *`, as libcurl gives it for `CURLINFO_TLS_SSL_PTR`.
+    public static func speaksHTTP2(_ connection: UnsafeMutableRawPointer) -> Bool {
+        var name: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        SSL_get0_alpn_selected(OpaquePointer(connection), &name, &count)
+        return UnsafeBufferPointer(start: name, count: Int(count)).elementsEqual("h2".utf8)
+    }
 }

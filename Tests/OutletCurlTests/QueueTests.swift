@@ -106,9 +106,46 @@ import OutletTransport
     @Test func `streams that share connections need no place each`() throws {
         var queue = AdmissionQueue<String>(limit: 1000)
         let origin = try OriginQueue<String>(named("origin"), limit: 1)
-        origin.version = .http2
+        queue.learn(.http2, of: origin)
         for _ in 0..<100 { expectEntered(true, &queue, "x", origin: origin, priority: .normal) }
         expectEntered(false, &queue, "x", origin: origin, priority: .normal)
+    }
+
+    @Test func `one goes first until it is known what the origin speaks`() throws {
+        for version in [OriginQueue<String>.Version.http1, .http2] {
+            var queue = AdmissionQueue<String>(limit: 1000)
+            let origin = try OriginQueue<String>(named("origin"), limit: 2, isNegotiated: true)
+            expectEntered(true, &queue, "first", origin: origin, priority: .normal)
+            for name in ["a", "b", "c"] {
+                expectEntered(false, &queue, name, origin: origin, priority: .normal)
+            }
+            #expect(origin.waitsForFirst && names(&queue) == [])
+            queue.learn(version, of: origin)
+            #expect(!origin.waitsForFirst)
+            #expect(names(&queue) == (version == .http1 ? ["a"] : ["a", "b", "c"]))
+        }
+    }
+
+    @Test func `others go on when the first has failed, and one goes first the next time`() throws {
+        var queue = AdmissionQueue<String>(limit: 1000)
+        let origin = try OriginQueue<String>(named("origin"), limit: 3, isNegotiated: true)
+        enter("first", origin: origin, priority: .normal, &queue)
+        for name in ["a", "b", "c", "d"] { enter(name, origin: origin, priority: .normal, &queue) }
+        queue.stopWaitingForFirst(origin)
+        queue.leave(origin)
+        #expect(names(&queue) == ["a", "b", "c"])
+        for _ in 0..<3 { queue.leave(origin) }
+        #expect(names(&queue) == ["d"])
+        queue.leave(origin)
+        #expect(origin.waitsForFirst)
+    }
+
+    @Test func `the next one goes first when the first has left`() throws {
+        var queue = AdmissionQueue<String>(limit: 1000)
+        let origin = try OriginQueue<String>(named("origin"), limit: 3, isNegotiated: true)
+        for name in ["first", "a", "b"] { enter(name, origin: origin, priority: .normal, &queue) }
+        queue.leave(origin)
+        #expect(names(&queue) == ["a"])
     }
 
     @Test func `who leaves while it waits is passed over`() throws {

@@ -26,7 +26,8 @@ final class Instance: @unchecked Sendable {
     }
 
     private let work = Mutex(Work())
-    private let names = Mutex([String: KeptView]())
+    /// The names of types of values that instances have made.
+    private static let names = Mutex([String: KeptView]())
 
     init(plugin: any Plugin, host: Host, hooks: UnsafePointer<outlet_hooks>) {
         self.plugin = plugin
@@ -61,9 +62,9 @@ final class Instance: @unchecked Sendable {
         Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(pointer)).release()
     }
 
-    /// A view of the name of a type of values, which stays: there are few.
+    /// A view of the name of a type of values, which stays as long as the process: there are few.
     func kept(_ type: String) -> outlet_view {
-        names.withLock { names in
+        Self.names.withLock { names in
             if let known = names[type] { return known.view }
             let view = outlet_view(keeping: type)
             names[type] = KeptView(view: view)

@@ -116,6 +116,7 @@ struct OriginTable {
         }
         let queue = OriginQueue<CurlTransfer>(
             origin, limit: LoopGroup.share(of: origin, settings, among: loops),
+            isNegotiated: origin.isSecure && settings.configuration.httpVersion == .automatic,
             registry: registry)
         queues[origin] = Reference(queue: queue)
         return queue

@@ -23,7 +23,15 @@ final class OriginQueue<Element> {
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
-    var version: Version = .unknown
+    fileprivate(set) var version: Version = .unknown
+    /// Whether the first handshake says what the origin speaks (ALPN).
+    fileprivate let isNegotiated: Bool
+    /// Whether, until that is known, one transfer goes first and the others wait: with HTTP/2 they share its
+    /// connection.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    fileprivate(set) var sendsOneFirst: Bool
     /// Waiting transfers by priority, lowest first.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -42,9 +50,15 @@ final class OriginQueue<Element> {
     #endif
     fileprivate var isListed = false
 
-    /// - Parameter registry: Shows other threads what is going on; `nil` if nobody looks.
-    init(_ origin: Origin, limit: Int, registry: OriginRegistry? = nil) {
+    /// - Parameters:
+    ///   - isNegotiated: Whether the first handshake says what the origin speaks (ALPN).
+    ///   - registry: Shows other threads what is going on; `nil` if nobody looks.
+    init(
+        _ origin: Origin, limit: Int, isNegotiated: Bool = false, registry: OriginRegistry? = nil
+    ) {
         self.limit = max(1, limit)
+        self.isNegotiated = isNegotiated
+        sendsOneFirst = isNegotiated
         self.registry = registry
         figures = OriginFigures(origin, tally)
         registry?.add(figures)
@@ -60,6 +74,9 @@ final class OriginQueue<Element> {
     /// Those that look up the name have no socket yet, so this errs towards no, which costs a
     /// connection at worst.
     var mayHaveIdleConnection: Bool { Int(tally?.pointee.sockets ?? 1) >= figures.active }
+
+    /// Whether transfers wait for the one that went first.
+    var waitsForFirst: Bool { sendsOneFirst && version == .unknown }
 
     /// How many of higher priorities go before one that waits.
     static var patience: Int { 16 }
@@ -99,6 +116,7 @@ struct AdmissionQueue<Element> {
 
     private func hasRoom(_ origin: OriginQueue<Element>) -> Bool {
         switch origin.version {
+        case .unknown where origin.sendsOneFirst: origin.figures.active == 0
         case .unknown, .http1: origin.figures.active < origin.limit
         case .http2: origin.figures.active < origin.limit * Self.streamsPerConnection
         }
@@ -136,6 +154,21 @@ struct AdmissionQueue<Element> {
     mutating func leave(_ origin: OriginQueue<Element>) {
         active -= 1
         origin.figures.active -= 1
+        if origin.figures.active == 0, origin.figures.waiting == 0 {
+            origin.sendsOneFirst = origin.isNegotiated
+        }
+        list(origin)
+    }
+
+    /// What an origin speaks has become known: there may be room for more.
+    mutating func learn(_ version: OriginQueue<Element>.Version, of origin: OriginQueue<Element>) {
+        origin.version = version
+        list(origin)
+    }
+
+    /// The one that went first has failed, or takes too long: the others do not wait for it any more.
+    mutating func stopWaitingForFirst(_ origin: OriginQueue<Element>) {
+        origin.sendsOneFirst = false
         list(origin)
     }
 

@@ -105,6 +105,11 @@ extension EventLoop {
         transfer.easy = nil
         transfer.letGoOfBody()
         pool.put(easy, isClean: error == nil)
+        if let error, error.code != .cancelled, let origin = transfer.address?.queue,
+            origin.waitsForFirst
+        {
+            admission.stopWaitingForFirst(origin)
+        }
         // Before the handler is told: what it starts goes behind those that wait already.
         if let origin = transfer.giveUpPlace() {
             leave(origin)

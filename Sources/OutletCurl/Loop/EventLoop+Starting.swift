@@ -31,6 +31,11 @@ extension EventLoop {
             return
         }
         guard shared.waiting.rise(upTo: settings.queueLimit) else {
+            if origin.waitsForFirst {
+                admission.stopWaitingForFirst(origin)
+                admitWaiting()
+                return enqueue(transfer)
+            }
             return fail(transfer, queueIsFull(transfer))
         }
         transfer.ticket = admission.wait(transfer, origin: origin, priority: transfer.priority)
@@ -60,6 +65,12 @@ extension EventLoop {
     func leave(_ origin: OriginQueue<CurlTransfer>) {
         assertOnLoop()
         admission.leave(origin)
+        admitWaiting()
+    }
+
+    /// Starts those that wait, as far as there is room.
+    func admitWaiting() {
+        assertOnLoop()
         while let (next, origin) = admission.next() {
             shared.waiting.fall()
             if !begin(next) { admission.leave(origin) }

@@ -12,6 +12,10 @@ extension EventLoop {
         assertOnLoop()
         guard let easy = transfer.easy else { return }
         transfer.pauses.formUnion(reasons)
+        if let origin = transfer.address?.queue, origin.waitsForFirst {
+            admission.stopWaitingForFirst(origin)
+            hasNewRoom = true
+        }
         if let link = transfer.link {
             if directions == ccurl_pause_all { link.isSuspended = true }
             if !link.isConnected { deadlines.remove(transfer) }
@@ -104,9 +108,15 @@ extension EventLoop {
     /// Sees to it that an active transfer ends when it makes no progress.
     func watch(_ transfer: CurlTransfer) {
         assertOnLoop()
-        guard let patience = transfer.patience else { return deadlines.remove(transfer) }
-        deadlines.set(transfer, to: transfer.lastProgress + patience)
+        var due = transfer.patience.map { transfer.lastProgress + $0 }
+        if transfer.address?.queue.waitsForFirst == true {
+            due = min(due ?? .max, transfer.admitted + Self.timeToGoFirst)
+        }
+        if let due { deadlines.set(transfer, to: due) } else { deadlines.remove(transfer) }
     }
+
+    /// How long others wait for the handshake of the one that went first, µs.
+    private static var timeToGoFirst: Int64 { 1_000_000 }
 
     /// Ends the transfers whose time is up.
     func expire() {
@@ -131,6 +141,10 @@ extension EventLoop {
 
     private func checkProgress(_ transfer: CurlTransfer) {
         assertOnLoop()
+        if let origin = transfer.address?.queue, origin.waitsForFirst {
+            admission.stopWaitingForFirst(origin)
+            admitWaiting()
+        }
         if let link = transfer.link, link.isConnected { return expire(transfer, link) }
         guard let easy = transfer.easy, let patience = transfer.patience else {
             return deadlines.remove(transfer)
@@ -159,15 +173,27 @@ extension EventLoop {
 
     // MARK: Origins
 
+    /// Notes what a handshake says about its origin; may be called in a transfer's callbacks.
+    func learnVersion(from transfer: CurlTransfer, _ easy: EasyHandle) {
+        assertOnLoop()
+        guard let address = transfer.address, let connection = ccurl_get_ssl(easy.raw) else {
+            return
+        }
+        note(TLSConnection.speaksHTTP2(connection) ? .http2 : .http1, of: address)
+        hasNewRoom = true
+    }
+
+    private func note(_ version: OriginQueue<CurlTransfer>.Version, of address: Address) {
+        admission.learn(version, of: address.queue)
+        if address.isSecure { shared.learn(address.origin, isHTTP1: version == .http1) }
+    }
+
     /// Notes what an answer says about its origin and its connection.
     func learn(from transfer: CurlTransfer, _ easy: EasyHandle) {
         assertOnLoop()
         guard let address = transfer.address else { return }
         let version: OriginQueue<CurlTransfer>.Version = easy.head.isHTTP2 ? .http2 : .http1
-        if version != address.queue.version {
-            address.queue.version = version
-            if address.isSecure { shared.learn(address.origin, isHTTP1: version == .http1) }
-        }
+        if version != address.queue.version { note(version, of: address) }
         if address.isSecure, let connection = ccurl_get_ssl(easy.raw) {
             transfer.tls = TLSConnection.agreement(of: connection)
         }

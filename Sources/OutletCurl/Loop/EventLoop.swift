@@ -97,6 +97,11 @@ final class EventLoop: @unchecked Sendable {
         @exclusivity(unchecked)
     #endif
     var isShutDown = false
+    /// A callback of libcurl's has found room for transfers, which it cannot start itself.
+    #if !DEBUG
+        @exclusivity(unchecked)
+    #endif
+    var hasNewRoom = false
     /// What transfers end with from then on.
     #if !DEBUG
         @exclusivity(unchecked)
@@ -270,7 +275,10 @@ final class EventLoop: @unchecked Sendable {
         assertOnLoop()
         let isTimer = ccurl_poller_fire_timer(poller, now)
         let isNews = collect()
-        return isTimer || isNews
+        guard hasNewRoom else { return isTimer || isNews }
+        hasNewRoom = false
+        admitWaiting()
+        return true
     }
 
     /// Whether no transfer is under way and no time is to be kept; kept connections need no care.

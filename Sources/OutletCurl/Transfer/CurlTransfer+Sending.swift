@@ -39,6 +39,7 @@ extension CurlTransfer {
         wasAnswered = false
         connection = loop.connections.texts(of: ends)
         localPort = ends.localPort
+        if link == nil, address?.queue.version == .unknown { loop.learnVersion(from: self, easy) }
         if extras != nil, !noteSend(easy, loop) { return false }
         // libcurl forgets a pause that came before it had a connection.
         if isPaused { loop.pause(self, ccurl_pause_all, for: pauses) }

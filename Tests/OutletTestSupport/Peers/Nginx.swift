@@ -25,6 +25,10 @@ public final class Nginx: Sendable {
         case wrongHost
         /// TLS with a certificate signed by its own key.
         case selfSigned
+        /// TLS with HTTP/1.1 alone.
+        case tlsHTTP1
+        /// TLS with HTTP/2, four streams on a connection.
+        case fewStreams
     }
 
     /// The server that all tests of a process share.
@@ -51,7 +55,9 @@ public final class Nginx: Sendable {
         var identities: [Listener: TestCA.Identity] = [:]
         let good = try await authority.server()
         identities[.tls] = good
-        identities[.clientCertificate] = good
+        for listener in [Listener.clientCertificate, .tlsHTTP1, .fewStreams] {
+            identities[listener] = good
+        }
         identities[.expired] = try await authority.server(.expired)
         identities[.wrongHost] = try await authority.server(.wrongHost)
         identities[.selfSigned] = try await authority.server(.selfSigned)

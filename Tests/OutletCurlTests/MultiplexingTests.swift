@@ -1,0 +1,152 @@
+import FoundationEssentials
+import OutletCurl
+import OutletHTTP
+import OutletTestSupport
+import OutletTransport
+import Testing
+
+/// Many requests at once to a server that may speak HTTP/2: those behind the first wait until its handshake
+/// says what the server speaks.
+@Suite(.timeLimit(.minutes(patience))) struct MultiplexingTests {
+    private func transport(
+        _ change: (inout TransportConfiguration) -> Void = { _ in }
+    ) async throws -> CurlTransport {
+        let nginx = try await Nginx.shared()
+        return CurlTransport.test {
+            $0.certificateAuthorities = .file(path: nginx.authority.certificatePath)
+            change(&$0)
+        }
+    }
+
+    /// Starts so many transfers at once.
+    private func burst(
+        of count: Int, to url: String, by transport: CurlTransport
+    ) -> (tasks: [any TransferTask], probes: [Probe]) {
+        let probes = (0..<count).map { _ in Probe() }
+        let tasks = probes.map {
+            transport.start(TransferJob(request: HTTPRequest(url: URL(string: url))), handler: $0)
+        }
+        return (tasks, probes)
+    }
+
+    /// The results, with the numbers that nginx gave their connections.
+    private func ends(_ probes: [Probe]) async throws -> (
+        results: [TransferResult], connections: Set<Int64>
+    ) {
+        var results: [TransferResult] = []
+        for probe in probes { results.append(try await probe.end.value()) }
+        let connections = results.compactMap { result -> Int64? in
+            guard let body = result.body, let info = try? JSONValue(parsing: Array(body)) else {
+                return nil
+            }
+            return info["connection"]?.stringValue.flatMap { Int64($0) }
+        }
+        return (results, Set(connections))
+    }
+
+    @Test func `a first burst to a server that speaks HTTP/2 takes one connection`() async throws {
+        let transport = try await transport()
+        let url = "\(try await Nginx.shared().baseURL(.tls))/info"
+        for _ in 0..<2 {
+            let (results, connections) = try await ends(
+                burst(of: 64, to: url, by: transport).probes)
+            #expect(results.allSatisfy { $0.error == nil })
+            #expect(connections.count == 1)
+        }
+    }
+
+    @Test func `a first burst to a server that speaks HTTP/1 takes a connection each`() async throws
+    {
+        let transport = try await transport { $0.httpMaximumConnectionsPerHost = 8 }
+        let url = "\(try await Nginx.shared().baseURL(.tlsHTTP1))/info"
+        let (results, connections) = try await ends(burst(of: 32, to: url, by: transport).probes)
+        #expect(results.allSatisfy { $0.error == nil })
+        #expect((2...8).contains(connections.count))
+    }
+
+    @Test func `streams above the server's limit go on other connections`() async throws {
+        let transport = try await transport()
+        let url = "\(try await Nginx.shared().baseURL(.fewStreams))/info"
+        let (results, connections) = try await ends(burst(of: 40, to: url, by: transport).probes)
+        #expect(results.allSatisfy { $0.error == nil })
+        #expect(connections.count > 1)
+    }
+
+    @Test func `a handshake that does not end holds up others for a moment only`() async throws {
+        let server = try ScriptedServer.start { _ in [.stall] }
+        let transport = try await transport()
+        let (tasks, probes) = burst(
+            of: 20, to: "https://localhost:\(server.port)/", by: transport)
+        _ = try await server.connections.values(20)
+        for task in tasks { task.cancel() }
+        #expect(try await ends(probes).results.allSatisfy { $0.error?.code == .cancelled })
+    }
+
+    @Test func `those that waited for a server which takes nobody are refused with it`()
+        async throws
+    {
+        let server = try ScriptedServer.start { _ in [.stall] }
+        let transport = try await transport { $0.connectTimeout = 0.3 }
+        let url = "https://localhost:\(server.port)/"
+        let (results, _) = try await ends(burst(of: 20, to: url, by: transport).probes)
+        #expect(results.allSatisfy { $0.error?.code == .timedOut })
+        #expect(server.connections.values.count == 20)
+    }
+
+    @Test func `who may not wait in the queue does not wait for a handshake`() async throws {
+        let transport = try await transport { $0.maximumQueuedRequests = 3 }
+        let url = "\(try await Nginx.shared().baseURL(.tlsHTTP1))/info"
+        let (results, _) = try await ends(burst(of: 6, to: url, by: transport).probes)
+        #expect(results.allSatisfy { $0.error == nil })
+    }
+
+    @Test func `those that wait go on when the first is suspended in its handshake`() async throws {
+        let nginx = try await Nginx.shared()
+        let gate = try Gate()
+        let relay = try ScriptedServer.start { number in
+            let peer = SocketAddress.loopback(port: nginx.port(.tls))
+            return number == 0 ? [.open(gate), .stall] : [.relay(peer)]
+        }
+        let transport = try await transport()
+        let (tasks, probes) = burst(
+            of: 20, to: "https://localhost:\(relay.port)/info", by: transport)
+        try await gate.opened()
+        tasks.first?.suspend()
+        let (results, _) = try await ends(Array(probes.dropFirst()))
+        #expect(results.allSatisfy { $0.error == nil })
+        tasks.first?.cancel()
+        #expect(try await probes.first?.end.value().error?.code == .cancelled)
+    }
+
+    @Test func `those that wait go on when the first is cancelled in its handshake`() async throws {
+        let nginx = try await Nginx.shared()
+        let gate = try Gate()
+        let relay = try ScriptedServer.start { number in
+            let peer = SocketAddress.loopback(port: nginx.port(.tls))
+            return number == 0 ? [.open(gate), .stall] : [.relay(peer)]
+        }
+        let transport = try await transport()
+        let (tasks, probes) = burst(
+            of: 20, to: "https://localhost:\(relay.port)/info", by: transport)
+        try await gate.opened()
+        tasks.first?.cancel()
+        let (results, connections) = try await ends(probes)
+        #expect(results.first?.error?.code == .cancelled)
+        #expect(results.dropFirst().allSatisfy { $0.error == nil })
+        #expect(connections.count == 1)
+    }
+
+    @Test(arguments: [0, 100])
+    func `those that wait go on when the first loses its connection`(cut: Int) async throws {
+        let nginx = try await Nginx.shared()
+        let relay = try ScriptedServer.start { number in
+            let peer = SocketAddress.loopback(port: nginx.port(.tls))
+            return number == 0 ? [.relayed(peer, limit: cut), .reset] : [.relay(peer)]
+        }
+        let transport = try await transport()
+        let (results, connections) = try await ends(
+            burst(of: 20, to: "https://localhost:\(relay.port)/info", by: transport).probes)
+        #expect(results.filter { $0.error != nil }.count == 1)
+        #expect(connections.count <= 19)
+    }
+}
