@@ -144,6 +144,8 @@ public struct HeaderBlock: @unchecked Sendable {
     }
 
     private static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
+        // To validate what is not ASCII takes ten times as long.
+        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         var text = String.UnicodeScalarView()
         for byte in bytes { text.append(Unicode.Scalar(byte)) }

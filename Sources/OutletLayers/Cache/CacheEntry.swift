@@ -5,10 +5,7 @@ import OutletTransport
 /// A stored response, with what is needed to judge it later.
 struct CacheEntry: Sendable, Equatable {
     var response: HTTPResponse {
-        didSet {
-            saysSomething = Self.saysSomething(response)
-            directives = saysSomething ? CacheControl(response.headers) : CacheControl()
-        }
+        didSet { facts = Facts(response) }
     }
     var data: Data
     /// When the request that brought it was begun.
@@ -20,11 +17,31 @@ struct CacheEntry: Sendable, Equatable {
     var userInfo: [String: String]?
     var storagePolicy: CachedResponse.StoragePolicy
 
-    /// Whether the response says anything that lets it answer again: of most answers of servers'
-    /// programs nothing of the kind is true, and nothing need be weighed.
-    private(set) var saysSomething: Bool
-    /// Its `Cache-Control`, read once.
-    private(set) var directives: CacheControl
+    /// What the response says that requests are weighed by, read once.
+    struct Facts: Sendable, Equatable {
+        /// Whether it says anything that lets it answer again: of most answers of servers' programs
+        /// nothing of the kind is true, and nothing need be weighed.
+        let saysSomething: Bool
+        let directives: CacheControl
+        /// Its `Date`, if it has one that is one.
+        let date: Date?
+        /// Its `Age`, in seconds.
+        let age: Int
+
+        init(_ response: HTTPResponse) {
+            let headers = response.headers
+            saysSomething = CacheEntry.saysSomething(response)
+            directives = saysSomething ? CacheControl(headers) : CacheControl()
+            date = headers.value(for: "Date").flatMap(HTTPDate.parse)
+            age = max(0, headers.values(for: "Age").first.flatMap { Int($0) } ?? 0)
+        }
+    }
+
+    private(set) var facts: Facts
+    var saysSomething: Bool { facts.saysSomething }
+    var directives: CacheControl { facts.directives }
+    /// When the response was made (RFC 9110 §6.6.1).
+    var date: Date { facts.date ?? responseTime }
 
     init(
         response: HTTPResponse, data: Data, requestTime: Date, responseTime: Date,
@@ -38,8 +55,7 @@ struct CacheEntry: Sendable, Equatable {
         self.selectors = selectors
         self.userInfo = userInfo
         self.storagePolicy = storagePolicy
-        saysSomething = Self.saysSomething(response)
-        directives = saysSomething ? CacheControl(response.headers) : CacheControl()
+        facts = Facts(response)
     }
 
     static func saysSomething(_ response: HTTPResponse) -> Bool {
@@ -127,7 +143,7 @@ struct CacheRequest: Sendable {
         _ request: HTTPRequest, credential: Credential? = nil, session: String? = nil,
         verifier: String? = nil, route: String? = nil
     ) {
-        key = Self.key(of: request)
+        key = RecentKeys.shared.key(of: request)
         method = request.method
         headers = request.headers
         person = Self.person(request, credential, session)
@@ -153,12 +169,13 @@ struct CacheRequest: Sendable {
         _ request: HTTPRequest, _ credential: Credential?, _ session: String?
     ) -> String? {
         var parts = request.headers.filter { SecretFields.contains($0.name) }
-            .map { "\($0.name.lowercasedASCII):\($0.value)" }.sorted()
+            .map { $0.name.lowercasedASCII + ":" + $0.value }
+        if parts.count > 1 { parts.sort() }
         if let userInfo = request.url?.userInfo { parts.append(userInfo) }
         if let credential { parts += [credential.user, credential.password] }
         if let session { parts.append(session) }
         guard !parts.isEmpty else { return nil }
-        return parts.map { "\($0.utf8.count):\($0)" }.joined()
+        return parts.reduce(into: "") { $0 += String($1.utf8.count) + ":" + $1 }
     }
 
     /// A field's value as it is compared: repeated fields joined, blanks around commas left out.

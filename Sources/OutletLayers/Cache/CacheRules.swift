@@ -107,28 +107,24 @@ struct CacheRules: Sendable {
 
     /// How old the response is, in seconds (§4.2.3).
     func age(of entry: CacheEntry, now: Date) -> Double {
-        let headers = entry.response.headers
-        let date = headers.value(for: "Date").flatMap(HTTPDate.parse) ?? entry.responseTime
-        let apparent = max(0, entry.responseTime.timeIntervalSince(date))
-        let told = headers.values(for: "Age").first.flatMap { Int($0) } ?? 0
+        let apparent = max(0, entry.responseTime.timeIntervalSince(entry.date))
         let delay = max(0, entry.responseTime.timeIntervalSince(entry.requestTime))
         let resident = max(0, now.timeIntervalSince(entry.responseTime))
-        return max(apparent, Double(max(0, told)) + delay) + resident
+        return max(apparent, Double(entry.facts.age) + delay) + resident
     }
 
     /// How old the response may become, in seconds (§4.2.1, §4.2.2).
     func lifetime(of entry: CacheEntry) -> Double {
         if let maxAge = entry.directives.maxAge { return Double(maxAge) }
         let headers = entry.response.headers
-        let date = headers.value(for: "Date").flatMap(HTTPDate.parse) ?? entry.responseTime
         if let expires = headers.values(for: "Expires").first {
             // What is no date, "0" above all, is in the past (§5.3).
-            return HTTPDate.parse(expires)?.timeIntervalSince(date) ?? 0
+            return HTTPDate.parse(expires)?.timeIntervalSince(entry.date) ?? 0
         }
         guard usesHeuristics, Self.isCacheable(entry.response.statusCode),
             let changed = headers.value(for: "Last-Modified").flatMap(HTTPDate.parse)
         else { return 0 }
-        return min(max(0, date.timeIntervalSince(changed) / 10), 86_400)
+        return min(max(0, entry.date.timeIntervalSince(changed) / 10), 86_400)
     }
 
     /// Whether a stale response may stand in for a failure (RFC 5861 §4).

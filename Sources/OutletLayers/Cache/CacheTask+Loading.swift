@@ -101,7 +101,7 @@ extension CacheTask: TransferHandler {
         if let stored, isWithheld || isOutage(result),
             caching.cache.rules.mayReplaceError(stored, for: request, now: now)
         {
-            play(stored, .localCache, result.metrics)
+            play(stored.response, stored.data, .localCache, result.metrics)
             return
         }
         // Of an answer that was withheld the body is gone.
@@ -171,6 +171,6 @@ extension CacheTask: TransferHandler {
             return
         }
         if mayKeep { caching.cache.renew(stored, as: fresh, by: response, to: request) }
-        play(fresh, .validatedCache, result.metrics)
+        play(fresh.response, fresh.data, .validatedCache, result.metrics)
     }
 }

@@ -127,13 +127,13 @@ final class CacheTask: TransferTask {
     }
 
     private func answer(with entry: CacheEntry) {
-        var entry = entry
+        var response = entry.response
         // Whoever gets it without the server's word is told how old it is (RFC 9111 §5.1).
         let age = min(caching.cache.rules.age(of: entry, now: start), 1e9)
-        entry.response.headers.update(name: "Age", value: "\(Int(age))")
+        response.headers.update(name: "Age", value: "\(Int(age))")
         var metrics = TransferMetrics()
-        metrics.httpVersion = entry.response.httpVersion
-        play(entry, .localCache, metrics)
+        metrics.httpVersion = response.httpVersion
+        play(response, entry.data, .localCache, metrics)
     }
 
     private func load(validating entry: CacheEntry) {
@@ -165,11 +165,12 @@ final class CacheTask: TransferTask {
 
     /// Hands a stored response over.
     func play(
-        _ entry: CacheEntry, _ type: TransferMetrics.ResourceFetchType, _ measured: TransferMetrics
+        _ response: HTTPResponse, _ data: Data, _ type: TransferMetrics.ResourceFetchType,
+        _ measured: TransferMetrics
     ) {
         var metrics = measured
         metrics.resourceFetchType = type
-        let body = job.request.method == .head || entry.data.isEmpty ? nil : entry.data
+        let body = job.request.method == .head || data.isEmpty ? nil : data
         let isBegun = inner.begin { wishes in
             course.withLock { state in
                 state.source = .cache
@@ -179,7 +180,7 @@ final class CacheTask: TransferTask {
             var job = job
             job.reportsProgress = wishes.reportsProgress
             return PlayedTransfer.start(
-                TransferResult(response: entry.response, body: body, metrics: metrics), for: job,
+                TransferResult(response: response, body: body, metrics: metrics), for: job,
                 isSuspended: wishes.isSuspended, on: caching.queue, handler: self)
         }
         if !isBegun { end(.cancelled) }

@@ -73,9 +73,10 @@ public struct Cookie: Sendable, Hashable {
     public static func cookies(
         withResponseHeaderFields headerFields: HTTPHeaders, for url: URL
     ) -> [Cookie] {
+        guard let origin = try? Origin(url) else { return [] }
         let now = Date()
         return headerFields.values(for: "Set-Cookie").compactMap {
-            SetCookie($0)?.cookie(from: url, now: now)
+            SetCookie($0)?.cookie(from: url, of: origin, now: now)
         }
     }
 
@@ -113,8 +114,18 @@ public struct Cookie: Sendable, Hashable {
         return !name.isEmpty && isSecure && (isOfHost || !isForHost)
     }
 
+    /// Whether it is the same but for when it was first set.
+    func isSame(as other: Cookie) -> Bool {
+        value.hasSameBytes(as: other.value) && name.hasSameBytes(as: other.name)
+            && domain.hasSameBytes(as: other.domain) && path.hasSameBytes(as: other.path)
+            && isHostOnly == other.isHostOnly && expiresDate == other.expiresDate
+            && isSecure == other.isSecure && isHTTPOnly == other.isHTTPOnly
+            && sameSite == other.sameSite
+    }
+
     /// Whether it is for that path (RFC 6265 §5.1.4).
     func isFor(path: String) -> Bool {
+        if self.path.hasSameBytes(as: "/") { return true }
         guard path.startsWithBytes(of: self.path) else { return false }
         let rest = path.droppingBytes(self.path.utf8.count)
         return rest.isEmpty || self.path.endsWithBytes(of: "/") || rest.startsWithBytes(of: "/")

@@ -21,6 +21,8 @@ struct CookieJar: Sendable {
     func cookies(host: String, path: String, isSecure: Bool, now: Date) -> [Cookie] {
         var found: [Cookie] = []
         var domain = host[...]
+        // No cookie is for a part of an address.
+        let isAddress = Origin.isAddress(host)
         while !domain.isEmpty {
             for cookie in domains[String(domain)] ?? []
             where cookie.isFor(host: host) && cookie.isFor(path: path)
@@ -28,7 +30,7 @@ struct CookieJar: Sendable {
             {
                 found.append(cookie)
             }
-            guard let parent = domain.cut(at: ".")?.tail else { break }
+            guard !isAddress, let parent = domain.cut(at: ".")?.tail else { break }
             domain = parent
         }
         return found.count < 2
@@ -50,6 +52,7 @@ struct CookieJar: Sendable {
                 remove(cookie)
                 return
             }
+            if cookie.isSame(as: old) { return }
             cookie.creationDate = old.creationDate
             domains[cookie.domain]?[index] = cookie
             return

@@ -63,8 +63,8 @@ public final class CookieLayer: TransportLayer, HeadObserver {
             task.mayKeep(from: url, verifiesCertificates: verifiesCertificates)
         else { return }
         storage.setCookies(
-            Cookie.cookies(withResponseHeaderFields: head.headers, for: url), for: url,
-            policy: accepts, mainDocumentURL: first ?? url)
+            head.headers.values(for: "Set-Cookie"), from: url, policy: accepts,
+            mainDocumentURL: first)
     }
 }
 
@@ -75,18 +75,25 @@ extension CookieStorage {
         guard !isEmpty, request.httpShouldHandleCookies, let url = request.url else { return nil }
         let stored = cookies(for: url)
         guard !stored.isEmpty else { return nil }
-        let own = request.headers.value(for: "Cookie")
-        let ownNames = (own ?? "").parts(separatedBy: ";").map { pair -> Substring in
+        guard let own = request.headers.value(for: "Cookie") else {
+            return request.withCookies(stored.map(\.pair))
+        }
+        let ownNames = own.parts(separatedBy: ";").map { pair -> Substring in
             pair.cut(at: "=").map { $0.head.trimmingBlanks } ?? ""
         }
         let added = stored.filter { cookie in
             !ownNames.contains { $0.hasSameBytes(as: cookie.name) }
         }.map(\.pair)
-        guard !added.isEmpty else { return nil }
-        var request = request
-        // One field, whatever it is made of (RFC 6265 §5.4).
+        return added.isEmpty ? nil : request.withCookies([own] + added)
+    }
+}
+
+extension HTTPRequest {
+    /// The same request with these cookies in one field, whatever it is made of (RFC 6265 §5.4).
+    fileprivate func withCookies(_ pairs: [String]) -> HTTPRequest {
+        var request = self
         request.headers.update(
-            name: "Cookie", value: ((own.map { [$0] } ?? []) + added).joined(separator: "; "))
+            name: "Cookie", value: pairs.count == 1 ? pairs[0] : pairs.joined(separator: "; "))
         return request
     }
 }

@@ -25,6 +25,7 @@ public enum CookieAcceptPolicy: Sendable, Hashable {
 public final class CookieStorage: Sendable {
     private struct State: Sendable {
         var jar = CookieJar()
+        var recent = RecentCookies()
         var acceptPolicy: CookieAcceptPolicy
     }
     private let state: Lock<State>
@@ -78,35 +79,67 @@ public final class CookieStorage: Sendable {
     ///   - url: The address that answered.
     ///   - mainDocumentURL: Where the request went first.
     public func setCookies(_ cookies: [Cookie], for url: URL?, mainDocumentURL: URL? = nil) {
-        setCookies(
-            cookies, for: url, policy: cookieAcceptPolicy, mainDocumentURL: mainDocumentURL)
+        guard !cookies.isEmpty, let url, let origin = try? Origin(url) else { return }
+        let isSecure = Self.isTrustworthy(origin)
+        let now = Date()
+        change { state in
+            guard
+                Self.accepts(
+                    from: origin, firstOf: mainDocumentURL, state.acceptPolicy, .always)
+            else { return }
+            for cookie in cookies { state.jar.set(cookie, isSecure: isSecure, now: now) }
+        }
     }
 
     /// Takes in what an answer has set, as the stricter of two policies allows.
+    ///
+    /// - Parameters:
+    ///   - fields: The values of its fields `Set-Cookie`.
+    ///   - url: The address that answered.
+    ///   - mainDocumentURL: Where the request went first; `nil` for the same address.
     func setCookies(
-        _ cookies: [Cookie], for url: URL?, policy: CookieAcceptPolicy, mainDocumentURL: URL?
+        _ fields: [String], from url: URL, policy: CookieAcceptPolicy, mainDocumentURL: URL?
     ) {
-        guard !cookies.isEmpty, let url, let origin = try? Origin(url) else { return }
+        guard let origin = try? Origin(url) else { return }
         let isSecure = Self.isTrustworthy(origin)
-        let isOwnSite =
-            mainDocumentURL.map { Self.isSameSite(origin.host, Self.host(of: $0)) } ?? true
+        let now = Date()
         change { state in
-            let policies = [policy, state.acceptPolicy]
-            guard !policies.contains(.never),
-                isOwnSite || !policies.contains(.onlyFromMainDocumentDomain)
+            guard Self.accepts(from: origin, firstOf: mainDocumentURL, state.acceptPolicy, policy)
             else { return }
-            for cookie in cookies { state.jar.set(cookie, isSecure: isSecure, now: Date()) }
+            for field in fields {
+                guard let cookie = state.recent.cookie(of: field, from: url, origin, now: now)
+                else { continue }
+                state.jar.set(cookie, isSecure: isSecure, now: now)
+            }
         }
+    }
+
+    /// Whether policies take the cookies of an answer.
+    private static func accepts(
+        from origin: Origin, firstOf first: URL?, _ one: CookieAcceptPolicy,
+        _ other: CookieAcceptPolicy
+    ) -> Bool {
+        if one == .never || other == .never { return false }
+        guard one == .onlyFromMainDocumentDomain || other == .onlyFromMainDocumentDomain else {
+            return true
+        }
+        return first.map { isSameSite(origin.host, host(of: $0)) } ?? true
     }
 
     /// Removes a cookie.
     public func deleteCookie(_ cookie: Cookie) {
-        change { $0.jar.remove(cookie) }
+        change { state in
+            state.jar.remove(cookie)
+            state.recent = RecentCookies()
+        }
     }
 
     /// Removes the cookies that were first set after a time.
     public func removeCookies(since date: Date) {
-        change { $0.jar.removeAll { $0.creationDate > date } }
+        change { state in
+            state.jar.removeAll { $0.creationDate > date }
+            state.recent = RecentCookies()
+        }
     }
 
     // MARK: Files

@@ -63,8 +63,9 @@ struct SetCookie: Sendable, Equatable {
     }
 
     /// The cookie, if an address may set it (§5.7).
-    func cookie(from url: URL, now: Date) -> Cookie? {
-        guard let origin = try? Origin(url) else { return nil }
+    ///
+    /// - Parameter origin: The address's.
+    func cookie(from url: URL, of origin: Origin, now: Date) -> Cookie? {
         let host = origin.host
         var (domain, isHostOnly) = (host, true)
         if let wanted = self.domain.map(Origin.hostForComparison), !wanted.isEmpty {
@@ -92,7 +93,8 @@ struct SetCookie: Sendable, Equatable {
         return cookie
     }
 
-    private func end(_ now: Date) -> Date? {
+    /// When the cookie ends; `nil` for the session's end.
+    func end(_ now: Date) -> Date? {
         if let maxAge { return maxAge > 0 ? now + min(maxAge, Self.longest) : .distantPast }
         return expires.map { min($0, now + Self.longest) }
     }

@@ -127,7 +127,8 @@ import Testing
     ])
     func `a field is taken apart at its bytes`(field: String, pair: String, path: String) throws {
         let address = try url("http://x.test/deep/er")
-        let found = try #require(SetCookie(field)?.cookie(from: address, now: .now))
+        let found = try #require(
+            SetCookie(field)?.cookie(from: address, of: Origin(address), now: .now))
         #expect(found.pair.hasSameBytes(as: pair) && found.path.hasSameBytes(as: path))
     }
 
@@ -225,8 +226,9 @@ import Testing
     ])
     func `no cookie is kept for more than 400 days`(attribute: String) throws {
         let now = Date.now
+        let address = try url("http://x.test/")
         let cookie = try #require(
-            SetCookie("a=1; \(attribute)")?.cookie(from: try url("http://x.test/"), now: now))
+            SetCookie("a=1; \(attribute)")?.cookie(from: address, of: Origin(address), now: now))
         #expect(cookie.expiresDate == now + 400 * 86_400)
     }
 
@@ -242,8 +244,9 @@ import Testing
     @Test(arguments: [1024, 1025])
     func `an attribute of more than 1024 bytes does not count`(size: Int) throws {
         let path = "/" + String(repeating: "x", count: size - 1)
-        let cookie = SetCookie("a=1; Path=\(path)")?
-            .cookie(from: try url("http://x.test/"), now: .now)
+        let address = try url("http://x.test/")
+        let cookie = try SetCookie("a=1; Path=\(path)")?
+            .cookie(from: address, of: Origin(address), now: .now)
         #expect(cookie?.path == (size > 1024 ? "/" : path))
     }
 
@@ -265,13 +268,60 @@ import Testing
 
     @Test func `the storage's own policy counts beside the session's`() throws {
         let address = try url("http://x.test/")
-        let cookie = Cookie(name: "a", value: "1", domain: "x.test")
         for (own, policy) in [
             (CookieAcceptPolicy.never, CookieAcceptPolicy.always), (.always, .never),
         ] {
             let storage = CookieStorage(cookieAcceptPolicy: own)
-            storage.setCookies([cookie], for: address, policy: policy, mainDocumentURL: nil)
+            storage.setCookies(["a=1"], from: address, policy: policy, mainDocumentURL: nil)
             #expect(storage.cookies.isEmpty)
         }
+    }
+
+    /// What an answer sets again, and where it comes from another time.
+    @Test func `a field that comes again sets what it sets there and then`() throws {
+        let storage = CookieStorage()
+        func set(_ field: String, from text: String) throws {
+            storage.setCookies(
+                [field], from: try url(text), policy: .always, mainDocumentURL: nil)
+        }
+        func all() -> Set<String> { Set(storage.cookies.map { "\($0)" }) }
+        // Without a path, an address's own counts.
+        for path in ["/a/x", "/b/x", "/b/y"] { try set("a=1", from: "http://x.test\(path)") }
+        #expect(all() == ["a=••• for x.test/a", "a=••• for x.test/b"])
+        for host in ["x.test", "y.test", "sub.x.test"] {
+            try set("b=1; Path=/; Domain=x.test", from: "http://\(host)/")
+        }
+        #expect(all().contains("b=••• for .x.test/") && storage.cookies.count == 3)
+        // A secure one does not come in clear, though it was taken encrypted.
+        for scheme in ["https", "http"] {
+            try set("c=1; Path=/; Secure", from: "\(scheme)://x.test/")
+        }
+        #expect(storage.cookies.filter { $0.name == "c" }.count == 1)
+        storage.removeCookies(since: .distantPast)
+        try set("c=1; Path=/; Secure", from: "http://x.test/")
+        #expect(storage.isEmpty)
+        try set("a=1; Path=/", from: "http://x.test/")
+        #expect(storage.cookies.count == 1)
+    }
+
+    @Test func `a field that comes again begins its time anew`() throws {
+        var recent = RecentCookies()
+        let address = try url("http://x.test/")
+        let ends = try [0.0, 50].map { seconds in
+            try recent.cookie(
+                of: "a=1; Max-Age=100", from: address, Origin(address),
+                now: Date(timeIntervalSince1970: seconds))?.expiresDate?.timeIntervalSince1970
+        }
+        #expect(ends == [100, 150])
+    }
+
+    @Test func `more fields than are remembered set all their cookies`() throws {
+        let storage = CookieStorage()
+        let address = try url("http://x.test/")
+        let fields = (0..<20).map { "c\($0)=v\($0)" }
+        for _ in 0..<2 {
+            storage.setCookies(fields, from: address, policy: .always, mainDocumentURL: nil)
+        }
+        #expect(Set(storage.cookies.map(\.pair)) == Set(fields))
     }
 }

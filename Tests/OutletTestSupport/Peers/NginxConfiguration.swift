@@ -41,7 +41,8 @@ struct NginxConfiguration {
         case .plain: lines = ["listen \(address);", "listen unix:\(directory)/nginx.sock;"]
         case .plainHTTP2: lines = ["listen \(address) http2;"]
         case .tlsHTTP1: lines = ["listen \(address) ssl;"]
-        case .fewStreams: lines = ["listen \(address) ssl http2;", "http2_max_concurrent_streams 4;"]
+        case .fewStreams:
+            lines = ["listen \(address) ssl http2;", "http2_max_concurrent_streams 4;"]
         default: lines = ["listen \(address) ssl http2;"]
         }
         if let identity = identities[listener] {
