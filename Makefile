@@ -6,7 +6,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build release plugins demo fixtures test headers samples bench bench-all bench-count sanitize sanitize-quick fuzz lint format clean
+.PHONY: help setup build release plugins demo fixtures test docs headers samples bench bench-all bench-count sanitize sanitize-quick fuzz lint format clean
 .NOTPARALLEL:
 
 STRICT_FLAGS := -Xswiftc -warnings-as-errors -Xcc -Werror \
@@ -46,7 +46,12 @@ test: setup ## Build everything in every language and run all tests
 	@$(STEP) "build, debug, with tests" swift build --build-tests $(SWIFT_FLAGS)
 	@$(HERE) headers samples fixtures
 	@$(STEP) "examples of the documentation" .ci/check-readme
-	@.ci/remains swift test --skip-build $(TEST_FLAGS) $(SWIFT_FLAGS)
+	@$(STEP) "documentation" .ci/docs
+	@.ci/check-leftovers swift test --skip-build $(TEST_FLAGS) $(SWIFT_FLAGS)
+
+docs: setup ## Build the documentation of each library (.build/docs/NAME); broken links fail
+	@$(STEP) "build, debug" swift build $(SWIFT_FLAGS)
+	@$(STEP) "documentation" .ci/docs
 
 headers: ## Compile the plugin headers with gcc and clang in every standard of C and C++
 	@$(STEP) "plugin headers, every compiler and standard" .ci/check-headers

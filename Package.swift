@@ -282,16 +282,16 @@ let package = Package(
                 "CSpawn", "COpenSSL",
             ],
             path: "Tests/OutletTestSupport", swiftSettings: swift),
-        .target(name: "CStorm", path: "Tests/CStorm", cSettings: c),
+        .target(name: "CStressTest", path: "Tests/CStressTest", cSettings: c),
         .executableTarget(
-            name: "OutletStorm",
+            name: "OutletStressTest",
             dependencies: [
                 "OutletCurl", "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP",
                 "OutletTestSupport",
                 "CFaults",
-                "CStorm",
+                "CStressTest",
             ],
-            path: "Tests/Storm", swiftSettings: swift),
+            path: "Tests/StressTest", swiftSettings: swift),
         // A program that links FoundationEssentials alone, as most of the tests cannot.
         .executableTarget(
             name: "OutletEssentials",
@@ -300,6 +300,11 @@ let package = Package(
             path: "Tests/Essentials", swiftSettings: swift),
         .testTarget(
             name: "OutletHTTPTests", dependencies: ["OutletHTTP"], swiftSettings: swift),
+        .testTarget(
+            name: "OutletIDNTests", dependencies: ["OutletIDN"], swiftSettings: swift),
+        .testTarget(
+            name: "OutletPublicSuffixTests", dependencies: ["OutletPublicSuffix"],
+            swiftSettings: swift),
         .testTarget(
             name: "OutletFilesTests", dependencies: ["OutletFiles", "OutletTestSupport"],
             swiftSettings: swift),

@@ -34,7 +34,7 @@ public enum CommandLineTool {
             console.report(error)
             return error.exitCode.rawValue
         } catch OutputError.closed {
-            // Whoever read the output has seen enough.
+            // The reader of the output has closed it (`head`).
             return ExitCode.ok.rawValue
         } catch {
             console.report(CommandError(.failure, "\(error)"))

@@ -30,7 +30,7 @@ public final class CurlTransport: Transport {
     /// Begins one transfer and returns at once.
     ///
     /// A loop that has nothing else to do is driven by the caller up to where it would have to wait,
-    /// if ``TransferJob/mayRunOnCaller`` allows it: one wake less before the request is on its way.
+    /// if `TransferJob.mayRunOnCaller` allows it: one wake less before the request is on its way.
     /// A transfer that cannot begin at all (the transport is shut down, no thread can be started)
     /// finishes before this returns, on the caller's thread.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
@@ -45,7 +45,7 @@ public final class CurlTransport: Transport {
     /// Begins to open a WebSocket and returns at once: HTTP/1.1, without extensions, its own connection.
     ///
     /// It waits for a place among its host's connections until it is open, and leaves it then.
-    /// ``TransportConfiguration/timeoutIntervalForRequest`` limits the handshake and writing; an open
+    /// `TransportConfiguration.timeoutIntervalForRequest` limits the handshake and writing; an open
     /// WebSocket may be silent.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
@@ -137,7 +137,7 @@ public final class CurlTransport: Transport {
     /// Connections are closed when the last transfer of their thread has ended.
     ///
     /// - Parameter deadline: After so long what is left, open WebSockets among it, ends with
-    ///   ``TransferError/Code/transportClosed``; at once with ``shutDown()``.
+    ///   `TransferError.Code.transportClosed`; at once with ``shutDown()``.
     /// - Returns: How many ended by themselves, and how many were cut off.
     @discardableResult
     public func shutDown(deadline: Duration) async -> ShutdownReport {

@@ -3,7 +3,7 @@
     @usableFromInline final class Storage: @unchecked Sendable {
         // because it is changed only while one `Boxed` alone refers to it.
 
-        /// Unchecked, because `Boxed` is a value: whoever holds it for changing holds it alone.
+        /// Unchecked, because `Boxed` is a value: a mutation has exclusive access to it.
         #if !DEBUG
             @exclusivity(unchecked)
         #endif

@@ -1,6 +1,6 @@
 /// Names of fields that are looked for together.
 ///
-/// Whoever collects a header section sets one of 64 bits for each field: the length of its name,
+/// The collector of a header section sets one of 64 bits for each field: the length of its name,
 /// combined with its first letter in lower case. Where no bit of the names looked for is set, none
 /// of them is there, and nobody has to read the section again.
 package struct FieldNames: Sendable, ExpressibleByArrayLiteral {

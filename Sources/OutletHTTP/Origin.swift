@@ -27,12 +27,12 @@ public struct Origin: Sendable, Hashable {
     ///   into canonical form.
     public init(_ url: URL) throws(OriginError) {
         let text = url.absoluteString
-        if let known = OriginMemory.shared.origin(of: text) {
+        if let known = ParsedOriginCache.shared.origin(of: text) {
             self = known
             return
         }
         self = try Authority(text).origin
-        OriginMemory.shared.keep(self, of: text)
+        ParsedOriginCache.shared.keep(self, of: text)
     }
 
     fileprivate init(scheme: String, host: String, port: Int) {

@@ -6,7 +6,7 @@ public import OutletTransport
 /// The plugins of some directories, running in this process.
 ///
 /// Give the host to a session, `Session(plugins: host)`: every request of the session passes the hooks,
-/// whatever its kind, and so do those of providers on it. Call ``shutDown(deadline:)-async`` before the process ends; plugins that nobody holds any more,
+/// whatever its kind, and so do those of providers on it. Call `shutDown(deadline:)-async` before the process ends; plugins that nobody holds any more,
 /// neither the host nor what it gave out, are shut down in the background.
 ///
 /// Thread: any, for every member.
@@ -261,7 +261,7 @@ public final class PluginHost: SessionPlugins {
     /// What of the process differs from when the plugins had been loaded, one fact each: signal handlers,
     /// current directory, umask, locale, limits, environment.
     ///
-    /// Whoever changed it: a program that changes none of these itself knows that it was a plugin.
+    /// The change may be the program's own: one that changes none of these knows that it was a plugin.
     public var processChanges: [String] { process.changes }
 
     /// Lets plugins send requests of their own through a session.
@@ -325,7 +325,7 @@ public final class PluginHost: SessionPlugins {
         }
     }
 
-    /// As ``shutDown(deadline:)-async``, blocking the caller.
+    /// As `shutDown(deadline:)-async`, blocking the caller.
     ///
     /// Never call it from inside a plugin's hook or an observer: it would wait for itself until
     /// the deadline.

@@ -46,7 +46,7 @@ import Testing
         #expect(built.errorOutput.contains("no SDK: install outlet-plugin.pc, or set OUTLET_SDK"))
     }
 
-    // Building one takes a minute: that is left to whoever changes the template.
+    // Building one takes a minute: build one by hand after changing the template.
     @Test func `a new plugin in Swift has its id in source and manifest`() async throws {
         #expect(
             try await new("--lang=swift", "my-stamp", "--directory", "other").exitCode == 0)

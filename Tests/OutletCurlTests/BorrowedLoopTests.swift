@@ -67,7 +67,7 @@ import Testing
         #expect(result.error?.code == .transportClosed)
     }
 
-    @Test func `ends once, whoever else brings one or cancels`() async throws {
+    @Test func `ends once, while other threads submit and cancel`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let ends = Recorder<Int>()

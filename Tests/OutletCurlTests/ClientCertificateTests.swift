@@ -115,7 +115,7 @@ import Testing
     @Test func `a provider is never asked inside of the call that starts the request`() async throws
     {
         let nginx = try await Nginx.shared()
-        // Held by whoever starts a request, and wanted by the provider.
+        // Held by the thread that starts a request, and wanted by the provider.
         let isHeld = Recorder<Bool>()
         let holder = Holder()
         let transport = CurlTransport.test {

@@ -171,7 +171,7 @@ import OutletTransport
         #expect(starts)
     }
 
-    @Test func `a waiting line keeps order, whoever leaves it, and nobody who has left`() {
+    @Test func `a waiting line keeps order when elements leave, and keeps none that left`() {
         final class Waiter {
             let number: Int
             init(_ number: Int) { self.number = number }

@@ -48,7 +48,7 @@ import Testing
                 == ["/first", "/second", "/third"])
     }
 
-    @Test func `is not told of its end by whoever starts it`() async throws {
+    @Test func `is not told of its end by the call that starts it`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         // In place of a lock that the user holds: taken twice, it would never be free again.

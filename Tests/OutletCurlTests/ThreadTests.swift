@@ -139,7 +139,7 @@ import Testing
     private static let process = __priority_which_t(PRIO_PROCESS.rawValue)
 
     @Test(.enabled(if: geteuid() == 0, "raising a priority takes the right to"))
-    func `has the program's priority, whoever starts it`() async throws {
+    func `has the program's priority, whichever thread starts it`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test()
         let seen = Once<Int32>()

@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `a handle of another instance's is stale, and whoever uses it is blamed`() throws {
+    @Test func `a handle of another instance's is stale, and its user is blamed`() throws {
         let (own, thief) = (try Caller(), try Caller())
         #expect(own.table != thief.table)
         #expect(thief.set("X-Stolen", "1", in: own) == OUTLET_E_STALE)

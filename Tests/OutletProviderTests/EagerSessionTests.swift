@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// A session whose requests are adapted before whoever asked for them has them in hand.
+/// A session whose requests are adapted before `request` has returned them.
 private final class HastySession: Session, @unchecked Sendable {
     // because what it adds is behind a lock.
 

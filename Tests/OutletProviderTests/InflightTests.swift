@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 2])
-    func `who cancels leaves alone, whoever came first`(index: Int) async throws {
+    func `a call that is cancelled leaves alone, first or not`(index: Int) async throws {
         let transport = transport()
         let provider = provider(transport)
         let calls = (0..<3).map { ask(provider, "\($0)") }

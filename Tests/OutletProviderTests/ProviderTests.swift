@@ -294,8 +294,7 @@ private final class Restubbing: Provider<Zoo>, @unchecked Sendable {
     }
 
     @Test(arguments: [StubBehavior.immediate, .delayed(seconds: 0.01)])
-    func `whoever stubs otherwise overrides how stubs are answered`(stub: StubBehavior) async throws
-    {
+    func `a subclass overrides how stubs are answered`(stub: StubBehavior) async throws {
         let diary = Diary("a")
         let provider = Restubbing(
             stubClosure: { _ in stub },

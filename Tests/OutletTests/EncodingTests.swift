@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: [nil, "zstd, br, gzip"])
-    func `zstd is undone for whoever asks for it, and asked for by nobody else`(
+    func `zstd is decoded where a request asks for it, and not asked for by default`(
         wish: String?
     ) async throws {
         let coded = try #require(Framing.coded.first { $0.head.contains("zstd") })

@@ -32,7 +32,7 @@ import Testing
         return storage
     }
 
-    /// A proxy that asks whoever shows no credential, and lets everybody else in.
+    /// A proxy that challenges requests without a credential, and accepts all others.
     private func asking(_ challenge: String, then steps: [Step]) throws -> ScriptedServer {
         try ScriptedServer.start { _ in
             [

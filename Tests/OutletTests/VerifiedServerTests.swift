@@ -95,7 +95,9 @@ import Testing
         #expect(stores.hsts.policies.isEmpty == (listener != .tls))
     }
 
-    @Test func `a pinned server is verified, whoever has signed its certificate`() async throws {
+    @Test func `a pinned server is verified, whatever authority has signed its certificate`()
+        async throws
+    {
         let nginx = try await Nginx.shared()
         let pins = try Certificate.load(
             try await nginx.authority.server(.selfSigned).certificatePath)

@@ -25,9 +25,9 @@ public protocol RequestObserving: Plugin {
 }
 
 extension RequestObserving {
-    /// Takes no notice.
+    /// Does nothing.
     public func willSend(_ request: Request) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func didReceive(_ response: Response, for request: Request) {}
 }
 

@@ -18,7 +18,7 @@ public struct Host: @unchecked Sendable {
 
     /// How much a line of the log matters.
     public enum LogLevel: UInt32, Sendable {
-        /// For whoever works on the plugin.
+        /// For the plugin's developers.
         case debug = 0
         /// Worth knowing.
         case info = 1

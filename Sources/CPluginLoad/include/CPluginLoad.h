@@ -11,7 +11,7 @@
 unsigned long long cpluginload_count(void);
 
 /*
- * Whether an address lies in an object that was loaded since the count was `before`, whoever loaded it.
+ * Whether an address lies in an object that was loaded since the count was `before`, by any thread.
  * Where objects have been unloaded meanwhile, a few older ones may pass for new. Thread: any.
  */
 bool cpluginload_is_new(uintptr_t address, unsigned long long before);

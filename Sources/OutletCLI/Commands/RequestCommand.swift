@@ -135,7 +135,7 @@ struct RequestCommand: Sendable {
             type = path.endsWithBytes(of: ".json") ? jsonType : nil
         }
         request.method = asked.method ?? (request.body.isNone ? .get : .post)
-        // Whoever writes 'outlet GET url field=1' means it.
+        // 'outlet GET url field=1' says the method, so it is used.
         request.allowsBodyInGET = true
         add("Content-Type", type, to: &request, asked)
         let wantsJSON = type == jsonType

@@ -32,7 +32,7 @@ extension EventLoop {
             guard link.frames != nil else { return end(transfer, .cancelled) }
             guard link.ownClose == nil, link.peerClose == nil, link.stage == .open else { return }
             link.ownClose = (code, reason)
-            // The peer's close frame is still to be read, whoever waits for whom.
+            // The peer's close frame is still to be read.
             transfer.pauses = []
             link.isSuspended = false
             link.take(order)
@@ -58,7 +58,7 @@ extension EventLoop {
             write(transfer, link, easy)
             if let error = link.writeError, !transfer.isPaused { throw error }
         } catch {
-            // Whoever wants the connection closed does not mind how.
+            // A loss of the connection is no error once a close was asked for.
             let isWanted = link.peerClose != nil || link.ownClose != nil
             return isWanted ? conclude(transfer, link) : complete(transfer, error)
         }
@@ -240,7 +240,7 @@ extension EventLoop {
         }
         watchSocket(transfer, link)
         guard transfer.deadlineIndex >= 0, transfer.deadline <= now else { return }
-        // Whoever wanted it closed has it closed, whether or not the peer could be told.
+        // A close that was asked for has succeeded, whether or not the close frame could be sent.
         if link.ownClose != nil { return conclude(transfer, link) }
         let stage = TransferError.Stage(transfer)
         let activity =

@@ -73,7 +73,7 @@ public final class URLEncodedFormEncoder: Sendable {
 
     /// The form of a value, in UTF-8.
     ///
-    /// - Throws: As ``encode(_:)-(any_Encodable)``.
+    /// - Throws: As `encode(_:)-(any_Encodable)`.
     public func encode(_ value: any Encodable) throws -> Data {
         let form: String = try encode(value)
         return Data(form.utf8)

@@ -7,7 +7,7 @@ public import OutletTransport
 ///
 /// Each answer is a transfer of its own, so that the layers below take part in it: the cookies of a
 /// challenge go along with its answer. The handler sees one transfer, and the challenges in
-/// ``TransferHandler/transfer(_:didUse:turn:)``. Only the steps of NTLM and Negotiate, which belong to
+/// `TransferHandler.transfer(_:didUse:turn:)`. Only the steps of NTLM and Negotiate, which belong to
 /// one connection, are the transport's.
 public final class AuthenticationLayer: TransportLayer {
     /// Carries what this layer sends.
@@ -50,7 +50,7 @@ public final class AuthenticationLayer: TransportLayer {
 
     /// Sends the job, and sends it again with a credential where one is asked for.
     ///
-    /// Jobs whose ``TransferJob/credentialUse`` says that somebody else does are passed on.
+    /// Jobs whose `TransferJob.credentialUse` says that somebody else does are passed on.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         guard job.credential != nil || storage?.isEmpty == false,
             job.credentialUse == .onChallenge

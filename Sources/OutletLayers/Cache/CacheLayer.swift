@@ -102,7 +102,7 @@ public final class CacheLayer: TransportLayer {
         to handler: any CachedResponseHandler,
         completion: @escaping @Sendable (CachedResponse?) -> Void
     ) {
-        let answered = AnswerOnce()
+        let answered = OnceFlag()
         let deadline =
             handlerTimeout > 0
             ? deadlines.add(after: handlerTimeout) { if answered.claim() { completion(nil) } } : nil

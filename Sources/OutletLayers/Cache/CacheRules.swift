@@ -32,7 +32,7 @@ struct CacheRules: Sendable {
         }
     }
 
-    /// Whoever knows a version already wants the server's own answer (§4.3.2).
+    /// A conditional request wants the server's own answer (§4.3.2).
     private func hasConditions(_ request: CacheRequest) -> Bool {
         request.headers.containsAny(of: Self.conditions)
     }

@@ -128,7 +128,7 @@ final class CacheTask: TransferTask {
 
     private func answer(with entry: CacheEntry) {
         var response = entry.response
-        // Whoever gets it without the server's word is told how old it is (RFC 9111 §5.1).
+        // A response that was not validated says how old it is (RFC 9111 §5.1).
         let age = min(caching.cache.rules.age(of: entry, now: start), 1e9)
         response.headers.update(name: "Age", value: "\(Int(age))")
         var metrics = TransferMetrics()

@@ -6,7 +6,7 @@ public import OutletTransport
 /// A private cache of responses (RFC 9111), in memory and, if asked for, in a directory.
 ///
 /// Sessions keep in it what HTTP lets them keep, and answer from it when HTTP lets them; see
-/// ``SessionConfiguration/urlCache``. Several sessions may share one cache, several processes one
+/// `SessionConfiguration.urlCache`. Several sessions may share one cache, several processes one
 /// directory. A response that a request with credentials has brought answers the same credentials
 /// only, unless it is `public`, and is never written to the disk.
 ///

@@ -4,7 +4,7 @@ public import OutletTransport
 
 /// Lets equal jobs that are under way at the same time share one transfer.
 ///
-/// Each handler is called as for a transfer of its own. Jobs that do not ask for it (``TransferJob/sharesTransfer``) are passed on.
+/// Each handler is called as for a transfer of its own. Jobs that do not ask for it (`TransferJob.sharesTransfer`) are passed on.
 public final class CoalescingLayer: TransportLayer {
     /// Carries what this layer lets through.
     public let next: any Transport

@@ -16,7 +16,7 @@ public enum CookieAcceptPolicy: Sendable, Hashable {
     case onlyFromMainDocumentDomain
 }
 
-/// Keeps cookies between requests (RFC 6265), in memory; see ``SessionConfiguration/httpCookieStorage``.
+/// Keeps cookies between requests (RFC 6265), in memory; see `SessionConfiguration.httpCookieStorage`.
 ///
 /// Domains are checked against the public suffix list (libpsl), so that no server sets cookies for all
 /// of `co.uk`. At most 180 cookies are kept for a domain, 3300 in all; the oldest go first, some at a time.

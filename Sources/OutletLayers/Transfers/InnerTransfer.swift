@@ -79,7 +79,7 @@ final class InnerTransfer: Sendable {
         }
     }
 
-    /// Keeps a transfer that tells something before whoever began it has come to keep it.
+    /// Keeps a transfer that calls its handler before `start` has returned it.
     func note(_ task: any TransferTask) {
         course.withLock { if $0.isUnderWay { $0.task = task } }
     }

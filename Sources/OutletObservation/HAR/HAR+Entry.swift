@@ -252,9 +252,9 @@ extension HAR {
 
     /// Why a transfer failed.
     public struct Failure: Sendable, Equatable, Codable {
-        /// The code of ``TransferError``.
+        /// The code of `TransferError`.
         public var code: String
-        /// The stage of ``TransferError``.
+        /// The stage of `TransferError`.
         public var stage: String
         /// The fact behind the code.
         public var reason: String

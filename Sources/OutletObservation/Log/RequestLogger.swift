@@ -68,7 +68,7 @@ public final class RequestLogger: EventMonitor {
     ///   - sink: Where lines go; standard error by default.
     ///   - level: The least important lines that are written.
     ///   - format: How they are written.
-    ///   - hiding: Names of header fields, parameters and JSON members that are secrets besides the
+    ///   - names: Names of header fields, parameters and JSON members that are secrets besides the
     ///     usual ones.
     public init(
         to sink: LogSink = .standardError, level: Level = .info, format: Format = .json,

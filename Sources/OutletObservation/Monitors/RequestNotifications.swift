@@ -2,7 +2,7 @@ public import Dispatch
 public import OutletTransport
 public import OutletSession
 
-/// Tells whoever asks when requests resume, suspend, cancel and finish; one of the monitors.
+/// A monitor that posts a notification when requests resume, suspend, cancel and finish.
 ///
 /// Pass it to a session among its event monitors, keep it, and add observers at any time.
 ///

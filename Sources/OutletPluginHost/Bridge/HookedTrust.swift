@@ -3,7 +3,7 @@ import FoundationEssentials
 import OutletSession
 import OutletTransport
 
-/// Asks plugins about servers, behind whoever decides without them.
+/// Asks plugins about servers, after the evaluators of the session.
 final class HookedTrust: ServerTrustJudging {
     private let plugins: [PluginInstance]
     private let manager: (any ServerTrustJudging)?

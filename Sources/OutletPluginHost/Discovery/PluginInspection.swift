@@ -20,6 +20,8 @@ public struct PluginInspection: Sendable {
     /// Settings for plugins that no manifest names are failures, too, unless there are files without.
     ///
     /// - Parameters:
+    ///   - directories: Paths of plugin directories, in the order in which they are searched.
+    ///   - files: Paths of single plugins, behind those of directories.
     ///   - checksOwnership: Whether files and directories that others can write to are refused.
     ///   - readsSettingsFiles: Whether `plugins.json` of each directory is read.
     ///   - settings: How plugins are to be used, by id; before what files say.

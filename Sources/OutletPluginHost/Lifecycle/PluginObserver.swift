@@ -14,11 +14,11 @@ public protocol PluginObserver: AnyObject, Sendable {
 }
 
 extension PluginObserver {
-    /// Takes no notice.
+    /// Does nothing.
     public func pluginDidAct(_ activity: PluginActivity) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func pluginDidLog(_ line: PluginLogLine) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {}
 }
 
@@ -45,7 +45,7 @@ public struct PluginActivity: Sendable, Equatable {
 public struct PluginLogLine: Sendable, Equatable {
     /// How much a line matters.
     public enum Level: UInt32, Sendable, Comparable, CaseIterable {
-        /// For whoever works on the plugin.
+        /// For the plugin's developers.
         case debug
         /// Worth knowing.
         case info

@@ -30,7 +30,7 @@ struct PluginBundle: Sendable {
         /// Its directory, and where that is from the plugin's.
         let directory: String
         let place: Place
-        /// Where whoever needs it looks (`DT_RPATH` holds for the libraries that are needed, too).
+        /// The search path of the object that needs it (`DT_RPATH` also applies to its dependencies).
         let inherited: [(path: String, place: Place?)]
     }
 

@@ -56,7 +56,7 @@ struct PluginLoader {
     ///
     /// One at a time, so that what a library changes of the process is blamed on the right one.
     static func inTurn<Result>(_ body: () -> Result) -> Result {
-        // Whoever loads plugins while plugins are loaded has the turn already.
+        // A load within a load, on the same thread, holds the lock already.
         if DispatchQueue.getSpecific(key: isOnTurn) == true { return body() }
         return turn.sync(execute: body)
     }

@@ -14,7 +14,7 @@ public import OutletTransport
 public protocol PluginType: Sendable {
     /// Returns the request to send.
     ///
-    /// Of a redirect's next hop (``OutletHTTP/RequestContext/hop`` counts them) the address counts;
+    /// Of a redirect's next hop (`RequestContext.hop` counts them) the address counts;
     /// fields and body are kept as they were, because what is added for one address may be a secret
     /// to another.
     ///

@@ -18,7 +18,7 @@ final class ProviderCall: Sendable {
     let inflights: InflightCalls
     /// Whether the transfer may be shared with equal requests.
     let sharesTransfer: Bool
-    /// Whether the plugins process the result here; if not, whoever made the call has it done.
+    /// Whether the plugins process the result here; if not, the caller of the provider does.
     private let processes: Bool
     private let completion: Completion
 
@@ -53,7 +53,7 @@ final class ProviderCall: Sendable {
             return
         }
         willSend(StubbedRequest(request: prepared, session: session))
-        let answered = AnswerOnce()
+        let answered = OnceFlag()
         let answer: @Sendable () -> Void = {
             guard answered.claim() else { return }
             self.finish(self.sample(endpoint, prepared))

@@ -9,7 +9,7 @@ import OutletTransport
 /// Thread: any.
 final class RequestAnswer: Sendable {
     private let call: ProviderCall
-    private let answered = AnswerOnce()
+    private let answered = OnceFlag()
 
     init(of call: ProviderCall) {
         self.call = call

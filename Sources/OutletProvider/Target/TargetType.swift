@@ -70,7 +70,7 @@ extension URL {
         guard base.baseURL == nil else { return nil }
         var (start, end) = (base.absoluteString, path)
         let text = start.withUTF8 { start in end.withUTF8 { joined(start, $0) } }
-        return text.flatMap { AddressMemory.shared.url($0) }
+        return text.flatMap { ParsedURLCache.shared.url($0) }
     }
 
     private static func joined(

@@ -179,7 +179,7 @@ extension DownloadRequest {
     private func append(
         _ destination: ResponseHandler.Destination,
         serialize:
-            @escaping @Sendable (DownloadRequest, AttemptFacts) -> ResponseHandler.Serialized
+            @escaping @Sendable (DownloadRequest, AttemptOutcome) -> ResponseHandler.Serialized
     ) -> Self {
         append(
             ResponseHandler(destination: destination, isQuick: false) { request, facts in
@@ -193,7 +193,7 @@ extension DownloadRequest {
 
     /// What is handed over of a finished download.
     private func outcome<Value>(
-        _ facts: AttemptFacts, _ serialize: (URL?) throws -> Value
+        _ facts: AttemptOutcome, _ serialize: (URL?) throws -> Value
     ) -> DownloadResponse<Value, SessionError> {
         let (fileURL, resumeData) = download.withLock { ($0.fileURL, $0.resumeData) }
         let watch = Stopwatch()

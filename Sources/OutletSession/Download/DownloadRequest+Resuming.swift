@@ -29,7 +29,7 @@ extension DownloadRequest {
     ) -> Self {
         download.withLock { $0.resumeDataHandlers.append(completionHandler) }
         cancel(producingResumeData: true)
-        // Whoever finished the request before may have come too early to see the handler.
+        // The request may have finished before the handler was set.
         if mutable.withLock({ $0.machine.phase == .finished }) {
             let (handlers, data) = download.withLock { state in
                 defer { state.resumeDataHandlers = [] }

@@ -126,7 +126,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             request.headers.update(name: "If-Range", value: known.validator)
         }
         let file = if let part { part } else { try PartFile() }
-        _ = ForgottenParts.clearedAway
+        _ = StalePartialFiles.clearedAway
         download.withLock { state in
             state.part = file
             state.offset = offset

@@ -4,13 +4,13 @@ public import OutletHTTP
 /// A download's value, to be awaited: once or often, before or after it is there.
 public struct DownloadTask<Value: Sendable>: Sendable {
     private let request: DownloadRequest
-    private let outcome: Awaited<DownloadResponse<Value, SessionError>>
+    private let outcome: Promise<DownloadResponse<Value, SessionError>>
     private let shouldAutomaticallyCancel: Bool
 
     init<Serializer: DownloadResponseSerializerProtocol>(
         _ request: DownloadRequest, serializer: Serializer, automaticallyCancelling: Bool
     ) where Serializer.SerializedObject == Value {
-        let outcome = Awaited<DownloadResponse<Value, SessionError>>()
+        let outcome = Promise<DownloadResponse<Value, SessionError>>()
         self.request = request
         self.outcome = outcome
         shouldAutomaticallyCancel = automaticallyCancelling

@@ -4,7 +4,7 @@ public import OutletHTTP
 extension String: URLConvertible {
     /// The URL this text spells; nothing in it is escaped on the way.
     public func asURL() throws -> URL {
-        guard let url = AddressMemory.shared.url(self) else {
+        guard let url = ParsedURLCache.shared.url(self) else {
             throw SessionError.invalidURL(url: self)
         }
         return url

@@ -159,7 +159,7 @@ extension SessionError {
 
     /// Why a request cannot be sent as it is.
     public enum URLRequestValidationFailureReason: Sendable, Equatable {
-        /// A `GET` carries a body, and ``OutletHTTP/HTTPRequest/allowsBodyInGET`` is off.
+        /// A `GET` carries a body, and `HTTPRequest.allowsBodyInGET` is off.
         case bodyDataInGETRequest(Data)
         /// The method or a field cannot go on the wire.
         case invalidSyntax(HTTPRequestError)

@@ -9,7 +9,7 @@ public final class CompositeEventMonitor: EventMonitor {
     ///
     /// - Parameters:
     ///   - monitors: Told of each event, in this order.
-    ///   - defaultQueue: For those whose queue is ``Dispatch/DispatchQueue/sessionCallbacks``.
+    ///   - defaultQueue: For those whose queue is `DispatchQueue.sessionCallbacks`.
     public init(monitors: [any EventMonitor], defaultQueue: DispatchQueue) {
         self.monitors = monitors.map { ($0, $0.queue(orElse: defaultQueue)) }
         self.defaultQueue = defaultQueue
@@ -29,7 +29,7 @@ public final class CompositeEventMonitor: EventMonitor {
             monitors + [(monitor, monitor.queue(orElse: defaultQueue))], defaultQueue)
     }
 
-    /// Passes the event on.
+    /// Calls each monitor in turn.
     public func observe(_ event: Event, of request: Request?) {
         for (monitor, queue) in monitors {
             queue.async { monitor.observe(event, of: request) }

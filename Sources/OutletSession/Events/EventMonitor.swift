@@ -11,12 +11,14 @@ public import OutletTransport
 ///
 /// Thread: ``queue``, one event after the other.
 public protocol EventMonitor: TransferEventMonitor {
-    /// Where the events are delivered; ``Dispatch/DispatchQueue/sessionCallbacks`` by default.
+    /// Where the events are delivered; `DispatchQueue.sessionCallbacks` by default.
     var queue: DispatchQueue { get }
 
     /// Something has happened.
     ///
-    /// - Parameter request: Whom it happened to; `nil` for the end of a session.
+    /// - Parameters:
+    ///   - event: What has happened.
+    ///   - request: Whom it happened to; `nil` for the end of a session.
     func observe(_ event: Event, of request: Request?)
 
     /// The first form of the request was made, before any adapter.

@@ -50,8 +50,8 @@ extension Request {
 
     /// Keeps a transfer that was begun; the monitors are told before anything else about it.
     ///
-    /// A transport may be faster with a result than whoever asked for the transfer is with
-    /// keeping it, so whoever learns of it first calls this. The monitors are told under the
+    /// A transport may deliver a result before the code that asked for the transfer has finished
+    /// storing it, so the first of the two calls this. The monitors are told under the
     /// lock, so that nobody overtakes: they only put the event on their queues.
     ///
     /// - Returns: What is to be called once the lock is released.
@@ -60,7 +60,7 @@ extension Request {
         guard mutable.history.note(task, attempt: mutable.machine.attempt) else { return [] }
         var calls: LaterCalls = []
         if !wasAnnounced, let channel = mutable.observers?.task {
-            // Given under the lock too: whoever is overtaken here would find the streams ended.
+            // Under the lock too: a later event would otherwise find the streams ended.
             for stream in channel.streams { stream.yield(task) }
             if let observer = channel.observer { calls = [{ self.core.tell(observer, task) }] }
         }
@@ -71,7 +71,7 @@ extension Request {
         if !wasAnnounced || state != .cancelled {
             monitors.observe(.didResumeTask(task), of: self)
         }
-        // Whoever asked for this before found no transfer to do it to.
+        // Earlier calls found no transfer to apply this to.
         switch state {
         case .cancelled: monitors.observe(.didCancelTask(task), of: self)
         case .suspended: monitors.observe(.didSuspendTask(task), of: self)

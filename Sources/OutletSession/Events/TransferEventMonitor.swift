@@ -58,64 +58,64 @@ public protocol TransferEventMonitor: Sendable {
 }
 
 extension TransferEventMonitor {
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(_ session: any Transport, didBecomeInvalidWithError error: (any Error)?)
     {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, task: any TransferTask,
         didReceive challenge: AuthenticationChallenge
     ) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, task: any TransferTask, didSendBodyData bytesSent: Int64,
         totalBytesSent: Int64, totalBytesExpectedToSend: Int64
     ) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(_ session: any Transport, taskNeedsNewBodyStream task: any TransferTask)
     {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, task: any TransferTask,
         willPerformHTTPRedirection response: HTTPResponse, newRequest request: HTTPRequest
     ) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, task: any TransferTask,
         didFinishCollecting metrics: TransferMetrics
     ) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, task: any TransferTask, didCompleteWithError error: (any Error)?
     ) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, dataTask: any TransferTask, didReceive response: HTTPResponse
     ) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, dataTask: any TransferTask, didReceive data: Data
     ) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, dataTask: any TransferTask,
         willCacheResponse proposedResponse: CachedResponse
     ) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, downloadTask: any TransferTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
     ) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, taskIsWaitingForConnectivity task: any TransferTask
     ) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, downloadTask: any TransferTask,
         didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64
     ) {}
-    /// Takes no notice.
+    /// Does nothing.
     public func urlSession(
         _ session: any Transport, downloadTask: any TransferTask,
         didFinishDownloadingTo location: URL

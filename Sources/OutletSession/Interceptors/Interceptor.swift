@@ -166,7 +166,7 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
             completion(.success(request))
             return
         }
-        let answered = AnswerOnce()
+        let answered = OnceFlag()
         ask(adapter, request) { result in
             guard answered.claim() else { return }
             switch result {
@@ -185,7 +185,7 @@ open class Interceptor: RequestInterceptor, @unchecked Sendable {
             completion(.doNotRetry)
             return
         }
-        let answered = AnswerOnce()
+        let answered = OnceFlag()
         retrier.retry(request, for: session, dueTo: error) { result in
             guard answered.claim() else { return }
             guard case .doNotRetry = result else {

@@ -26,7 +26,7 @@ public import OutletHTTP
 /// task is cancelled, `next` throws, and what comes of it counts no more.
 ///
 /// Where a request goes out several times, its body has to be there several times: data and files are,
-/// a stream is taken back to its start (``OutletHTTP/BodyStream``) or the call fails.
+/// a stream is taken back to its start (`BodyStream`) or the call fails.
 public protocol Middleware: Sendable {
     /// The rest of the call.
     ///
@@ -40,7 +40,7 @@ public protocol Middleware: Sendable {
     /// Takes part in a call.
     ///
     /// - Parameters:
-    ///   - request: What is asked for; its ``OutletHTTP/HTTPRequest/context`` says by whom.
+    ///   - request: What is asked for; its `HTTPRequest.context` says by whom.
     ///   - next: The rest of the call.
     /// - Returns: What the call comes to; usually what `next` returned.
     /// - Throws: What the call fails with: inside ``SessionError/requestAdaptationFailed(error:)`` where
@@ -81,7 +81,7 @@ public struct CallResponse: Sendable {
         self.failure = failure
     }
 
-    init(head: HTTPResponse, of facts: AttemptFacts, in file: URL?) {
+    init(head: HTTPResponse, of facts: AttemptOutcome, in file: URL?) {
         self.init(head: head, body: facts.data, failure: facts.error)
         request = facts.request
         self.file = file

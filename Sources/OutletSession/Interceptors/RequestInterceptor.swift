@@ -35,7 +35,10 @@ public struct RequestAdapterState: Sendable {
 public protocol RequestAdapter: InterceptorTiming {
     /// Answers with the request to send, or with why it cannot be sent.
     ///
-    /// - Parameter completion: To be called exactly once; a second call is ignored.
+    /// - Parameters:
+    ///   - request: The request as it is so far.
+    ///   - session: The request's session.
+    ///   - completion: To be called exactly once; a second call is ignored.
     ///
     /// Thread: the session's request queue; nothing else of this request runs meanwhile.
     func adapt(
@@ -159,7 +162,11 @@ extension RetryResult {
 public protocol RequestRetrier: InterceptorTiming {
     /// Answers whether to try again.
     ///
-    /// - Parameter completion: To be called exactly once; a second call is ignored.
+    /// - Parameters:
+    ///   - request: The failed request; its `response`, `error` and `retryCount` say more.
+    ///   - session: The request's session.
+    ///   - error: Why it failed: the transfer's error, or a validator's.
+    ///   - completion: To be called exactly once; a second call is ignored.
     ///
     /// Thread: where the request is being finished; nothing else of this request runs meanwhile.
     func retry(

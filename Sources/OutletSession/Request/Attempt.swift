@@ -14,7 +14,7 @@ struct Attempt: ~Copyable, Sendable {
     /// Why the request failed.
     private(set) var error: SessionError?
     /// What the attempt came to; `nil` until it is over.
-    private(set) var outcome: AttemptFacts?
+    private(set) var outcome: AttemptOutcome?
     /// Whether the transfer under way reads a file of this machine.
     private(set) var readsFile = false
     /// How long the redirects of this attempt took, µs.
@@ -68,13 +68,13 @@ struct Attempt: ~Copyable, Sendable {
         _ measured: TransferMetrics, _ data: Data?, of request: HTTPRequest?, redirects: Int
     ) {
         let isRedirected = redirects > 0 || redirectDuration > 0
-        outcome = AttemptFacts(
+        outcome = AttemptOutcome(
             request: request, response: response, data: data,
             measures: isRedirected ? redirected(measured, redirects) : measured, error: error)
     }
 
     /// Takes what somebody else has made of the call.
-    mutating func replaceOutcome(_ facts: AttemptFacts) {
+    mutating func replaceOutcome(_ facts: AttemptOutcome) {
         response = facts.response
         error = facts.error
         outcome = facts

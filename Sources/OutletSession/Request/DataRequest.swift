@@ -137,7 +137,7 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     private static func unserialized(
-        _ request: Request, _ facts: AttemptFacts,
+        _ request: Request, _ facts: AttemptOutcome,
         _ completion: @escaping @Sendable (DataResponse<Data?, SessionError>) -> Void
     ) -> ResponseHandler.Serialized {
         let result: Result<Data?, SessionError> =
@@ -153,7 +153,7 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     private static func serialized<Serializer: DataResponseSerializerProtocol>(
-        _ request: Request, _ facts: AttemptFacts, _ serializer: Serializer,
+        _ request: Request, _ facts: AttemptOutcome, _ serializer: Serializer,
         _ completion:
             @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
     ) -> ResponseHandler.Serialized {

@@ -4,13 +4,13 @@ public import OutletHTTP
 /// A request's value, to be awaited: once or often, before or after it is there.
 public struct DataTask<Value: Sendable>: Sendable {
     @usableFromInline let request: DataRequest
-    @usableFromInline let outcome: Awaited<DataResponse<Value, SessionError>>
+    @usableFromInline let outcome: Promise<DataResponse<Value, SessionError>>
     @usableFromInline let shouldAutomaticallyCancel: Bool
 
     init<Serializer: DataResponseSerializerProtocol>(
         _ request: DataRequest, serializer: Serializer, automaticallyCancelling: Bool
     ) where Serializer.SerializedObject == Value {
-        let outcome = Awaited<DataResponse<Value, SessionError>>()
+        let outcome = Promise<DataResponse<Value, SessionError>>()
         self.request = request
         self.outcome = outcome
         shouldAutomaticallyCancel = automaticallyCancelling
@@ -18,7 +18,7 @@ public struct DataTask<Value: Sendable>: Sendable {
     }
 
     init(unserialized request: DataRequest, automaticallyCancelling: Bool) where Value == Data? {
-        let outcome = Awaited<DataResponse<Value, SessionError>>()
+        let outcome = Promise<DataResponse<Value, SessionError>>()
         self.request = request
         self.outcome = outcome
         shouldAutomaticallyCancel = automaticallyCancelling

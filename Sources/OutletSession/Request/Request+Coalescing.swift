@@ -16,7 +16,7 @@ extension Request {
     func sharesTransfer(_ mutable: borrowing Mutable) -> Bool {
         guard mutable.coalesces ?? core.configuration.coalescesRequests else { return false }
         return self is DataRequest && !(self is UploadRequest)
-            // Whoever decides about heads or redirects of his own cannot leave that to another.
+            // A request that handles heads or redirects itself cannot share another's transfer.
             && mutable.redirectHandler == nil && mutable.observers?.response == nil
     }
 }

@@ -155,7 +155,7 @@ extension Request {
         switch answer {
         case .success(let response):
             mutable.attempt.replaceOutcome(
-                AttemptFacts(
+                AttemptOutcome(
                     request: mutable.history.requests.last, response: response.head,
                     data: self is DataRequest ? response.body : nil,
                     metrics: mutable.attempt.lastMetrics,

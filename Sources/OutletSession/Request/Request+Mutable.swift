@@ -21,6 +21,6 @@ extension Request {
         /// type's table.
         var interceptor: Boxed<any RequestInterceptor>?
         /// What this request has of its own besides; most have nothing.
-        var specials: RequestSpecials?
+        var specials: RequestOverrides?
     }
 }

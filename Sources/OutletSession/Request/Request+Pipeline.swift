@@ -21,7 +21,7 @@ extension Request {
             let wait = mutable.withLock { $0.wait }
             wait?.callOff(.explicitlyCancelled)
         case .endWait:
-            // Whoever waits goes on with this error.
+            // Waiting code gets this error.
             let wait = mutable.withLock { $0.wait }
             wait?.callOff(.explicitlyCancelled)
         case .finish: finishOnQueue()
@@ -234,7 +234,7 @@ extension Request {
             readsFile
             ? FileReading.start(job, core.configuration.transport, core.deadlines, handler: self)
             : begin(job)
-        // Whoever cancelled, suspended or wanted to watch meanwhile found no task to tell.
+        // Calls of cancel, suspend and progress found no task meanwhile.
         let (calls, state, wantsProgress, isEnding) = mutable.withLock { mutable in
             (
                 keep(task, &mutable), mutable.machine.state,

@@ -6,7 +6,7 @@ import OutletHTTP
 struct FinishingStep {
     /// The handler whose value is to be made, and of what; without one there is nothing to be made.
     var handler: ResponseHandler?
-    var facts: AttemptFacts?
+    var facts: AttemptOutcome?
     /// The value that was made last, and is not yet among those of the request.
     var made: Delivery?
     /// All values were made, but progress has still to be told before they are handed over.

@@ -117,13 +117,13 @@ extension Request {
 
     /// Asks for an answer that does not hold the request.
     ///
-    /// Whoever is asked is held by the request, and may keep the answer; the session holds the
+    /// The request holds the callee, which may keep the answer; the session holds the
     /// request until it is there.
     private func ask(
         _ judge: RequestObservers.Judge, _ head: HTTPResponse,
         _ goOn: @escaping @Sendable (Request) -> Void
     ) {
-        let answered = AnswerOnce()
+        let answered = OnceFlag()
         core.call(on: judge.queue) {
             judge.body(head) { [weak self] disposition in
                 guard answered.claim(), let self else { return }

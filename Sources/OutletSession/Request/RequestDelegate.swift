@@ -19,15 +19,20 @@ public protocol RequestDelegate: AnyObject, Sendable {
 
     /// Asks the session's retriers, then the request's own, what they make of an error.
     ///
-    /// - Parameter completion: Called once with the first answer that is not
-    ///   ``RetryResult/doNotRetry``, or with that one. What it says is not done.
+    /// - Parameters:
+    ///   - request: The failed request.
+    ///   - error: Why it failed.
+    ///   - completion: Called once with the first answer that is not ``RetryResult/doNotRetry``, or
+    ///     with that one. What it says is not done.
     func retryResult(
         for request: Request, dueTo error: SessionError,
         completion: @escaping @Sendable (RetryResult) -> Void)
 
     /// Tries a request again whose retriers are being asked, in place of their answer.
     ///
-    /// - Parameter timeDelay: After how many seconds; at once if `nil`.
+    /// - Parameters:
+    ///   - request: The failed request.
+    ///   - timeDelay: After how many seconds; at once if `nil`.
     ///
     /// No effect on a request that asks nobody, nor after a cancel.
     func retryRequest(_ request: Request, withDelay timeDelay: TimeInterval?)

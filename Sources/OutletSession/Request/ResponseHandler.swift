@@ -17,7 +17,7 @@ struct ResponseHandler: Sendable {
     /// Whether serializing runs no code of the user's and takes microseconds at most.
     let isQuick: Bool
     /// Makes the value.
-    let serialize: @Sendable (Request, AttemptFacts) -> Serialized
+    let serialize: @Sendable (Request, AttemptOutcome) -> Serialized
 
     /// A value that was made, or failed to be.
     struct Serialized: Sendable {
@@ -72,12 +72,12 @@ extension DownloadResponse: SerializableResponse where Failure == SessionError {
 
 extension Request.Mutable {
     /// What serializers are told of the last attempt.
-    var facts: AttemptFacts {
+    var facts: AttemptOutcome {
         // Judges and retriers may have had their say since.
         if let outcome = attempt.outcome, attempt.error == nil, outcome.error == nil {
             return outcome
         }
-        return AttemptFacts(
+        return AttemptOutcome(
             request: history.requests.last, response: attempt.response, data: attempt.data,
             metrics: attempt.lastMetrics, error: attempt.error)
     }

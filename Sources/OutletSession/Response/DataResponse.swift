@@ -4,7 +4,7 @@ public import OutletTransport
 
 /// Everything about a finished request: what was sent, what came back, what was made of it.
 public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
-    private let facts: AttemptFacts
+    private let facts: AttemptOutcome
     /// The last request that was sent; `nil` when none could be made.
     public var request: HTTPRequest? { facts.request }
     /// The head of the response, if one arrived.
@@ -33,14 +33,14 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
         serializationDuration: TimeInterval, result: Result<Success, Failure>
     ) {
         self.init(
-            AttemptFacts(
+            AttemptOutcome(
                 request: request, response: response, data: data,
                 metrics: metrics,
                 error: nil),
             result, took: serializationDuration)
     }
 
-    init(_ facts: AttemptFacts, _ result: Result<Success, Failure>, took duration: Double) {
+    init(_ facts: AttemptOutcome, _ result: Result<Success, Failure>, took duration: Double) {
         self.facts = facts
         self.serializationDuration = duration
         self.result = result

@@ -56,7 +56,7 @@ open class Session: @unchecked Sendable {
     ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
     ///   - cachedResponseHandler: Decides what is stored in the cache; all that may be if `nil`.
     ///   - layers: See every hop of every request as it goes on the wire, the first one first; a stored
-    ///     response's is none. See ``OutletTransport/TransportLayer``.
+    ///     response's is none. See `TransportLayer`.
     ///   - middleware: Surrounds all calls, the outermost first.
     ///   - plugins: What else takes part in all calls, such as a host of native plugins: its adapters
     ///     and retriers behind `interceptor`, its layers and its middleware inside of those given here.
@@ -158,7 +158,7 @@ open class Session: @unchecked Sendable {
     ///
     /// Those under way are not disturbed. To be called when files were replaced, all of them: they are not watched, because a certificate and
     /// its key would be read while one of them is the old one. What was given as bytes stays as it is; a
-    /// ``ClientCertificateProvider`` made of a closure is asked for each request anyway.
+    /// `ClientCertificateProvider` made of a closure is asked for each request anyway.
     public func reloadCertificates() { core.stack.reloadCertificates() }
 
     /// What the session's transport is doing now: connections, requests under way, requests that wait.

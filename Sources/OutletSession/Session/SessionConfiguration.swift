@@ -35,7 +35,7 @@ public struct SessionConfiguration: Sendable {
     /// Whether a redirect from https to http may send the request's body once more, in clear.
     ///
     /// Redirects with 307 and 308, and those that keep a `PUT` or the like, repeat the body. By default
-    /// such a redirect fails with ``TransferError/Code/redirectToNonExistentLocation``.
+    /// such a redirect fails with `TransferError.Code.redirectToNonExistentLocation`.
     public var allowsInsecureRedirectsWithBodies = false
 
     /// How many redirects are followed before the request fails.
@@ -52,8 +52,8 @@ public struct SessionConfiguration: Sendable {
     ///
     /// `nil` by default. Sessions with the same cache share its responses, but a response answers only
     /// who has asked like the one that it came for: with the same credential, `Authorization`, `Cookie`
-    /// and other fields that ``Redaction`` calls secret, the same `Host`, and in a session with the same
-    /// ``addressPolicy`` and ``unixSocketPath``. Without a word of the server's, nothing is
+    /// and other fields that `Redaction` calls secret, the same `Host`, and in a session with the same
+    /// `addressPolicy` and `unixSocketPath`. Without a word of the server's, nothing is
     /// answered from it: only responses that are fresh by their own `max-age` or `Expires` are, others
     /// are validated first or asked for again.
     public var urlCache: ResponseCache?
@@ -78,7 +78,7 @@ public struct SessionConfiguration: Sendable {
     /// The hosts that are talked to encrypted only (RFC 6797); setting `nil` switches it off.
     ///
     /// Unless it is set, each session has a storage of its own, in memory, as with
-    /// ``httpCookieStorage``; ``HSTSStorage/file(_:)`` outlives the process.
+    /// ``httpCookieStorage``; `HSTSStorage.file(_:)` outlives the process.
     public var hsts: HSTSStorage? {
         get { hstsChoice.storage }
         set { hstsChoice = .given(newValue) }
@@ -99,7 +99,7 @@ public struct SessionConfiguration: Sendable {
     ///
     /// What is stored answers requests that have no credential and no `Authorization` of their own, and
     /// from then on goes along with all requests to that place. What requests bring with
-    /// ``Credential/Persistence/forSession`` is stored here once it was let in.
+    /// `Credential.Persistence.forSession` is stored here once it was let in.
     public var urlCredentialStorage: CredentialStorage?
 
     /// The usual settings.

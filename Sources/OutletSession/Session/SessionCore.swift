@@ -138,7 +138,7 @@ final class SessionCore: Sendable {
     /// Makes a new request ready if the session does so at once.
     func begin<Kind: Request>(_ request: Kind) -> Kind {
         guard setup == .eager else { return request }
-        // The session is kept that long: whoever drops it meanwhile still sees the request made.
+        // Keeps the session until then: a request is made even if the program has released the session.
         rootQueue.async { [session] in withExtendedLifetime(session) { request.setUpAhead() } }
         return request
     }

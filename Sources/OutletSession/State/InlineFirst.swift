@@ -68,7 +68,7 @@ enum InlineFirst<Element> {
         }
     }
 
-    /// Takes the first one out; whoever is done with it need not keep it.
+    /// Removes and returns the first element.
     mutating func popFirst() -> Element? {
         switch self {
         case .none: return nil

@@ -5,7 +5,7 @@ final class Wait<Answer: Sendable>: PendingWait {
     private struct State: Sendable {
         var completion: (@Sendable (Answer) -> Void)?
         var token: Deadlines.Token?
-        /// Tells whoever was to answer that nobody waits any more.
+        /// Cancels the work that was to answer: nothing waits for it any more.
         var abandon: (@Sendable () -> Void)?
         /// Whether it ended without an answer.
         var isAbandoned = false
@@ -75,6 +75,6 @@ final class Wait<Answer: Sendable>: PendingWait {
 
 /// What a request is waiting for, whatever the answer's type.
 protocol PendingWait: AnyObject, Sendable {
-    /// Ends the wait: whoever calls this has taken over. No effect after an answer.
+    /// Ends the wait: the caller goes on in its place. No effect after an answer.
     func callOff(_ error: SessionError)
 }

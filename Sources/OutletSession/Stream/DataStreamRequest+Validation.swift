@@ -4,7 +4,7 @@ extension DataStreamRequest {
     /// Judges the response with a closure, after those added before; the first failure wins.
     ///
     /// Thread: where the request is being finished: pieces of a refused response have been handed
-    /// over by then. To look first, use ``onHTTPResponse(on:perform:)``.
+    /// over by then. To look first, use `onHTTPResponse(on:perform:)`.
     @discardableResult
     public func validate(_ validation: @escaping Validation) -> Self {
         add(Validator(isQuick: false, validation: validation))

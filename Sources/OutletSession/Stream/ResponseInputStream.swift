@@ -62,7 +62,7 @@ public final class ResponseInputStream: Sendable {
 
     /// Why the stream has failed; `nil` as long as it has not.
     ///
-    /// A ``SessionError`` of the request, or a ``TransferError`` with the code `timedOut` when no
+    /// A ``SessionError`` of the request, or a `TransferError` with the code `timedOut` when no
     /// byte came in time.
     public var streamError: (any Error)? { state.withLock { $0.status == .error ? $0.error : nil } }
 
@@ -122,7 +122,7 @@ public final class ResponseInputStream: Sendable {
 
     private func expire(_ waiter: DispatchSemaphore) {
         change { state in
-            // Whoever woke it at the last moment has something for it.
+            // It may have been woken just before the deadline.
             guard state.waiting.contains(where: { $0 === waiter }) else { return [] }
             return state.fail(
                 TransferError(

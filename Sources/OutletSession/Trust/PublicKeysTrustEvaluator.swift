@@ -25,10 +25,10 @@ public struct PublicKeysTrustEvaluator: ServerTrustEvaluating, Equatable {
     /// Makes an evaluator of keys known by their hashes.
     ///
     /// - Parameters:
-    ///   - pins: As ``PublicKey/init(pin:)`` takes them; a backup among them.
+    ///   - pins: As `PublicKey.init(pin:)` takes them; a backup among them.
     ///   - performDefaultValidation: Whether the chain must be good.
     ///   - validateHost: Whether the certificate must be for the host.
-    /// - Throws: ``PublicKey/InvalidPin`` with the first text that is none.
+    /// - Throws: `PublicKey.InvalidPin` with the first text that is none.
     public init(
         pins: [String], performDefaultValidation: Bool = true, validateHost: Bool = true
     ) throws(PublicKey.InvalidPin) {

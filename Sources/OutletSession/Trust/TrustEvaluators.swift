@@ -67,7 +67,7 @@ extension ServerTrustEvaluating where Self == CompositeTrustEvaluator {
 
 /// Trusts everybody; for tests only.
 ///
-/// Whoever stands between client and server sees and changes everything. Nothing that such a server
+/// An attacker between client and server reads and changes everything. Nothing that such a server
 /// says is kept.
 public struct DisabledTrustEvaluator: ServerTrustEvaluating, Equatable {
     /// Makes an evaluator.

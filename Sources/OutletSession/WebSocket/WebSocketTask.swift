@@ -146,7 +146,7 @@ public struct WebSocketTask: Sendable {
     /// - Throws: ``SessionError``; that of the request where the connection could not be opened, with
     ///   the server's status (``SessionError/responseCode``) where it refused the handshake.
     public func send(_ message: WebSocketMessage) async throws {
-        let sent = Awaited<Result<Void, any Error>>()
+        let sent = Promise<Result<Void, any Error>>()
         request.startAutomatically()
         request.sendAtOnce(message) { sent.fulfil($0) }
         try await sent.value.get()

@@ -59,7 +59,7 @@ public final class TestClock: Clock {
     /// How many are waiting for a later time.
     public var waiting: Int { state.withLock { $0.alarms.count } }
 
-    /// Moves the clock; whoever's time has come goes on, in the order of their times.
+    /// Moves the clock; sleeps whose deadline has come end, in the order of their deadlines.
     ///
     /// Returns when all of them were told, which is before they have done their work.
     public func advance(by duration: Duration) {
@@ -102,7 +102,7 @@ public final class TestClock: Clock {
     /// Waits for a time; throws when the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         let id = state.withLock { $0.nextID() }
-        let once = AnswerOnce()
+        let once = OnceFlag()
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 add(id, at: deadline, isWanted: { !Task.isCancelled }) { _ in

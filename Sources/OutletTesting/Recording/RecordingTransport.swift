@@ -12,7 +12,7 @@ public import OutletTransport
 /// with an error, leaves that as it was. From then on it is a whole archive after each entry. Bodies are written whole, those of files and
 /// streams too, as text where they are text, else in base64. Secrets are left out unless told
 /// otherwise: a mark takes their place, also in JSON, so values that a replay must decode need a
-/// ``OutletHTTP/Redaction`` that keeps them.
+/// `Redaction` that keeps them.
 ///
 /// ```swift
 /// let recording = try RecordingTransport(wrapping: CurlTransport(), to: file)
@@ -34,7 +34,7 @@ public final class RecordingTransport: Transport {
     ///   - file: Where the archive goes.
     ///   - redaction: What is left out.
     ///   - bodyLimit: The largest body that is written, in bytes; of larger ones the length is.
-    /// - Throws: ``OutletSession/HARError/unwritable(path:reason:)``.
+    /// - Throws: `HARError.unwritable(path:reason:)`.
     public init(
         wrapping inner: any Transport, to file: URL, redaction: Redaction = .standard,
         bodyLimit: Int = 16 << 20
@@ -75,7 +75,7 @@ public final class RecordingTransport: Transport {
 
     /// Waits until everything that is over is in the file, and puts that into its place.
     ///
-    /// - Throws: ``OutletSession/HARError/unwritable(path:reason:)`` when something could not be written.
+    /// - Throws: `HARError.unwritable(path:reason:)` when something could not be written.
     public func finish() async throws(HARError) {
         try await file.finish()
     }

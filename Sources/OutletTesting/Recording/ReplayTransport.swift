@@ -7,7 +7,7 @@ public import OutletTransport
 /// Answers from an HTTP archive, without a network.
 ///
 /// A request is answered by the first entry of its method, address and body that has not been used;
-/// a request without one fails with ``OutletSession/TransferError/Code/resourceUnavailable``, and
+/// a request without one fails with `TransferError.Code.resourceUnavailable`, and
 /// ``unmatched`` says why. Archives of other programs serve as well.
 public final class ReplayTransport: Transport {
     /// Why a request has no answer.
@@ -49,7 +49,7 @@ public final class ReplayTransport: Transport {
     ///   - file: The archive.
     ///   - redaction: What was left out of it: that of the ``RecordingTransport``.
     ///   - clock: What the recorded times pass on; answers come at once if `nil`.
-    /// - Throws: ``OutletSession/HARError``.
+    /// - Throws: `HARError`.
     public convenience init(
         from file: URL, redaction: Redaction = .standard, clock: TestClock? = nil
     ) throws(HARError) {

@@ -134,7 +134,9 @@ public struct RequestMatcher: Sendable {
 
     /// Requests that satisfy a predicate only.
     ///
-    /// - Parameter name: What is wanted, for reports.
+    /// - Parameters:
+    ///   - name: What is wanted, for reports.
+    ///   - predicate: Whether a request is wanted. Thread: any; must not block.
     public func matching(
         _ name: String, where predicate: @escaping @Sendable (HTTPRequest) -> Bool
     ) -> RequestMatcher {
@@ -158,7 +160,9 @@ public struct RequestMatcher: Sendable {
 
     /// Whether a request matches.
     ///
-    /// - Parameter body: The whole body of the request.
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - body: The whole body of the request.
     public func matches(_ request: HTTPRequest, body: Data = Data()) -> Bool {
         conditions.allSatisfy { $0.misses(request, body) == nil }
     }

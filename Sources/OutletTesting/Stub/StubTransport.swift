@@ -66,7 +66,7 @@ public final class StubTransport: Transport {
 
     /// Makes a transport on which the first stub that matches answers.
     ///
-    /// A request that none matches fails with ``TransferError/Code/resourceUnavailable`` and a
+    /// A request that none matches fails with `TransferError.Code.resourceUnavailable` and a
     /// reason that lists the near misses.
     ///
     /// - Parameters:

@@ -5,7 +5,7 @@ public struct ProtectionSpace: Sendable, Equatable, Hashable {
     /// The method of a space whose credentials answer whatever the server asks for.
     public static let anyMethod = "default"
 
-    /// The host in canonical form, as ``OutletHTTP/Origin/host``.
+    /// The host in canonical form, as `Origin.host`.
     public let host: String
     /// The port.
     public let port: Int

@@ -12,7 +12,7 @@ public enum TLSVersion: String, Sendable, Hashable, CaseIterable {
 
 /// Where the keys of TLS connections are written, for programs that show what was sent (Wireshark).
 ///
-/// Whoever has the file reads everything that the connections carry: passwords, tokens, bodies. It is
+/// Anyone who has the file can read everything that the connections carry: passwords, tokens, bodies. It is
 /// for its owner's eyes only (mode 0600, also where it was there before with another), lines are added
 /// at its end, and a symbolic link, a pipe or a device is refused. A file that cannot be written to is
 /// the error of all requests of the transport.

@@ -9,7 +9,7 @@ public struct TransportConfiguration: Sendable {
     /// How long a request may make no progress, in seconds; 0 means no limit.
     ///
     /// Waiting for a connection is no progress; time for which the request is suspended does not count.
-    /// Takes the place of ``OutletHTTP/HTTPRequest/timeoutInterval`` where that has its default.
+    /// Takes the place of `HTTPRequest.timeoutInterval` where that has its default.
     public var timeoutIntervalForRequest: TimeInterval = 60
     /// How long a transfer may take in all, in seconds (`CURLOPT_TIMEOUT_MS`), waiting for a connection
     /// included; 0 means no limit.

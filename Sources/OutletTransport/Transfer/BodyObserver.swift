@@ -8,6 +8,7 @@ public protocol BodyObserver: AnyObject, Sendable {
     /// transfer is about to.
     ///
     /// - Parameters:
+    ///   - task: The transfer.
     ///   - bytes: Decoded; valid until this returns.
     ///   - head: The response's.
     ///   - goOn: Has the transfer go on after ``BodyDecision/wait``, or end with an error. To be called

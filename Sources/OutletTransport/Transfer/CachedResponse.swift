@@ -17,7 +17,7 @@ public struct CachedResponse: Sendable, Equatable {
     public var response: HTTPResponse
     /// The body, decoded.
     public var data: Data
-    /// What whoever stored it wants to find again.
+    /// Values of the program's own that are stored beside the response.
     public var userInfo: [String: String]?
     /// Where it may be kept.
     public var storagePolicy: StoragePolicy

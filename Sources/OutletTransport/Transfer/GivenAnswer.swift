@@ -10,7 +10,7 @@ package final class GivenAnswer: Sendable {
     package let status: Int
     package let headers: HTTPHeaders
     package let body: Data
-    private let played = AnswerOnce()
+    private let played = OnceFlag()
 
     package init(status: Int, headers: HTTPHeaders, body: Data) {
         self.status = status

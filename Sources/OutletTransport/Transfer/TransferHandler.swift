@@ -10,7 +10,9 @@ public protocol TransferHandler: AnyObject, Sendable {
     /// The policy of ``TransferJob/serverTrustManager`` has refused the server, or an https proxy; the
     /// transfer ends next, with ``TransferError/Code/serverCertificateUntrusted``.
     ///
-    /// - Parameter refusal: Why.
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - refusal: Why.
     func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error)
 
     /// A final head has come that is not the transfer's answer, and the transport, or a layer, has made
@@ -33,7 +35,10 @@ public protocol TransferHandler: AnyObject, Sendable {
 
     /// The next bytes of the body, under ``BodyDelivery/chunks`` only.
     ///
-    /// - Parameter chunk: Valid until this returns.
+    /// - Parameters:
+    ///   - task: The transfer.
+    ///   - chunk: The bytes, valid until this returns.
+    ///   - turn: Gathers work for queues until the transport's turn ends; not to be kept.
     /// - Returns: Whether to go on, to wait for ``TransferTask/resume()`` (this chunk counts as
     ///   delivered) or to end as cancelled.
     func transfer(
@@ -49,10 +54,10 @@ public protocol TransferHandler: AnyObject, Sendable {
 }
 
 extension TransferHandler {
-    /// Takes no notice.
+    /// Does nothing.
     public func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {}
 
-    /// Takes no notice.
+    /// Does nothing.
     public func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {}
@@ -73,7 +78,7 @@ extension TransferHandler {
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision { .proceed }
 
-    /// Takes no notice.
+    /// Does nothing.
     public func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {}

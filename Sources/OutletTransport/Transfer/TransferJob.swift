@@ -7,7 +7,7 @@ public struct TransferJob: Sendable {
     public var request: HTTPRequest
     /// Where the body of the response goes.
     public var delivery: BodyDelivery
-    /// Whether the handler wants ``TransferHandler/transfer(_:didProgress:)``.
+    /// Whether the handler wants `TransferHandler.transfer(_:didProgress:)`.
     public var reportsProgress: Bool
     /// Who the request is sent for; ``credentialUse`` says what becomes of it.
     public var credential: Credential? {

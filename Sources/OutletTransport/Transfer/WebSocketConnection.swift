@@ -83,7 +83,9 @@ public struct WebSocketJob: Sendable {
 public protocol WebSocketConnection: TransferTask {
     /// Sends a message, behind all those given before.
     ///
-    /// - Parameter completion: Called when the last byte was handed to the network.
+    /// - Parameters:
+    ///   - message: The message, of any size.
+    ///   - completion: Called when the last byte was handed to the network.
     ///
     /// Thread: any. Never blocks.
     func send(
@@ -127,8 +129,10 @@ public protocol WebSocketHandler: TransferHandler {
     /// Both ends have closed the connection as they should; the end follows.
     ///
     /// - Parameters:
+    ///   - connection: The WebSocket.
     ///   - code: The peer's; the own one when the peer closed without a word.
     ///   - reason: The peer's words, if any.
+    ///   - turn: Gathers work for queues until the transport's turn ends; not to be kept.
     func webSocket(
         _ connection: any WebSocketConnection, didCloseWith code: WebSocketCloseCode,
         reason: Data?, turn: TransportTurn)

@@ -102,7 +102,9 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `one that says nothing is kept for whoever wants what is stored at any age`() async {
+    @Test func `one without cache directives is kept for requests that take a response of any age`()
+        async
+    {
         let (session, transport) = session { _ in StubAnswer(body: Data("body".utf8)) }
         for _ in 0..<2 {
             let response = await download(session, policy: .returnCacheDataElseLoad)

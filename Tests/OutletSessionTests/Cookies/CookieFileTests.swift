@@ -38,7 +38,7 @@ import Testing
     ]
 
     @Test(arguments: breaks)
-    func `no cookie becomes another in a file, whoever has set it`(character: String) throws {
+    func `no cookie becomes another in a file, however it was set`(character: String) throws {
         let evil = "x\(character).bank.test\tTRUE\t/\tFALSE\t4000000000\tsession\tstolen"
         let storage = CookieStorage()
         let url = try #require(URL(string: "http://evil.test/"))

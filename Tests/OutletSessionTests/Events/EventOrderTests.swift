@@ -15,7 +15,7 @@ private struct Unmakable: URLRequestConvertible {
     func asURLRequest() throws -> HTTPRequest { throw Refused() }
 }
 
-/// Is done before whoever began the transfer knows of it.
+/// Ends before `start` has returned it.
 private final class InstantTransport: Transport {
     private final class Instant: TransferTask {
         let identifier: UInt64 = 1

@@ -158,7 +158,7 @@ private final class AsyncTokens: Authenticator {
         let session = Session(transport: tokens.transport, interceptor: interceptor)
         let seen = Events<SessionError?>()
         for _ in 0..<20 { session.request(address).responseString { seen.append($0.error) } }
-        // Whoever asks after the failure begins a refresh of its own: all have to wait before it.
+        // A request after the failure begins a refresh of its own: all have to wait before it.
         await withCheckedContinuation { continuation in
             session.requestQueue.async { continuation.resume() }
         }

@@ -107,7 +107,7 @@ private struct Failure: Error {}
             id: older.id, result: isSuccess ? .success(99) : .failure(Failure()))
         #expect(late == nil)
         #expect(machine.credential == 2 && machine.version == 1)
-        // Whoever waits still waits for the newer one, and nobody begins a third.
+        // Waiting requests still wait for the newer one, and no third begins.
         let third = machine.retry("c", seen: 1, now: 0)
         #expect(refresh(third) == nil)
         let settled = machine.didRefresh(id: newer.id, result: .success(3))

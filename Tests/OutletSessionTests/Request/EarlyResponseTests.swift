@@ -134,7 +134,7 @@ import Testing
         #expect(try await tasks.wait(for: 2) == request.tasks.map(\.identifier))
     }
 
-    @Test func `whoever asks late is told of what is there`() async throws {
+    @Test func `a handler that is added late gets what is there`() async throws {
         let session = Session(transport: StubTransport(answers: [.text("x")]))
         let request = session.request(address)
         _ = await request.serializingData().response

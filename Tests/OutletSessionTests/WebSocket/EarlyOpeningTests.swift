@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// A WebSocket that is open before whoever asked for it has it in hand.
+/// A WebSocket that is open before `webSocketRequest` has returned it.
 @Suite struct EarlyOpeningTests {
     @Test func `one that was closed in order meanwhile is not cut off afterwards`() async throws {
         let transport = LateTransport(closed: try Gate(), started: try Gate())

@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// A Kerberos realm of its own: Debian's KDC with one user, `ada`, and a web server that lets in
-/// whoever shows a ticket and greets them by name.
+/// requests with a ticket and greets their user by name.
 public final class Kerberos: Sendable {
     /// Whether the packages are there (`make setup`).
     public static var isInstalled: Bool {

@@ -4,7 +4,7 @@ internal import OutletTransport
 
 /// A name service that answers when a test lets it: for names that end in `.slow.test`.
 ///
-/// Every other name is looked up as ever. Look-ups block a thread of whoever asks, as a name server
+/// Every other name is looked up as ever. Look-ups block the calling thread, as a name server
 /// that does not answer would.
 public final class SlowNameService: Sendable {
     private static let services = Lock<[String: SlowNameService]>([:])

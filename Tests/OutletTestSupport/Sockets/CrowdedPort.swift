@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A TCP port on 127.0.0.1 whose queue is full: whoever connects waits, as with a host that is not
+/// A TCP port on 127.0.0.1 whose queue is full: connecting blocks, as with a host that is not
 /// there.
 public final class CrowdedPort: Sendable {
     /// The port.

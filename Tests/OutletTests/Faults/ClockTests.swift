@@ -24,7 +24,7 @@ extension AloneTests {
                     .respond(
                         headers: [
                             "Set-Cookie: a=b; Max-Age=3600",
-                            // Whoever asks, with the cookie or without.
+                            // Requests with the cookie and without.
                             "Cache-Control: public, max-age=3600",
                         ], body: "x"), .again)
                 let session = Session.isolated {

@@ -10,7 +10,7 @@ extension AloneTests {
             await #expect(processExitsWith: .success) {
                 // Enough to fill what is kept of the last few hundred addresses.
                 var count = 1000
-                try await Remains.none {
+                try await LeakCheck.none {
                     try await CrowdTests.crowd(of: count)
                     count = 10_000
                 }
@@ -56,7 +56,7 @@ extension AloneTests {
 
         @Test func `5,000 requests that are cancelled in the queue leave nothing either`() async {
             await #expect(processExitsWith: .success) {
-                try await Remains.none { try await CrowdTests.cancelledCrowd(of: 5_000) }
+                try await LeakCheck.none { try await CrowdTests.cancelledCrowd(of: 5_000) }
             }
         }
 

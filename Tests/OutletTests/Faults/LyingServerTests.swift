@@ -87,7 +87,7 @@ import Testing
         #expect(second.error == nil && second.text == "good")
     }
 
-    /// Bytes on an idle connection must not be taken for the next answer, whoever asks next.
+    /// Bytes on an idle connection must not be taken for the next answer.
     @Test(arguments: RequestKind.allCases, [false, true])
     func `an answer that comes before its request is nobody's answer`(
         kind: RequestKind, isPost: Bool

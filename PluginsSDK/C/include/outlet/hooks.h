@@ -10,7 +10,7 @@
  * connection was closed counts once, and so do the rounds of NTLM and Negotiate. did_receive and process
  * see what the call came to in the end, once: a stored response as well.
  *
- * adapt and prepare see no redirects: whoever has to see every request that leaves needs finalize. */
+ * adapt and prepare see no redirects: a plugin that must see every request on the wire needs finalize. */
 #ifndef OUTLET_HOOKS_H
 #define OUTLET_HOOKS_H
 
@@ -51,7 +51,7 @@ typedef struct outlet_hooks {
     /* Changes a request, and may take its time: fetch a token, wait for a turn.
      *
      * OUTLET_OK: done (settled by `done`, or nothing left to say). OUTLET_PENDING: `done` follows, from
-     * any thread; until then the request stays changeable by whoever holds the completion, and from
+     * any thread; until then the request stays changeable by the holder of the completion, and from
      * then on it is stale. Never settled: the host fails the request at its deadline. A request that
      * is cancelled reaches `cancel` at once. Thread: [hook]. */
     outlet_status (*OUTLET_OPTIONAL adapt)(outlet_instance *instance, outlet_call call,

@@ -69,7 +69,7 @@ struct AuthenticationMachine<Credential: Sendable, Adapt: Sendable, Retry: Senda
         self.limit = limit
     }
 
-    /// A credential from outside: whoever waits goes on with it, a refresh under way is void.
+    /// A credential set by the program: waiting requests use it, and the result of a refresh under way is ignored.
     mutating func set(_ credential: Credential?) -> Settlement {
         self.credential = credential
         version += 1

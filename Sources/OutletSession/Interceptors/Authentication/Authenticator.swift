@@ -24,8 +24,11 @@ public protocol Authenticator<Credential>: AnyObject, Sendable {
     /// Called once however many requests wait for it. Requests made here must not go through
     /// the same interceptor, or they wait for themselves until the refresh's deadline.
     ///
-    /// - Parameter completion: To be called exactly once, at any time from any thread; a second
-    ///   call is ignored.
+    /// - Parameters:
+    ///   - credential: The credential in use.
+    ///   - session: The session of the request that needs a new one.
+    ///   - completion: To be called exactly once, at any time from any thread; a second call is
+    ///     ignored.
     ///
     /// Thread: a queue of the interceptor's own. Writing this or the `async` form is enough.
     func refresh(

@@ -8,7 +8,7 @@ import OutletTransport
 ///
 /// Half of the work goes to threads of its own and half to Dispatch, because they meet the locks of
 /// what is tested in different ways.
-final class Crew: Sendable {
+final class Workers: Sendable {
     private let work = Lock<[@Sendable () -> Void]>([])
     private let news = DispatchSemaphore(value: 0)
     private let gone = DispatchGroup()

@@ -5,7 +5,7 @@ import OutletTransport
 /// What few requests have: settings of their own, somebody to answer or to wait for.
 ///
 /// Behind one reference, because each stored in the request would cost every request its release.
-final class RequestSpecials: @unchecked Sendable {
+final class RequestOverrides: @unchecked Sendable {
     // because it is read and written under the lock of its request only.
 
     var credential: Credential?
@@ -23,9 +23,9 @@ final class RequestSpecials: @unchecked Sendable {
 
 extension Request.Mutable {
     /// What this request has of its own, made on first use.
-    private mutating func special() -> RequestSpecials {
+    private mutating func special() -> RequestOverrides {
         if let specials { return specials }
-        let made = RequestSpecials()
+        let made = RequestOverrides()
         specials = made
         return made
     }

@@ -5,7 +5,7 @@ import OutletTransport
 /// What is known of an attempt that is over, as serializers are told.
 ///
 /// A reference, because responses carry it through many hands.
-final class AttemptFacts: Sendable {
+final class AttemptOutcome: Sendable {
     /// The last request that was made.
     let request: HTTPRequest?
     let response: HTTPResponse?

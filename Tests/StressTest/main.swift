@@ -1,8 +1,8 @@
 // Many requests over a transport and a session, started, cancelled, suspended and resumed from many
 // threads at once, half of them cancelled at random times, against peers that misbehave.
 //
-//   OutletStorm COUNT
-//   OutletStorm leave ADDRESS AUTHORITY
+//   OutletStressTest COUNT
+//   OutletStressTest leave ADDRESS AUTHORITY
 //
 // The second exits with 7 in the middle of connections over TLS to that server.
 //
@@ -17,7 +17,7 @@ import Glibc
 /// One storm from the first server to the last request's end; what was wrong.
 func storm(_ count: Int) -> [String] {
     do {
-        return try Storm(Peers(), count: count).run()
+        return try StressTest(Peers(), count: count).run()
     } catch {
         return ["\(error)"]
     }
@@ -27,7 +27,7 @@ if CommandLine.arguments.count == 4, CommandLine.arguments[1] == "leave" {
     Departure.run(CommandLine.arguments[2], authority: CommandLine.arguments[3])
 }
 guard CommandLine.arguments.count == 2, let count = Int(CommandLine.arguments[1]), count > 0 else {
-    print("usage: OutletStorm COUNT | OutletStorm leave ADDRESS AUTHORITY")
+    print("usage: OutletStressTest COUNT | OutletStressTest leave ADDRESS AUTHORITY")
     exit(64)
 }
 // The first one fills what libcurl, OpenSSL and Dispatch make once and keep.

@@ -1,4 +1,4 @@
-import CStorm
+import CStressTest
 import FoundationEssentials
 import Glibc
 

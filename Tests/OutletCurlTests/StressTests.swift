@@ -5,7 +5,7 @@ import Testing
     /// In a program of its own, where all descriptors, threads and memory are the storm's.
     @Test func `ends each request once and leaves nothing behind`() async throws {
         let storm = try await Program.run(
-            Products.path("OutletStorm"), ["2000"], deadline: .seconds(300))
+            Products.path("OutletStressTest"), ["2000"], deadline: .seconds(300))
         #expect(storm.exitCode == 0, "\(storm.output)\(storm.errorOutput)")
     }
 }
@@ -18,7 +18,7 @@ import Testing
         let sanitizer = (Program.environment["ASAN_OPTIONS"] ?? "") + ":detect_leaks=0"
         for _ in 0..<20 {
             let program = try await Program.run(
-                Products.path("OutletStorm"),
+                Products.path("OutletStressTest"),
                 ["leave", nginx.baseURL(.tls) + "/closing", nginx.authority.certificatePath],
                 environment: ["ASAN_OPTIONS": sanitizer])
             #expect(

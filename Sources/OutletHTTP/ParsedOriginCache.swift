@@ -6,8 +6,8 @@ import Synchronization
 /// Every layer asks for the origin of the same few addresses: parsed each time, they cost a request
 /// with a cookie a fifth of its instructions (`Benchmarks/count cookie`). Nothing is kept of an address
 /// with user info, nor anything that stands behind the server.
-final class OriginMemory: Sendable {
-    static let shared = OriginMemory()
+final class ParsedOriginCache: Sendable {
+    static let shared = ParsedOriginCache()
 
     private struct Entry {
         let server: [UInt8]

@@ -8,12 +8,12 @@ import OutletTestSupport
 import OutletTransport
 
 /// Keeps 64 requests under way from four threads until `count` have ended.
-final class Storm: Sendable {
+final class StressTest: Sendable {
     private static let width = 64
     private static let starters = 4
 
     let transport: CurlTransport
-    /// Often without anything to do, so that whoever has something does it on its own thread.
+    /// Often idle, so that a submitting thread drives the loop itself.
     let quiet: [CurlTransport]
     let session: Session
     let peers: Peers
@@ -45,7 +45,7 @@ final class Storm: Sendable {
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let crew = try Crew(hands: 3)
+        let crew = try Workers(hands: 3)
         let started = DispatchGroup()
         for starter in 0..<Self.starters {
             started.enter()
@@ -74,7 +74,7 @@ final class Storm: Sendable {
         places.wait(timeout: .now() + 150) == .success
     }
 
-    private func begin(_ number: Int, _ crew: Crew) {
+    private func begin(_ number: Int, _ crew: Workers) {
         let peer = Peer.random()
         let isCancelled = number % 2 == 0
         let ticket = Ticket(number, peer, isCancelled: isCancelled, storm: self)
@@ -91,7 +91,7 @@ final class Storm: Sendable {
         }
     }
 
-    private func cancel(_ controls: Controls, _ crew: Crew) {
+    private func cancel(_ controls: Controls, _ crew: Workers) {
         switch Int.random(in: 0..<8) {
         case 0: controls.cancel()
         case 1:
@@ -124,9 +124,9 @@ struct Ticket: Sendable {
     let number: Int
     let peer: Peer
     let isCancelled: Bool
-    let storm: Storm
+    let storm: StressTest
 
-    init(_ number: Int, _ peer: Peer, isCancelled: Bool, storm: Storm) {
+    init(_ number: Int, _ peer: Peer, isCancelled: Bool, storm: StressTest) {
         self.number = number
         self.peer = peer
         self.isCancelled = isCancelled

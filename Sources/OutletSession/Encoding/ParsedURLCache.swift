@@ -3,9 +3,9 @@ import OutletTransport
 
 /// The addresses that texts spelt lately: parsing one costs as much as all else that is done to
 /// make a request.
-package final class AddressMemory: Sendable {
+package final class ParsedURLCache: Sendable {
     /// For all sessions, because what a text spells depends on nothing else.
-    package static let shared = AddressMemory()
+    package static let shared = ParsedURLCache()
 
     private struct Entry: Sendable {
         let text: String

@@ -5,10 +5,10 @@ import Testing
 
 extension AloneTests {
     /// Each family once more, in a process of its own: no descriptor, thread or memory is left.
-    @Suite(.timeLimit(.minutes(2 * patience))) struct RemainsTests {
+    @Suite(.timeLimit(.minutes(2 * patience))) struct LeakCheckTests {
         @Test func `nothing is left of cancelled requests`() async {
             await #expect(processExitsWith: .success) {
-                try await Remains.none {
+                try await LeakCheck.none {
                     for stage in CancelStage.allCases {
                         for kind in RequestKind.allCases {
                             let scene = try await stage.scene(kind)
@@ -22,7 +22,7 @@ extension AloneTests {
 
         @Test func `nothing is left of broken connections`() async {
             await #expect(processExitsWith: .success) {
-                try await Remains.none {
+                try await LeakCheck.none {
                     let tests = DroppedConnectionTests()
                     for (framing, other) in zip(Framing.plain, Framing.coded) {
                         try await tests.`a response is never whole without its last byte`(
@@ -36,7 +36,7 @@ extension AloneTests {
 
         @Test func `nothing is left of stalls, lies and floods`() async {
             await #expect(processExitsWith: .success) {
-                try await Remains.none {
+                try await LeakCheck.none {
                     let (floods, lies) = (FloodTests(), LyingServerTests())
                     for kind in [RequestKind.data, .download] {
                         let stalls = try StallTests()

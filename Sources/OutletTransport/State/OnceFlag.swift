@@ -1,5 +1,5 @@
 /// Lets the first of several answers pass.
-package final class AnswerOnce: Sendable {
+package final class OnceFlag: Sendable {
     private let isClaimed = Lock(false)
 
     package init() {}

@@ -7,7 +7,7 @@ import OutletTestSupport
 import OutletTransport
 
 /// All ways to send a request that do not need a Swift task.
-extension Storm {
+extension StressTest {
     /// Starts a request in the way that its number says.
     func start(_ ticket: Ticket) -> Controls {
         switch ticket.number / 2 % 8 {

@@ -3,14 +3,14 @@ import Testing
 
 @testable import OutletSession
 
-@Suite struct ForgottenPartsTests {
+@Suite struct StalePartialFilesTests {
     let directory: TestDirectory
 
     init() throws { directory = try TestDirectory() }
 
     /// Clears away what is older than an hour.
     private func clear() {
-        ForgottenParts.remove(from: directory.url, lastWrittenBefore: .now - 3_600)
+        StalePartialFiles.remove(from: directory.url, lastWrittenBefore: .now - 3_600)
     }
 
     /// Makes a file as old as if it had been written a day ago.
@@ -52,7 +52,7 @@ import Testing
         let link = directory.url.appending(path: "Outlet_\(UUID().uuidString).part")
         try FileManager.default.createSymbolicLink(
             at: link, withDestinationURL: directory.url.appending(path: others[0]))
-        ForgottenParts.remove(from: directory.url, lastWrittenBefore: .distantFuture)
+        StalePartialFiles.remove(from: directory.url, lastWrittenBefore: .distantFuture)
         #expect(directory.names == (others + [link.lastPathComponent]).sorted())
     }
 }

@@ -7,8 +7,8 @@ public import OutletTransport
 /// Inlinable, so that awaiting is compiled for the type awaited: it is on every request's way. With
 /// checked continuations and an array of them, an awaited request would take 3 % more instructions
 /// (`Benchmarks/count session-async`).
-@usableFromInline struct Awaited<Value: Sendable>: Sendable {
-    @usableFromInline let place = AwaitedPlace(for: Value.self)
+@usableFromInline struct Promise<Value: Sendable>: Sendable {
+    @usableFromInline let place = PromiseStorage(for: Value.self)
 
     /// Makes the value known; only the first call counts.
     func fulfil(_ value: Value) {
@@ -54,7 +54,7 @@ public import OutletTransport
 /// Where an awaited value comes to lie.
 ///
 /// Not generic: to take a generic class apart, the runtime is asked about the type of each field.
-@usableFromInline final class AwaitedPlace: @unchecked Sendable {
+@usableFromInline final class PromiseStorage: @unchecked Sendable {
     // because the memory is written once, under the lock, and read by those only who were told so.
 
     @usableFromInline let waiters = Lock(Waiters())

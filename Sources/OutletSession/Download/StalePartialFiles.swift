@@ -6,7 +6,7 @@ import Glibc
 ///
 /// Only time can tell: resume data may lie in a file of the user's, to be used by another process;
 /// and a process that was killed has left its parts, too.
-enum ForgottenParts {
+enum StalePartialFiles {
     /// How long a part waits for somebody to go on with it, in seconds: a week.
     static let patience: TimeInterval = 7 * 24 * 60 * 60
 
@@ -20,7 +20,7 @@ enum ForgottenParts {
         let names = try? FileManager.default.contentsOfDirectory(atPath: directory.path)
         for name in names ?? [] {
             let url = directory.appending(path: name)
-            // The time before the lock: whoever goes on with a part shall find it free.
+            // Checks the time before it takes the lock: a download that resumes a part must find it unlocked.
             guard let written = lastWrite(to: url), written < limit,
                 let part = PartFile(takingOver: url.path)
             else { continue }

@@ -3,7 +3,7 @@ import OutletTestSupport
 import Testing
 
 /// What is left of something once it is over; for processes that run nothing else.
-enum Remains {
+enum LeakCheck {
     /// Does it twice, because much is made once and kept, and compares after the second time.
     ///
     /// - Parameter heap: So many bytes more than before are not worth a word.
