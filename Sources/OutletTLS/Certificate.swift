@@ -3,26 +3,26 @@ import FoundationEssentials
 import Glibc
 
 /// What a certificate says (RFC 5280).
-public struct Certificate: Sendable, Equatable, Hashable {
+package struct Certificate: Sendable, Equatable, Hashable {
     /// Whom it is for, as in `CN=example.org,O=Example` (RFC 2253).
-    public let subject: String
+    package let subject: String
     /// Who signed it.
-    public let issuer: String
+    package let issuer: String
     /// The hosts it is for: DNS names as written, IP addresses in their usual form.
-    public let subjectAlternativeNames: [String]
+    package let subjectAlternativeNames: [String]
     /// Its first second, in seconds since 1970.
-    public let notBefore: Int64
+    package let notBefore: Int64
     /// Its last second, in seconds since 1970.
-    public let notAfter: Int64
+    package let notAfter: Int64
     /// Its public key (SubjectPublicKeyInfo), DER.
-    public let publicKey: [UInt8]
+    package let publicKey: [UInt8]
     /// The SHA-256 of its public key (SubjectPublicKeyInfo, DER), 32 bytes.
-    public let publicKeySHA256: [UInt8]
+    package let publicKeySHA256: [UInt8]
     /// The certificate itself, DER.
-    public let der: [UInt8]
+    package let der: [UInt8]
 
     /// Reads a certificate in DER; `nil` when the bytes are none.
-    public init?(der: [UInt8]) {
+    package init?(der: [UInt8]) {
         let parsed = der.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
             return d2i_X509(nil, &position, bytes.count)
@@ -33,7 +33,7 @@ public struct Certificate: Sendable, Equatable, Hashable {
     }
 
     /// Reads all certificates of a PEM text, in order; other objects are passed over.
-    public static func certificates(pem: [UInt8]) -> [Certificate] {
+    package static func certificates(pem: [UInt8]) -> [Certificate] {
         pem.withUnsafeBytes { bytes in
             guard let buffer = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count))
             else { return [] }
@@ -134,7 +134,7 @@ public struct Certificate: Sendable, Equatable, Hashable {
 
 extension Certificate: CustomStringConvertible {
     /// Subject, issuer and dates, in one line.
-    public var description: String {
+    package var description: String {
         "\(subject), signed by \(issuer), valid \(Self.date(notBefore)) to \(Self.date(notAfter))"
     }
 

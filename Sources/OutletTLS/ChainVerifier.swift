@@ -4,18 +4,18 @@ import Glibc
 /// Judges chains of certificates outside a handshake, by OpenSSL.
 ///
 /// Thread: any.
-public final class ChainVerifier: @unchecked Sendable {
+package final class ChainVerifier: @unchecked Sendable {
     // because OpenSSL counts and locks the store, and nobody exchanges it after `init`.
 
     /// What was found about a chain.
-    public struct Verdict: Sendable {
+    package struct Verdict: Sendable {
         /// Why it is refused; `nil` when it is good.
-        public let refusal: Verification.Refusal?
+        package let refusal: Verification.Refusal?
         /// Whether a revocation list of the server certificate's issuer was among those given.
-        public let isListed: Bool
+        package let isListed: Bool
         /// The way from the server's certificate as far up as it is proved, each certificate signed by
         /// the next: what else a server sends says nothing about it.
-        public let path: [Certificate]
+        package let path: [Certificate]
     }
 
     private let store: OpaquePointer?
@@ -24,7 +24,7 @@ public final class ChainVerifier: @unchecked Sendable {
     ///
     /// - Parameter trust: Where they lie; a bundle is read now, a directory when it is needed. What
     ///   cannot be read counts as empty.
-    public init(_ trust: TrustStore) {
+    package init(_ trust: TrustStore) {
         store = X509_STORE_new()
         guard let store else { return }
         // As libcurl does: an authority that is trusted need not be one that signed itself.
@@ -37,7 +37,7 @@ public final class ChainVerifier: @unchecked Sendable {
     /// Takes certificates for the only authorities.
     ///
     /// - Parameter anchors: DER; what cannot be read is left out.
-    public convenience init(anchors: [[UInt8]]) {
+    package convenience init(anchors: [[UInt8]]) {
         self.init(TrustStore())
         for anchor in anchors {
             guard let stack = CertificateStack([anchor]), let certificate = stack.certificate(at: 0)
@@ -60,7 +60,7 @@ public final class ChainVerifier: @unchecked Sendable {
     ///   - lists: Lists to look the chain's certificates up in; none are asked for elsewhere.
     ///   - securityLevel: How strong keys and signatures must be
     ///     (X509_VERIFY_PARAM_set_auth_level(3)); that of a connection.
-    public func verify(
+    package func verify(
         _ chain: [[UInt8]], anchors: [[UInt8]]? = nil, lists: RevocationLists? = nil,
         securityLevel: Int32 = TLSLibrary.securityLevel
     ) -> Verdict {
@@ -97,7 +97,7 @@ public final class ChainVerifier: @unchecked Sendable {
     }
 
     /// Whether a certificate is for a host, a name or an address (RFC 6125).
-    public static func isCertificate(_ der: [UInt8], for host: String) -> Bool {
+    package static func isCertificate(_ der: [UInt8], for host: String) -> Bool {
         guard let stack = CertificateStack([der]), let leaf = stack.certificate(at: 0) else {
             return false
         }

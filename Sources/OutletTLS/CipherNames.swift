@@ -1,14 +1,14 @@
 import COpenSSL
 
 /// Looks through lists of ciphers for what OpenSSL would pass over in silence.
-public enum CipherNames {
+package enum CipherNames {
     /// The first part of a cipher list (ciphers(1)) that names nothing that is known.
     ///
     /// What a part takes out, or moves to the end, need not be known: lists take out what OpenSSL has
     /// long forgotten.
     ///
     /// - Returns: `nil` when all are known; an empty text for a list that leaves none.
-    public static func unknown(inList list: String) -> String? {
+    package static func unknown(inList list: String) -> String? {
         let parts = list.utf8.split { separators.contains($0) }
         guard !parts.isEmpty else { return "" }
         for part in parts {
@@ -27,7 +27,7 @@ public enum CipherNames {
     ///
     /// - Parameter suites: Their names, separated by `:`.
     /// - Returns: `nil` when all are known; an empty text for none.
-    public static func unknown(inSuites suites: String) -> String? {
+    package static func unknown(inSuites suites: String) -> String? {
         let names = suites.utf8.split(separator: UInt8(ascii: ":"))
         guard !names.isEmpty else { return "" }
         return names.lazy.map { String(decoding: $0, as: UTF8.self) }.first { !isSuite($0) }

@@ -6,9 +6,9 @@ import OutletFiles
 /// Finds out what is wrong with a client's certificate and key, in words that name the file.
 ///
 /// libcurl says that they cannot be used, and leaves the reason to guesses.
-public enum ClientIdentity {
+package enum ClientIdentity {
     /// Where bytes lie.
-    public enum Source: Sendable {
+    package enum Source: Sendable {
         /// In a file.
         case file(path: String)
         /// In memory.
@@ -16,7 +16,7 @@ public enum ClientIdentity {
     }
 
     /// How certificate and key are written.
-    public enum Format: Sendable {
+    package enum Format: Sendable {
         /// Text between `-----BEGIN` and `-----END`.
         case pem
         /// Bytes.
@@ -37,7 +37,7 @@ public enum ClientIdentity {
     ///   - format: How they are written.
     ///   - password: What opens the key.
     /// - Returns: What is wrong; `nil` when they can be used.
-    public static func fault(
+    package static func fault(
         certificate: Source, key: Source?, format: Format, password: String?
     ) -> String? {
         defer { ERR_clear_error() }

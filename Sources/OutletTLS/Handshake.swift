@@ -1,13 +1,13 @@
 import COpenSSL
 
 /// What a server has shown of itself in a handshake.
-public struct Handshake {
+package struct Handshake {
     /// The certificates as it sent them, its own first; also where a session is resumed.
-    public let certificates: [Certificate]
+    package let certificates: [Certificate]
     /// The OCSP response that it stapled, DER; that of the first handshake where a session is resumed.
-    public let stapledResponse: [UInt8]?
+    package let stapledResponse: [UInt8]?
     /// OpenSSL's security level of the connection (SSL_CTX_set_security_level(3)).
-    public let securityLevel: Int32
+    package let securityLevel: Int32
 
     /// - Parameters:
     ///   - connection: The `SSL *`.

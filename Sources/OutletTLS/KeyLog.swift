@@ -5,17 +5,17 @@ import OutletFiles
 /// A file that gets the keys of TLS connections, in the form that Wireshark reads (`SSLKEYLOGFILE`).
 ///
 /// Thread: any.
-public final class KeyLog: Sendable {
+package final class KeyLog: Sendable {
     /// Why a file cannot take keys.
-    public struct OpeningError: Error, Equatable, Sendable, CustomStringConvertible {
+    package struct OpeningError: Error, Equatable, Sendable, CustomStringConvertible {
         /// The file, and what is wrong with it.
-        public let description: String
+        package let description: String
     }
 
     private let descriptor: Int32
 
     /// Opens a file, made with mode 0600 if it is not there.
-    public init(path: String) throws(OpeningError) {
+    package init(path: String) throws(OpeningError) {
         do throws(PrivateFile.Failure) {
             descriptor = try PrivateFile.extend(path)
         } catch {
@@ -33,7 +33,7 @@ public final class KeyLog: Sendable {
     /// - Parameters:
     ///   - context: The `SSL_CTX *`, as libcurl gives it to `CURLOPT_SSL_CTX_FUNCTION`.
     ///   - log: Gets them; `nil` for nobody, whatever was set before.
-    public static func watch(context: UnsafeMutableRawPointer, _ log: KeyLog?) {
+    package static func watch(context: UnsafeMutableRawPointer, _ log: KeyLog?) {
         let context = OpaquePointer(context)
         // libcurl sets a callback of its own if the environment says so, before it calls.
         SSL_CTX_set_keylog_callback(context, nil)

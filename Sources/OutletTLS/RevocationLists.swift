@@ -3,7 +3,7 @@ import COpenSSL
 /// Certificate revocation lists as OpenSSL has them, read once and looked into often.
 ///
 /// Thread: any.
-public final class RevocationLists: @unchecked Sendable {
+package final class RevocationLists: @unchecked Sendable {
     // because nobody changes the stack after `init`, and OpenSSL locks a list while it sorts it for
     // its first look-up.
 
@@ -11,10 +11,10 @@ public final class RevocationLists: @unchecked Sendable {
     let raw: OpaquePointer
 
     /// Whether there is none.
-    public var isEmpty: Bool { OPENSSL_sk_num(raw) <= 0 }
+    package var isEmpty: Bool { OPENSSL_sk_num(raw) <= 0 }
 
     /// Reads lists, each in DER or PEM; `nil` when one of them is none, or memory is short.
-    public init?(_ lists: [[UInt8]]) {
+    package init?(_ lists: [[UInt8]]) {
         guard let raw = OPENSSL_sk_new_null() else { return nil }
         self.raw = raw
         for bytes in lists {

@@ -1,7 +1,7 @@
 import COpenSSL
 
 /// What a server's stapled OCSP response says about its certificate (RFC 6960, RFC 6066 §8).
-public enum StapledResponse: Sendable, Equatable {
+package enum StapledResponse: Sendable, Equatable {
     /// The certificate is good.
     case good
     /// The responder does not know the certificate.
@@ -18,7 +18,7 @@ public enum StapledResponse: Sendable, Equatable {
     ///   - chain: The certificates as the server sent them, its own first, DER.
     ///   - issuer: The certificate that signed the server's own, DER.
     ///   - verifier: Knows the authorities that the responder must lead to.
-    public init(_ der: [UInt8], chain: [[UInt8]], issuer: [UInt8], verifier: ChainVerifier) {
+    package init(_ der: [UInt8], chain: [[UInt8]], issuer: [UInt8], verifier: ChainVerifier) {
         self = Self.judge(der, chain, issuer, verifier)
         ERR_clear_error()
     }

@@ -1,11 +1,11 @@
 import COpenSSL
 
 /// What two sides agreed on, told by an `SSL *`.
-public enum TLSConnection {
+package enum TLSConnection {
     /// Version and cipher, such as `TLSv1.3 TLS_AES_256_GCM_SHA384`.
     ///
     /// - Parameter connection: The `SSL *`, as libcurl gives it for `CURLINFO_TLS_SSL_PTR`.
-    public static func agreement(of connection: UnsafeMutableRawPointer) -> String {
+    package static func agreement(of connection: UnsafeMutableRawPointer) -> String {
         let connection = OpaquePointer(connection)
         guard let version = SSL_get_version(connection) else { return "" }
         guard let name = SSL_CIPHER_get_name(SSL_get_current_cipher(connection)) else {
@@ -17,7 +17,7 @@ public enum TLSConnection {
     /// Whether both sides have agreed on HTTP/2 (ALPN, RFC 7301).
     ///
     /// - Parameter connection: The `SSL *`, as libcurl gives it for `CURLINFO_TLS_SSL_PTR`.
-    public static func speaksHTTP2(_ connection: UnsafeMutableRawPointer) -> Bool {
+    package static func speaksHTTP2(_ connection: UnsafeMutableRawPointer) -> Bool {
         var name: UnsafePointer<UInt8>?
         var count: UInt32 = 0
         SSL_get0_alpn_selected(OpaquePointer(connection), &name, &count)

@@ -1,18 +1,18 @@
 internal import COpenSSL
 
 /// What the process asks of OpenSSL as a whole.
-public enum TLSLibrary {
+package enum TLSLibrary {
     /// Keeps OpenSSL from freeing its locks when the process exits.
     ///
     /// Its own handler runs in the exiting thread while others may still close connections, which
     /// then crash (`OPENSSL_INIT_NO_ATEXIT`, OPENSSL_init_crypto(3)). What it would free, the
     /// process's end frees. Only the first initialisation in a process counts.
-    public static func keepsAtExit() {
+    package static func keepsAtExit() {
         OPENSSL_init_ssl(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }
 
     /// The security level of connections, by OpenSSL's configuration (SSL_CTX_set_security_level(3)).
-    public static let securityLevel: Int32 = {
+    package static let securityLevel: Int32 = {
         guard let context = TLSContext() else { return 2 }
         return SSL_CTX_get_security_level(context.raw)
     }()
@@ -21,7 +21,7 @@ public enum TLSLibrary {
     ///
     /// For `CURLOPT_SSL_CIPHER_LIST`, where something is to be added to what is in force without it.
     /// The suites of TLS 1.3 are a list of their own.
-    public static let cipherList: String = {
+    package static let cipherList: String = {
         guard let context = TLSContext() else { return "DEFAULT" }
         return cipherList(of: context)
     }()

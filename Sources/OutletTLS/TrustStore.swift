@@ -2,16 +2,16 @@ import Glibc
 package import OutletFiles
 
 /// Where certificate authorities lie on this system.
-public struct TrustStore: Sendable, Equatable {
+package struct TrustStore: Sendable, Equatable {
     /// A PEM bundle (`CURLOPT_CAINFO`); `nil` when there is none or it is not needed.
-    public var bundle: String?
+    package var bundle: String?
     /// A directory of PEM files named by hash (`CURLOPT_CAPATH`).
-    public var directory: String?
+    package var directory: String?
     /// Who has named it.
-    public var source: Source
+    package var source: Source
 
     /// Who names a store.
-    public enum Source: Sendable, Equatable {
+    package enum Source: Sendable, Equatable {
         /// The program's settings.
         case program
         /// Variables of the environment.
@@ -21,18 +21,18 @@ public struct TrustStore: Sendable, Equatable {
     }
 
     /// A store at a known place.
-    public init(bundle: String? = nil, directory: String? = nil, source: Source = .program) {
+    package init(bundle: String? = nil, directory: String? = nil, source: Source = .program) {
         self.bundle = bundle
         self.directory = directory
         self.source = source
     }
 
     /// Places where distributions keep a hashed directory.
-    public static let directories = [
+    package static let directories = [
         "/etc/ssl/certs", "/etc/pki/tls/certs", "/system/etc/security/cacerts",
     ]
     /// Places where distributions keep a bundle.
-    public static let bundles = [
+    package static let bundles = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem",
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
@@ -49,7 +49,7 @@ public struct TrustStore: Sendable, Equatable {
     ///   - directories: Where to look for a hashed directory.
     ///   - bundles: Where to look for a bundle.
     /// - Throws: ``TrustStoreError`` when a variable names nothing readable, or nothing is found.
-    public static func find(
+    package static func find(
         environment: [String: String], directories: [String] = directories,
         bundles: [String] = bundles
     ) throws(TrustStoreError) -> TrustStore {
@@ -126,7 +126,7 @@ public struct TrustStore: Sendable, Equatable {
 
 extension TrustStore: CustomStringConvertible {
     /// The places, and who has named them.
-    public var description: String {
+    package var description: String {
         let places = [bundle, directory].compactMap(\.self).joined(separator: " and ")
         switch source {
         case .program: return "\(places), by the program's settings"
@@ -136,7 +136,7 @@ extension TrustStore: CustomStringConvertible {
     }
 
     /// What to do if another authority is to be trusted.
-    public var advice: String {
+    package var advice: String {
         switch source {
         case .program: "if you trust its authority, add it to \(bundle ?? directory ?? "them")"
         case .variables(["CURL_CA_BUNDLE"]):
@@ -150,7 +150,7 @@ extension TrustStore: CustomStringConvertible {
 }
 
 /// Why no certificate authorities can be had.
-public enum TrustStoreError: Error, Equatable, Sendable {
+package enum TrustStoreError: Error, Equatable, Sendable {
     /// A variable of the environment names a file or directory that cannot be read.
     case unreadable(variable: String, path: String, reason: String)
     /// None of the usual places holds any.
@@ -159,7 +159,7 @@ public enum TrustStoreError: Error, Equatable, Sendable {
 
 extension TrustStoreError: CustomStringConvertible {
     /// What is missing, and where it was looked for.
-    public var description: String {
+    package var description: String {
         switch self {
         case .unreadable(let variable, let path, let reason):
             "certificate authorities: \(variable) names \(path), which cannot be read: \(reason)"
@@ -170,7 +170,7 @@ extension TrustStoreError: CustomStringConvertible {
     }
 
     /// What to try.
-    public var advice: String {
+    package var advice: String {
         switch self {
         case .unreadable(let variable, _, _): "correct or unset \(variable)"
         case .notFound: "install the package ca-certificates, or set SSL_CERT_FILE"

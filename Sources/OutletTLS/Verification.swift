@@ -3,9 +3,9 @@ import COpenSSL
 /// What was found, and decided, about the certificates of one connection.
 ///
 /// Thread: the one that runs the connection.
-public final class Verification {
+package final class Verification {
     /// The kinds of refusal that call for different remedies.
-    public enum Fault: Sendable {
+    package enum Fault: Sendable {
         /// The certificate's last second has passed.
         case expired
         /// The certificate's first second is to come.
@@ -30,21 +30,21 @@ public final class Verification {
     }
 
     /// Why a chain is refused.
-    public struct Refusal: Sendable, Equatable {
+    package struct Refusal: Sendable, Equatable {
         /// What is wrong.
-        public let fault: Fault
+        package let fault: Fault
         /// OpenSSL's verdict (`X509_V_ERR_…`).
-        public let code: Int32
+        package let code: Int32
         /// The verdict in OpenSSL's words.
-        public let reason: String
+        package let reason: String
         /// How far from the server's certificate: 0 is its own.
-        public let depth: Int
+        package let depth: Int
         /// The certificate that is to blame.
-        public let certificate: Certificate?
+        package let certificate: Certificate?
     }
 
     /// What a judge decides about a server.
-    public enum Judgement: Sendable {
+    package enum Judgement: Sendable {
         /// The handshake fails.
         case refused
         /// It goes on; `isVerified` tells whether the server is known to be the one that was meant.
@@ -52,9 +52,9 @@ public final class Verification {
     }
 
     /// The first thing that was wrong; `nil` while all is well.
-    public private(set) var refusal: Refusal?
+    package private(set) var refusal: Refusal?
     /// What the judge has decided; `nil` before that, or without a judge.
-    public private(set) var judgement: Judgement?
+    package private(set) var judgement: Judgement?
 
     /// OpenSSL's form of the server's own certificate, counted.
     private var leaf: OpaquePointer?
@@ -72,7 +72,7 @@ public final class Verification {
     }
 
     /// The server's own certificate, if it was looked at.
-    public var serverCertificate: Certificate? { leaf.flatMap { Certificate($0) } }
+    package var serverCertificate: Certificate? { leaf.flatMap { Certificate($0) } }
 
     // MARK: The context of a connection
 
@@ -86,7 +86,7 @@ public final class Verification {
     ///   - context: The `SSL_CTX *`, as libcurl gives it to `CURLOPT_SSL_CTX_FUNCTION`.
     ///   - judge: Called in the handshake. Must not block.
     /// - Returns: `nil` when memory is short; the context must not be used then.
-    public static func watch(
+    package static func watch(
         context: UnsafeMutableRawPointer, judge: ((Handshake) -> Judgement)? = nil
     ) -> Verification? {
         let context = OpaquePointer(context)
@@ -113,7 +113,7 @@ public final class Verification {
     /// What belongs to a connection.
     ///
     /// - Parameter connection: The `SSL *`, as libcurl gives it for `CURLINFO_TLS_SSL_PTR`.
-    public static func of(_ connection: UnsafeMutableRawPointer) -> Verification? {
+    package static func of(_ connection: UnsafeMutableRawPointer) -> Verification? {
         of(OpaquePointer(connection))
     }
 
@@ -243,7 +243,7 @@ extension Verification.Refusal {
 
 extension Verification.Refusal: CustomStringConvertible {
     /// The verdict and the certificate that it is about.
-    public var description: String {
+    package var description: String {
         certificate.map { "\(reason): \($0)" } ?? reason
     }
 }

@@ -99,23 +99,26 @@ extension DataStreamRequest {
         let parsing = core.explicitSerializationQueue
         add(
             pipe(on: parsing ?? wanted, make) { request, stream, done in
-                let handOver: @Sendable () -> Void = {
-                    do {
-                        try handler(stream)
-                    } catch {
-                        request.end(
-                            with: .responseSerializationFailed(
-                                reason: .customSerializationFailed(error: error)))
-                    }
-                    done()
+                guard parsing != nil, let wanted else {
+                    return request.handOver(stream, to: handler, done)
                 }
-                if parsing != nil, let wanted {
-                    wanted.async(execute: handOver)
-                } else {
-                    handOver()
-                }
+                wanted.async { request.handOver(stream, to: handler, done) }
             }, refusal: Parser.refusal)
         return self
+    }
+
+    private func handOver<Value, Failure>(
+        _ stream: Stream<Value, Failure>, to handler: Handler<Value, Failure>,
+        _ done: @Sendable () -> Void
+    ) {
+        do {
+            try handler(stream)
+        } catch {
+            end(
+                with: .responseSerializationFailed(
+                    reason: .customSerializationFailed(error: error)))
+        }
+        done()
     }
 
     /// A way that ends wherever `deliver` puts the values; `done` comes with the last of a piece.

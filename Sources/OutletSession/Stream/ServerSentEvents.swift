@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import OutletHTTP
 import OutletTransport
 
@@ -57,52 +58,86 @@ struct ServerSentEventParser: StreamParser {
 
     mutating func feed(_ bytes: Data) -> [Result<ServerSentEvent, SessionError>] {
         var events: [Result<ServerSentEvent, SessionError>] = []
-        for byte in bytes {
-            guard !isBroken else { break }
-            defer { sawCarriageReturn = byte == 0x0D }
-            switch byte {
-            case 0x0A where sawCarriageReturn: continue
-            case 0x0A, 0x0D: if let event = endLine() { events.append(.success(event)) }
-            default:
-                line.append(byte)
-                guard line.count + dataSize > limit else { continue }
-                isBroken = true
-                events.append(
-                    .failure(
-                        .responseSerializationFailed(
-                            reason: .customSerializationFailed(
-                                error: ServerSentEventError.tooLarge(limit: limit)))))
-            }
-        }
+        bytes.withUnsafeBytes { feed($0, &events) }
         return events
     }
 
+    private mutating func feed(
+        _ bytes: UnsafeRawBufferPointer, _ events: inout [Result<ServerSentEvent, SessionError>]
+    ) {
+        guard let last = bytes.last else { return }
+        var lines = LineEnds(bytes)
+        if sawCarriageReturn, bytes.first == 0x0A { lines.start = 1 }
+        sawCarriageReturn = last == 0x0D
+        while let range = lines.next() {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[range])
+            guard fits(rest.count, &events) else { return }
+            guard line.isEmpty else {
+                line.append(contentsOf: rest)
+                let whole = line
+                line.removeAll(keepingCapacity: true)
+                if let event = whole.withUnsafeBytes({ endLine($0) }) {
+                    events.append(.success(event))
+                }
+                continue
+            }
+            if let event = endLine(rest) { events.append(.success(event)) }
+        }
+        guard fits(bytes.count - lines.start, &events) else { return }
+        line.append(contentsOf: bytes[lines.start...])
+    }
+
+    /// Whether so many bytes more are not too many; if they are, that is the last that is said.
+    private mutating func fits(
+        _ count: Int, _ events: inout [Result<ServerSentEvent, SessionError>]
+    ) -> Bool {
+        guard !isBroken else { return false }
+        guard line.count + count + dataSize > limit else { return true }
+        isBroken = true
+        events.append(
+            .failure(
+                .responseSerializationFailed(
+                    reason: .customSerializationFailed(
+                        error: ServerSentEventError.tooLarge(limit: limit)))))
+        return false
+    }
+
     /// Takes a line; an empty one ends an event.
-    private mutating func endLine() -> ServerSentEvent? {
-        defer { line.removeAll(keepingCapacity: true) }
+    private mutating func endLine(_ line: UnsafeRawBufferPointer) -> ServerSentEvent? {
+        var line = line
         if isFirstLine {
             isFirstLine = false
-            if line.starts(with: [0xEF, 0xBB, 0xBF]) { line.removeFirst(3) }
+            if line.starts(with: [0xEF, 0xBB, 0xBF]) {
+                line = UnsafeRawBufferPointer(rebasing: line[3...])
+            }
         }
         guard !line.isEmpty else { return endEvent() }
-        let colon = line.firstIndex(of: UInt8(ascii: ":"))
-        let name = String(decoding: line[..<(colon ?? line.endIndex)], as: UTF8.self)
-        var value = line[(colon.map { $0 + 1 } ?? line.endIndex)...]
-        if value.first == UInt8(ascii: " ") { value.removeFirst() }
-        take(name, String(decoding: value, as: UTF8.self))
+        let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.count
+        let isBlank = colon + 1 < line.count && line[colon + 1] == UInt8(ascii: " ")
+        let start = min(colon + (isBlank ? 2 : 1), line.count)
+        take(
+            UnsafeRawBufferPointer(rebasing: line[..<colon]),
+            UnsafeRawBufferPointer(rebasing: line[start...]))
         return nil
     }
 
-    private mutating func take(_ name: String, _ value: String) {
-        switch name {
-        case "event": event = value
-        case "data":
-            data = data.map { $0 + "\n" + value } ?? value
-            dataSize += value.utf8.count + 1
-        case "id" where !value.utf8.contains(0): lastID = value
-        case "retry":
-            if let milliseconds = value.decimal(Int64.self) { retry = .milliseconds(milliseconds) }
-        default: break
+    private mutating func take(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+        if name.elementsEqual("data".utf8) {
+            dataSize += value.count + 1
+            let text = String(decoding: value, as: UTF8.self)
+            if data == nil {
+                data = text
+            } else {
+                data?.append("\n")
+                data?.append(text)
+            }
+        } else if name.elementsEqual("event".utf8) {
+            event = String(decoding: value, as: UTF8.self)
+        } else if name.elementsEqual("id".utf8) {
+            if !value.contains(0) { lastID = String(decoding: value, as: UTF8.self) }
+        } else if name.elementsEqual("retry".utf8) {
+            let text = String(decoding: value, as: UTF8.self)
+            if let milliseconds = text.decimal(Int64.self) { retry = .milliseconds(milliseconds) }
         }
     }
 
@@ -116,5 +151,39 @@ struct ServerSentEventParser: StreamParser {
             ServerSentEvent(
                 event: event.isEmpty ? "message" : event, data: data, id: lastID, retry: retry)
         }
+    }
+}
+
+/// The lines in some bytes, each ended by a carriage return, a line feed, or both.
+///
+/// No byte is looked at more than twice, whatever the lines are ended by.
+private struct LineEnds {
+    private let bytes: UnsafeRawBufferPointer
+    /// Where the next line begins.
+    var start = 0
+    /// The next line feed and the next carriage return; those before ``start`` are to be looked for.
+    private var lineFeed = -1
+    private var carriageReturn = -1
+
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.bytes = bytes
+    }
+
+    /// The next line, without its end; `nil` where it has none.
+    mutating func next() -> Range<Int>? {
+        if lineFeed < start { lineFeed = index(of: 0x0A) }
+        if carriageReturn < start { carriageReturn = index(of: 0x0D) }
+        let end = min(lineFeed, carriageReturn)
+        guard end < bytes.count else { return nil }
+        let isPair = end + 1 < bytes.count && bytes[end] == 0x0D && bytes[end + 1] == 0x0A
+        defer { start = end + (isPair ? 2 : 1) }
+        return start..<end
+    }
+
+    private func index(of byte: Int32) -> Int {
+        guard start < bytes.count, let base = bytes.baseAddress,
+            let found = memchr(base + start, byte, bytes.count - start)
+        else { return bytes.count }
+        return UnsafeRawPointer(found) - base
     }
 }

@@ -22,7 +22,8 @@ final class StreamBuffer<Element: Sendable>: Sendable {
             guard taken < entries.count else { return nil }
             defer {
                 taken += 1
-                if taken == entries.count || taken > 64 {
+                // Moved seldom, so that a value costs the same however many lie behind it.
+                if taken == entries.count || taken > 64 && taken * 2 > entries.count {
                     entries.removeFirst(taken)
                     taken = 0
                 }
@@ -94,10 +95,19 @@ final class StreamBuffer<Element: Sendable>: Sendable {
         return isFirst
     }
 
+    /// Takes the next value, if it is there.
+    func takeAtOnce() -> Element? {
+        guard let entry = state.withLock({ $0.take() }) else { return nil }
+        entry.done?()
+        return entry.element
+    }
+
     /// Takes the next value; waits for it until it is there, or there will be none.
-    func next() async -> Element? {
+    ///
+    /// - Parameter actor: The caller's.
+    func next(isolation actor: isolated (any Actor)?) async -> Element? {
         defer { state.showOrder() }
-        return await withUnsafeContinuation { continuation in
+        return await withUnsafeContinuation(isolation: actor) { continuation in
             let (entry, isOver) = state.withLock { state -> (Entry?, Bool) in
                 if let entry = state.take() { return (entry, false) }
                 // A second loop on one iterator gets nothing: there is one place to wait.

@@ -59,13 +59,18 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
         }
 
         /// The next value; `nil` at the end, and when the task is cancelled.
-        public func next() async -> Element? {
+        public func next() async -> Element? { await next(isolation: nil) }
+
+        /// The next value; `nil` at the end, and when the task is cancelled.
+        ///
+        /// - Parameter actor: The caller's, which is not left where a value is there already: on the
+        ///   main actor, leaving it and coming back takes two switches between threads.
+        public func next(isolation actor: isolated (any Actor)?) async -> Element? {
+            if !Task.isCancelled, let element = subscription.buffer.takeAtOnce() { return element }
             let subscription = subscription
-            return await withTaskCancellationHandler {
-                await subscription.buffer.next()
-            } onCancel: {
-                subscription.end()
-            }
+            return await withTaskCancellationHandler(
+                operation: { await subscription.buffer.next(isolation: actor) },
+                onCancel: { subscription.end() }, isolation: actor)
         }
     }
 }
@@ -93,7 +98,17 @@ public struct ThrowingStreamOf<Element: Sendable>: AsyncSequence, Sendable {
         ///
         /// - Throws: Why the request has failed.
         public func next() async throws(SessionError) -> Element? {
-            try await results.next()?.get()
+            try await next(isolation: nil)
+        }
+
+        /// The next value; `nil` at the end, and when the task is cancelled.
+        ///
+        /// - Parameter actor: The caller's, which is not left where a value is there already.
+        /// - Throws: Why the request has failed.
+        public func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(SessionError) -> Element? {
+            try await results.next(isolation: actor)?.get()
         }
     }
 }

@@ -44,7 +44,7 @@ final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
             defer {
                 entries[first] = nil
                 first += 1
-                if first == entries.count || first > 64 {
+                if first == entries.count || first > 64 && first * 2 > entries.count {
                     entries.removeFirst(first)
                     first = 0
                 }

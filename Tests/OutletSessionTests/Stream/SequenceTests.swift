@@ -26,6 +26,37 @@ import Testing
             interceptor: Retrier { _, _, _, completion in completion(.retry) })
     }
 
+    @Test func `a loop on an actor takes what is there without leaving it`() async {
+        let values = StreamOf<Int>(bufferingPolicy: .unbounded) { buffer in
+            for value in 0..<1000 { buffer.yield(value) }
+            buffer.finish()
+        }
+        let taken = await Self.takeAll(of: values)
+        #expect(taken == Array(0..<1000))
+    }
+
+    /// All values, if nothing else has run on the main actor in between.
+    @MainActor private static func takeAll(of values: StreamOf<Int>) async -> [Int]? {
+        let others = Recorder<Int>()
+        let iterator = values.makeAsyncIterator()
+        Task { @MainActor in others.record(1) }
+        var taken: [Int] = []
+        for _ in 0..<1000 {
+            if let value = await iterator.next(isolation: MainActor.shared) { taken.append(value) }
+        }
+        return others.values.isEmpty ? taken : nil
+    }
+
+    @Test func `a cancelled loop takes nothing, though something is there`() async {
+        let values = StreamOf<Int>(bufferingPolicy: .unbounded) { $0.yield(1) }
+        let task = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return await values.makeAsyncIterator().next()
+        }
+        task.cancel()
+        #expect(await task.value == nil)
+    }
+
     @Test func `loops see what happens to a request, and end with it`() async {
         let session = session
         let request = session.request(address, shouldAutomaticallyResume: false)
@@ -92,7 +123,7 @@ import Testing
     @Test func `of two tasks that wait for one value the later one gets none`() async throws {
         let buffer = StreamBuffer<Int>(.unbounded)
         let taken = Events<Int?>()
-        for _ in 0..<2 { Task { taken.append(await buffer.next()) } }
+        for _ in 0..<2 { Task { taken.append(await buffer.next(isolation: nil)) } }
         #expect(try await taken.wait(for: 1) == [nil])
         buffer.yield(1)
         #expect(try await taken.wait(for: 2) == [nil, 1])

@@ -29,6 +29,31 @@ import Testing
         #expect(events(text, by: size) == expected)
     }
 
+    @Test func `events do not depend on where the body is cut`() {
+        var random = SystemRandomNumberGenerator()
+        let parts = [
+            "data", "event", "id", "retry", ":", ": ", " ", "x", "é", "\u{FEFF}", "\0", "12", "\r",
+            "\n",
+            "\r\n", "\n\n", "data: y\n", "data\n",
+        ]
+        for _ in 0..<500 {
+            let text = (0..<Int.random(in: 1...40, using: &random))
+                .map { _ in parts.randomElement(using: &random) ?? "" }.joined()
+            let byBytes = events(text, by: 1)
+            for size in [2, 3, 5, 1000] { #expect(events(text, by: size) == byBytes, "\(text)") }
+        }
+    }
+
+    /// Lines that each copy what came before would take hours.
+    @Test(.timeLimit(.minutes(1)), arguments: ["data\n", "data:x\r", "data: x\r\n"])
+    func `an event of very many lines is read in one go`(line: String) {
+        let count = 400_000
+        let text = String(repeating: line, count: count) + line.suffix(1) + "\n"
+        let found = events(text, by: 16 << 10)
+        #expect(found.count == 1)
+        #expect(found.first?.data.utf8.count == count - 1 + (line.contains("x") ? count : 0))
+    }
+
     @Test func `an id with NUL and a retry that is no number are ignored`() {
         #expect(
             events("id: 1\nid: a\0b\nretry: 1x\nretry: -1\ndata: d\n\n", by: 5) == [
