@@ -4,9 +4,34 @@ import Testing
 
 /// What the checker says about plugins that keep to the contract.
 @Suite(.timeLimit(.minutes(patience * 3))) struct SamplePluginTests {
-    @Test(arguments: ["librequest-id.so", "libpacer.so"])
-    func `the sample plugins pass all tests`(product: String) async throws {
-        let results = try await checked(product, [:], CheckTest.allCases, seed: 7)
+    /// The products, and a configuration where one is needed.
+    private static let samples: [(product: String, configuration: [String: String])] = [
+        ("librequest-id.so", [:]), ("libpacer.so", [:]), ("libretry-after.so", [:]),
+        ("libguard.so", ["dev.outlet.guard": #"{"allow": ["*.test", "GET x.example/a"]}"#]),
+        (
+            "libhmac-signer.so",
+            [
+                "dev.outlet.hmac-signer":
+                    #"{"key_id": "k", "secret": "0123456789abcdef0123456789abcdef"}"#
+            ]
+        ),
+        (
+            "liboauth2.so",
+            [
+                "dev.outlet.oauth2": """
+                {"token_url": "http://127.0.0.1:9/token", "origins": ["https://a.test"],
+                 "client_id": "me", "client_secret": "0123456789"}
+                """
+            ]
+        ),
+    ]
+
+    @Test(arguments: samples)
+    func `the sample plugins pass all tests`(
+        sample: (product: String, configuration: [String: String])
+    ) async throws {
+        let results = try await checked(
+            sample.product, sample.configuration, CheckTest.allCases, seed: 7)
         #expect(results.map(\.test) == CheckTest.allCases)
         for result in results {
             #expect(result.verdict != .failed, "\(result.test): \(result.findings)")

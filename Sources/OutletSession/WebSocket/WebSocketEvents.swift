@@ -20,8 +20,8 @@ extension WebSocketRequest {
             case completed(Completion)
         }
 
-        /// The request, as long as somebody holds it.
-        public private(set) weak var socket: WebSocketRequest?
+        /// The request; an event that is kept keeps it.
+        public let socket: WebSocketRequest?
         /// What happened.
         public let kind: Kind
 
@@ -50,7 +50,7 @@ extension WebSocketRequest {
         ///
         /// - Parameters:
         ///   - queue: Where `onResponse` runs; the session's callback queue if `nil`.
-        ///   - onResponse: Called exactly once, if the request is still held by somebody.
+        ///   - onResponse: Called exactly once.
         public func sendPing(
             respondingOn queue: DispatchQueue? = nil,
             onResponse: @escaping @Sendable (PingResponse) -> Void

@@ -113,14 +113,13 @@ extension WebSocketRequest {
         let reading = core.explicitSerializationQueue
         add(
             pipe(on: reading ?? wanted, read) { event, done in
-                let handOver: @Sendable () -> Void = {
+                guard reading != nil, let wanted else {
+                    handler(event)
+                    return done()
+                }
+                wanted.async {
                     handler(event)
                     done()
-                }
-                if reading != nil, let wanted {
-                    wanted.async(execute: handOver)
-                } else {
-                    handOver()
                 }
             })
         return self
