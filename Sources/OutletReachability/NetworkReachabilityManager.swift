@@ -43,7 +43,7 @@ open class NetworkReachabilityManager: @unchecked Sendable {
     private struct State: Sendable {
         var path: NetworkPath?
         var isListening = false
-        /// Counts listeners, so that a late update of a former one is told apart.
+        /// Generation of the listener: late updates of a former one are ignored.
         var generation = 0
     }
     private let state = Lock(State())

@@ -7,7 +7,7 @@
  *   ... call a hook with request, outlet_fake_call(fake) and outlet_fake_completion(fake) ...
  *   assert(strcmp(outlet_fake_header(fake, request, "X-Test"), "seen") == 0);
  *
- * It keeps what it is told and checks little: whether a plugin keeps to the contract is for
+ * It records the plugin's calls and checks little: whether a plugin keeps to the contract is for
  * `outlet plugins check` to find. One thread at a time. Where memory ends, it calls abort(). */
 #ifndef OUTLET_FAKE_HOST_H
 #define OUTLET_FAKE_HOST_H

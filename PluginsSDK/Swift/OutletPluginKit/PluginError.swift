@@ -36,7 +36,7 @@ public struct PluginError: Error, Sendable, Equatable {
         }
     }
 
-    /// What the host is told of an error.
+    /// What the host gets of an error.
     static func words(of error: any Error) -> (code: String, message: String) {
         let own = error as? PluginError
         let message = own?.message ?? String(describing: error)

@@ -12,7 +12,7 @@ public import OutletPluginKit
 /// #expect(request.current.header("X-Test") == "seen")
 /// ```
 ///
-/// It keeps what it is told and checks little: whether a plugin keeps to the contract is for
+/// It records the plugin's calls and checks little: whether a plugin keeps to the contract is for
 /// `outlet plugins check` to find. There are no services.
 ///
 /// Thread: one at a time. What it hands out is valid as long as it lives.

@@ -58,7 +58,7 @@ struct PluginsCheckCommand {
         let results = Results()
         check.run { result in
             results.list.withLock { $0.append(result) }
-            // A reader that has left is told of below.
+            // A closed output is reported below.
             if !isReport { try? console.output.write(text.result(result)) }
         }
         let list = results.list.withLock { $0 }

@@ -110,7 +110,7 @@ extension EventLoop {
         {
             admission.stopWaitingForFirst(origin)
         }
-        // Before the handler is told: what it starts goes behind those that wait already.
+        // Before the handler is called: transfers that it starts queue behind the waiting ones.
         if let origin = transfer.giveUpPlace() {
             leave(origin)
         } else {

@@ -23,6 +23,6 @@ extension CurlTransfer: WebSocketConnection {
         }
     }
 
-    /// Who is told of messages.
+    /// Receives the messages.
     var webSocketHandler: (any WebSocketHandler)? { handler as? any WebSocketHandler }
 }

@@ -5,7 +5,7 @@ import OutletHTTP
 /// Times are seconds. `s-maxage` and `proxy-revalidate` are for shared caches.
 struct CacheControl: Sendable, Equatable {
     var noStore = false
-    /// With field names, too: what is told of some fields is done for all.
+    /// Also with field names: a restriction of some fields is applied to the whole response.
     var noCache = false
     var mustRevalidate = false
     var isPublic = false

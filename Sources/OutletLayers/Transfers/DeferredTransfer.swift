@@ -37,7 +37,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - job: What is to be sent.
-    ///   - queue: Where the handler is told of an end without a transfer.
+    ///   - queue: Where the handler is called when the job ends without a transfer.
     ///   - handler: Told as by a transport.
     ///   - question: Asked before this returns.
     ///   - begin: Begins the transfer as the answer says.

@@ -180,7 +180,7 @@ extension HAR {
         return (Data(shown).base64EncodedString(), "base64", nil)
     }
 
-    /// What a body is told apart by: its length and its sum (FNV-1a), secrets left out.
+    /// Identifies a body: its length and its checksum (FNV-1a), secrets left out.
     ///
     /// Boundaries of multipart bodies do not count: they are others every time.
     package static func bodyKey(

@@ -38,7 +38,7 @@ public final class RequestNotifications: EventMonitor {
         public let task: (any TransferTask)?
     }
 
-    /// Ends an observation when it is told to, or let go.
+    /// Ends an observation when it is cancelled or released.
     public final class Observation: Sendable {
         private let end: @Sendable () -> Void
 

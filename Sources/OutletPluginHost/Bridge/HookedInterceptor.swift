@@ -89,7 +89,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         }
     }
 
-    /// What the session is told, and the observer.
+    /// What the session and the observer get.
     private struct Verdict {
         var result: RetryResult
         var effects: [String] = []

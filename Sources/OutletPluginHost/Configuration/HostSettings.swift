@@ -135,7 +135,7 @@ struct ResolvedSettings: Sendable {
         let source: String
     }
 
-    /// What one instance is told.
+    /// The configuration of one instance.
     struct Instance: Sendable {
         /// The plugin's id, with `#` and the name if there is one.
         let label: String

@@ -1,12 +1,12 @@
 public import OutletHTTP
 
-/// How a plugin is to be used: what it is told, what it may do, how often it runs.
+/// How a plugin is used: its configuration, its permissions, its instances.
 ///
 /// A program gives it by ``PluginHost/Options/settings``, the owner of a plugin directory by its
 /// `plugins.json`. What the program says comes before what the file says: `nil`, and no instances, say
 /// nothing, and of ``configuration`` each key is a matter of its own.
 public struct PluginSettings: Sendable, Equatable {
-    /// What the plugin is told.
+    /// The plugin's configuration.
     public var configuration: JSONObject = [:]
     /// Whether the plugin is used; it is unless told otherwise.
     public var isEnabled: Bool?
@@ -31,7 +31,7 @@ public struct PluginSettings: Sendable, Equatable {
         ///
         /// The instance is known as the plugin's id, `#` and this name.
         public var name: String
-        /// What this instance is told; its keys come before those of the plugin's.
+        /// The configuration of this instance; its keys override the plugin's.
         public var configuration: JSONObject
 
         /// Makes an instance.

@@ -80,7 +80,7 @@ final class PluginStream: WatchedSubject {
     /// Notes whether the body has come to its end.
     func note(isWhole: Bool) { state.withLock { $0.isWhole = isWhole } }
 
-    /// Nothing more follows: the plugin is told, once its last piece is off the stack.
+    /// Nothing more follows: calls the plugin's end hook once its last piece is off the stack.
     func end() {
         let (abandon, isIdle) = state.withLock { state in
             defer { state.isOver = true }

@@ -23,7 +23,7 @@ final class RequestScope: Sendable {
         var calls = 0
         /// Whether the instance ends before the call does.
         var isFinishing = false
-        /// Whether the instance is kept from ending until it is told.
+        /// Whether the instance is kept from ending until `request_done` was called.
         var isHeld = false
 
         /// The entry on its way to being told.
@@ -39,7 +39,7 @@ final class RequestScope: Sendable {
         /// What ends before the entries are told.
         var streams: [PluginStream] = []
         var isOver = false
-        /// Whether the call was cancelled: what comes of it is told, and nothing else is asked.
+        /// Whether the call was cancelled: only `did_receive` and `request_done` follow.
         var isCancelled = false
         /// Whether this is what `request_done` sees: nothing follows it.
         var isLast = false
@@ -60,7 +60,7 @@ final class RequestScope: Sendable {
     /// The session of the call, as far as that is known.
     var session: Session? { lifetime?.session }
 
-    /// The call was cancelled, and its outcome is told next.
+    /// The call was cancelled; its outcome follows.
     func cancel() { state.withLock { $0.isCancelled = true } }
 
     /// A hook of an instance is about to be called.
@@ -82,7 +82,7 @@ final class RequestScope: Sendable {
         }
     }
 
-    /// An instance ends: it is told now, or once its last hook is off the stack.
+    /// An instance ends: calls `request_done` now, or once its last hook is off the stack.
     private func finish(for instance: PluginInstance) {
         let idle = state.withLock { state -> Entry? in
             guard let index = Self.index(of: instance, in: state.entries) else { return nil }
@@ -106,7 +106,8 @@ final class RequestScope: Sendable {
         if let last { finish(last) }
     }
 
-    /// The call is over: each instance that saw it is told, once its last hook is off the stack.
+    /// The call is over: calls `request_done` of each instance that saw it, once its last hook is off the
+    /// stack.
     func end() {
         let (idle, streams) = state.withLock { state -> ([Entry], [PluginStream]) in
             guard !state.isOver else { return ([], []) }

@@ -87,7 +87,7 @@ final class Completion: CallContext, @unchecked Sendable {
         }
     }
 
-    /// Whether the plugin may answer later, and is told when nobody waits any more.
+    /// Whether the plugin may answer later; `cancel` is called when nothing waits for it any more.
     var isPromise: Bool { settler != nil }
 
     /// Makes the completion known to C.

@@ -307,7 +307,7 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     private func cancel(_ completion: Completion) {
-        // The end of a call is told all the same.
+        // Hooks that report an end run in any case.
         guard !completion.hook.isOwed else { return }
         completion.cancel(
             PluginError(
@@ -443,7 +443,7 @@ extension PluginHook {
         allCases.filter { $0.isOfRequests && $0 != .serialize && $0 != .trust }
     }
 
-    /// Whether the plugin is told in any case, until it ends: it frees something then.
+    /// Whether it is called in any case, until the plugin ends: the plugin frees something in it.
     var isOwed: Bool {
         switch self {
         case .requestDone, .httpDone, .timerDone, .streamEnd, .events: true

@@ -114,7 +114,7 @@ public enum PluginHook: String, Sendable, CaseIterable {
     case load
     /// An instance is made.
     case create
-    /// An instance is told another configuration.
+    /// An instance gets another configuration.
     case reconfigure
     /// A request is changed, maybe after a while.
     case adapt

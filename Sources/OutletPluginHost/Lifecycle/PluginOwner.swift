@@ -59,7 +59,7 @@ final class PluginOwner: Sendable {
         }
     }
 
-    /// Who is told what the plugin does.
+    /// Receives what the plugin does.
     var observer: (any PluginObserver)? {
         state.withLock { $0.observer ?? $0.lateObserver }
     }

@@ -50,7 +50,7 @@ public struct MultipartFormBodyPart: Sendable, Hashable {
     public let provider: HTTPTask.MultipartFormData.FormDataProvider
     /// The field's name.
     public let name: String
-    /// The name of the file that the server is told; a file's own if `nil`.
+    /// The file name in `Content-Disposition`; the file's own if `nil`.
     public let fileName: String?
     /// The part's `Content-Type`; what a file's extension stands for if `nil`.
     public let mimeType: String?

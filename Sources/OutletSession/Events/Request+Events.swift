@@ -119,7 +119,7 @@ extension Request {
         core.monitors?.observe(.taskDidReceiveData(task, chunk), of: self)
     }
 
-    /// An attempt's last transfer is over; it is told now, or once its file is in place.
+    /// An attempt's last transfer is over; the event follows now, or once its file is in place.
     func tellEnd(_ result: TransferResult, of task: any TransferTask) {
         guard placesFile(of: result) else { return tell(result, of: task) }
         mutable.withLock { $0.watched().untoldEnd = result }
@@ -155,7 +155,7 @@ extension Request {
         let (sent, attempt) = mutable.withLock {
             ($0.history.performedRequests.last, $0.machine.attempt)
         }
-        // A shared transfer is told once.
+        // One event for a shared transfer.
         guard let sent, task.source != .shared else { return }
         var exchange = TransferExchange(request: sent, result: result)
         exchange.requestID = id

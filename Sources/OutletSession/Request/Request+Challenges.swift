@@ -3,7 +3,7 @@ public import OutletTransport
 
 /// Challenges, which the layers below and the transport answer.
 extension Request {
-    /// A challenge was answered: what is told of next is the answer to that.
+    /// A challenge was answered: the next head answers the request with credentials.
     public func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {

@@ -21,7 +21,7 @@ extension Request {
 
     /// Tells that an attempt was the last, and sees to the handlers.
     ///
-    /// The end is told before anything is serialized: a handler that comes later adds none.
+    /// Monitors get the end before anything is serialized: a later handler adds no event.
     private func finish(_ step: inout FinishingStep, at place: FinishingPlace) {
         if core.hasMiddleware { endInterception() }
         if isMonitored { monitors?.observe(.didFinish, of: self) }

@@ -86,7 +86,7 @@ extension Request: TransferHandler {
             on: queue)
     }
 
-    /// Keeps why an attempt fails, before anybody is told of it; the first reason counts.
+    /// Stores why an attempt failed, before handlers are called; the first reason counts.
     func note(_ error: SessionError) {
         mutable.withLock { $0.attempt.fail(error) }
     }

@@ -26,7 +26,7 @@ enum EndOfAttempts {
     case none
     /// The handlers' values are made and delivered.
     case finishing
-    /// The session's middleware is told what the attempts came to.
+    /// Gives the session's middleware the result of the attempts.
     case intercepted(Interception)
 }
 

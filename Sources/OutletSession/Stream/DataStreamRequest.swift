@@ -213,7 +213,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
             })
     }
 
-    /// What a handler is told that is about to see the end.
+    /// What a handler gets at the end.
     func complete() -> Completion {
         stream.withLock { $0.openPipes -= 1 }
         return mutable.withLock { mutable in

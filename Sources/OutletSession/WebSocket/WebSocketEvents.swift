@@ -4,7 +4,7 @@ public import OutletHTTP
 public import OutletTransport
 
 extension WebSocketRequest {
-    /// Something that happened on a WebSocket, as a handler is told.
+    /// An event of a WebSocket.
     public struct Event<Success: Sendable, Failure: Error>: Sendable {
         /// What happened: connected, then messages, then disconnected, then completed.
         public enum Kind: Sendable {

@@ -1,7 +1,7 @@
 import OutletSession
 import OutletTransport
 
-/// A clock that moves when it is told to, so that waits cost no time and end in a known order.
+/// A clock that only `advance` moves, so that waits cost no time and end in a known order.
 ///
 /// Give it to a ``StubTransport``, or to anything that takes a `Clock`.
 ///

@@ -48,7 +48,7 @@ final class StubSocket: WebSocketConnection {
     private enum Stage { case opening, open, over }
 
     private struct State {
-        /// Dropped at the end: nothing is told twice.
+        /// Released at the end: no call is made twice.
         var handler: (any WebSocketHandler)?
         var stage = Stage.opening
         var script: ArraySlice<StubSocketStep> = []

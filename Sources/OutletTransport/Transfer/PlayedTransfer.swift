@@ -12,15 +12,15 @@ package protocol TransferScript: AnyObject, Sendable {
 
     /// The transfer is over: what it came to.
     ///
-    /// Called once, before the handler is told.
+    /// Called once, before the handler.
     ///
     /// - Parameter error: Why it ends before all was told.
     func end(_ error: TransferError?, delivery: BodyDelivery) -> TransferResult
 }
 
-/// A transfer without a network: a script says what its handler is told.
+/// A transfer without a network: a script makes the calls of its handler.
 ///
-/// It has what all transfers have in common: one queue, an end that is told once, a handler that may
+/// It has what all transfers have in common: one queue, exactly one end, a handler that may
 /// pause, cancel, or have the body delivered otherwise.
 package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     // because all that changes is touched on `queue` only.
@@ -52,10 +52,10 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     /// Makes a transfer that waits for ``begin()``.
     ///
     /// - Parameters:
-    ///   - script: What is told.
-    ///   - job: What it is told for.
-    ///   - isSuspended: Whether nothing is told before ``resume()``.
-    ///   - queue: Where the handler is told; serial.
+    ///   - script: Makes the calls of the handler.
+    ///   - job: The job that it answers.
+    ///   - isSuspended: Whether the handler is not called before ``resume()``.
+    ///   - queue: Where the handler is called; serial.
     ///   - handler: Told as by a transport.
     package init(
         _ script: any TransferScript, for job: TransferJob, isSuspended: Bool = false,
@@ -74,7 +74,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
 
     /// Begins to play a result that is known, as if it came from a network.
     ///
-    /// Its head is told first, if it has one; its body goes into a file, if the job or the handler says
+    /// Its head comes first, if it has one; its body goes into a file, if the job or the handler says
     /// so. Parameters as for ``init(_:for:isSuspended:on:handler:)``.
     package static func start(
         _ result: TransferResult, for job: TransferJob, isSuspended: Bool = false,
@@ -237,7 +237,7 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
     private let body: Data
     private var isHeadTold = false
     private var offset = 0
-    /// All is told but the end.
+    /// Everything but the end was delivered.
     private var isEnding = false
     /// What the writing of a file came to.
     private var placed: TransferResult?

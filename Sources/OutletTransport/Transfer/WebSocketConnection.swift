@@ -79,7 +79,7 @@ public struct WebSocketJob: Sendable {
 /// A WebSocket that a transport has begun to open.
 ///
 /// Whatever is asked for before it is open waits until then. Completions are called exactly once,
-/// on the transport's thread, before the handler is told of the end; they must not block.
+/// on the transport's thread, before the handler's end; they must not block.
 public protocol WebSocketConnection: TransferTask {
     /// Sends a message, behind all those given before.
     ///

@@ -96,7 +96,7 @@ open class MultipartFormData: @unchecked Sendable {
     /// - Parameters:
     ///   - fileURL: The file; it must be there, and keep its size until it was sent.
     ///   - name: The field's name.
-    ///   - fileName: The name of the file that the server is told.
+    ///   - fileName: The file name in `Content-Disposition`.
     ///   - mimeType: The part's `Content-Type`.
     public func append(_ fileURL: URL, withName name: String, fileName: String, mimeType: String) {
         let headers = MultipartHead.fields(name: name, fileName: fileName, mimeType: mimeType)
@@ -114,7 +114,7 @@ open class MultipartFormData: @unchecked Sendable {
     ///     encoding at a time.
     ///   - length: How many bytes it gives; another number is an error when the form is encoded.
     ///   - name: The field's name.
-    ///   - fileName: The name of the file that the server is told.
+    ///   - fileName: The file name in `Content-Disposition`.
     ///   - mimeType: The part's `Content-Type`.
     public func append(
         _ stream: any BodyStream, withLength length: UInt64, name: String, fileName: String,
