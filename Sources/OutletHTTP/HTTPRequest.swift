@@ -90,7 +90,14 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
 
     /// What is known of the request besides what is sent.
     public var context: RequestContext {
-        get { parts.value.context.value?.value ?? RequestContext() }
+        // Not a copy: it is large, and asked for one value after the other.
+        _read {
+            if let context = parts.value.context.value {
+                yield context.value
+            } else {
+                yield RequestContext()
+            }
+        }
         _modify {
             var context = parts.value.context.value.take() ?? Boxed(RequestContext())
             defer { parts.value.context.value = context }

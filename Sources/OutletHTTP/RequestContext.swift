@@ -27,17 +27,46 @@ public struct RequestContext: Sendable {
     /// What the request was made of, where a provider made it.
     package var targetValue: (any Sendable)?
     /// A list, because there are few.
-    private var values: [(key: ObjectIdentifier, value: any Sendable)] = []
+    @usableFromInline var values: [Entry] = []
+
+    /// A value and the type that names it.
+    @usableFromInline struct Entry: Sendable {
+        @usableFromInline let key: ObjectIdentifier
+        @usableFromInline let value: any AnyObject & Sendable
+
+        @usableFromInline init(key: ObjectIdentifier, value: any AnyObject & Sendable) {
+            self.key = key
+            self.value = value
+        }
+    }
+
+    /// Holds a value: a cast between classes costs a tenth of one of any value.
+    @usableFromInline final class Held<Value: Sendable>: Sendable {
+        @usableFromInline let value: Value
+
+        @usableFromInline init(_ value: Value) { self.value = value }
+    }
 
     /// A context that says nothing.
     public init() {}
 
     /// The value somebody has put there; `nil` if nobody has.
-    public subscript<Key: RequestContextKey>(_ key: Key.Type) -> Key.Value? {
-        get { values.first { $0.key == ObjectIdentifier(key) }?.value as? Key.Value }
+    @inlinable public subscript<Key: RequestContextKey>(_ key: Key.Type) -> Key.Value? {
+        get {
+            for entry in values where entry.key == ObjectIdentifier(key) {
+                return (entry.value as? Held<Key.Value>)?.value
+            }
+            return nil
+        }
         set {
-            values.removeAll { $0.key == ObjectIdentifier(key) }
-            if let newValue { values.append((ObjectIdentifier(key), newValue)) }
+            let entry = newValue.map { Entry(key: ObjectIdentifier(key), value: Held($0)) }
+            let index = values.firstIndex { $0.key == ObjectIdentifier(key) }
+            switch (index, entry) {
+            case (let index?, let entry?): values[index] = entry
+            case (let index?, nil): values.remove(at: index)
+            case (nil, let entry?): values.append(entry)
+            case (nil, nil): break
+            }
         }
     }
 }

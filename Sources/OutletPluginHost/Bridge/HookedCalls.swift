@@ -42,15 +42,14 @@ final class HookedCalls: CallbackMiddleware {
         next(asked) { [asked] result in
             let call = HookedCall(
                 result, of: asked, in: scope, limit: self.limit, waiting: waiting)
-            let order = scope.order
             if waiting.isCancelled || result.isCancellation { scope.cancel() }
             let plugins = self.plugins.filter { !asked.context.excludes($0) }
-            for plugin in plugins { order.run { call.tellDidReceive(plugin, done: $0) } }
-            for plugin in plugins { order.run { call.process(plugin, done: $0) } }
-            order.run { done in
-                // First: the request's end, which may follow at once, waits for no step then.
-                done()
-                completion(call.result)
+            scope.order.run { done in
+                call.run(plugins) { result in
+                    // First: the request's end, which may follow at once, waits for no step then.
+                    done()
+                    completion(result)
+                }
             }
         }
         return { waiting.cancel() }
@@ -75,30 +74,51 @@ private final class HookedCall: Sendable {
         self.scope = scope
         self.limit = limit
         self.waiting = waiting
-        request = (try? result.get())?.request ?? asked
+        request = result.response?.request ?? asked
     }
 
     var result: CallResult { state.withLock { $0 } }
 
-    func tellDidReceive(_ plugin: PluginInstance, done: @escaping @Sendable () -> Void) {
-        guard let hook = plugin.hooks.did_receive else { return done() }
-        plugin.tell(
-            .didReceive, RequestHandle(request, scope: scope),
-            ResponseHandle(.init(result), isMutable: false), requestID: request.context.id,
-            limit: limit,
-            { hook($0, $1, $2.request, $2.response) }, then: done)
+    /// Calls `did_receive` of all plugins, then `process` of all, each when that before is over.
+    ///
+    /// - Parameters:
+    ///   - position: The hook to begin with.
+    ///   - completion: Called once, with what they have left.
+    func run(
+        _ plugins: [PluginInstance], from position: Int = 0,
+        completion: @escaping @Sendable (CallResult) -> Void
+    ) {
+        for position in position..<2 * plugins.count {
+            let plugin = plugins[position % plugins.count]
+            let answer = position < plugins.count ? tellDidReceive(plugin) : process(plugin)
+            if case .given = answer { continue }
+            let cancel = answer.deliver {
+                self.run(plugins, from: position + 1, completion: completion)
+            }
+            if let cancel, position >= plugins.count { waiting.keep(cancel) }
+            return
+        }
+        completion(result)
     }
 
-    func process(_ plugin: PluginInstance, done: @escaping @Sendable () -> Void) {
+    private func tellDidReceive(_ plugin: PluginInstance) -> HookAnswer<Void> {
+        guard let hook = plugin.hooks.did_receive else { return .given(()) }
+        return plugin.tell(
+            .didReceive, RequestHandle(request, scope: scope),
+            ResponseHandle(.init(result), isMutable: false), requestID: request.context.id,
+            limit: limit, .seeResponse(hook))
+    }
+
+    private func process(_ plugin: PluginInstance) -> HookAnswer<Void> {
         // Of a call that was cancelled there is nothing to replace.
-        guard let hook = plugin.hooks.process, !waiting.isCancelled else { return done() }
+        guard let hook = plugin.hooks.process, !waiting.isCancelled else { return .given(()) }
         let handle = ResponseHandle(.init(result), isMutable: true)
         let stopwatch = Stopwatch(plugin.owner.observer)
         let asked = RequestHandle(request, scope: scope)
         let token = Completion(
             hook: .process, instance: plugin, lending: .init(request: asked, response: handle),
-            limit: limit
-        ) { answer in
+            limit: limit)
+        @Sendable func finish(_ answer: Completion.Answer) {
             _ = asked.seal()
             let replacement = handle.seal()
             var failure: PluginError?
@@ -120,18 +140,17 @@ private final class HookedCall: Sendable {
                 effects: { Effects.of(replacement) }, failure: failure?.message)
             // One that is passed over is as if it had not been asked.
             if failure.map({ plugin.passesOver($0) }) != true { self.take(replacement, failure) }
-            done()
         }
-        let cancel = plugin.ask(token, about: asked, settled: .done) {
-            hook($0, $1, $2.request, $2.response, $2)
+        guard let answer = plugin.ask(token, about: asked, settled: .done, .process(hook)) else {
+            return .follows(token, meaning: finish)
         }
-        if let cancel { waiting.keep(cancel) }
+        return .given(finish(answer))
     }
 
     private func take(_ replacement: ResponseHandle.Replacement?, _ failure: PluginError?) {
         let url = request.url
         state.withLock { result in
-            var response = try? result.get()
+            var response = result.response
             if let failure {
                 response?.failure = failure
                 result = response.map { .success($0) } ?? .failure(failure)
@@ -146,6 +165,11 @@ private final class HookedCall: Sendable {
 }
 
 extension CallResult {
+    /// The response, where there is one.
+    fileprivate var response: CallResponse? {
+        if case .success(let response) = self { response } else { nil }
+    }
+
     /// Whether the call was cancelled.
     fileprivate var isCancellation: Bool {
         guard case .failure(let error as SessionError) = self else { return false }

@@ -132,10 +132,10 @@ final class EventBuffer: Sendable {
         }
         guard let hook = instance.hooks.on_events, !events.isEmpty else { return instance.letGo() }
         let lent = LentEvents(events, dropped: dropped)
-        instance.report(
-            .events, about: lent,
-            { pointer, call, _ in lent.withTable { hook(pointer, call, $0) } },
-            then: { self.tell() })
+        let told = instance.report(.events, about: lent) { pointer, call, _ in
+            lent.withTable { hook(pointer, call, $0) }
+        }
+        told.deliver { self.tell() }
     }
 }
 

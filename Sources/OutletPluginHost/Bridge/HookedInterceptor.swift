@@ -12,6 +12,8 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
     /// How many attempts plugins may ask for beside a request's first.
     private let maximumRetries: Int
     private let running: RunningPlugins
+    /// Adapts without a completion; for plugins that never block.
+    let synchronous: (any SynchronousRequestAdapter)?
 
     init(
         _ instance: PluginInstance, limit: UInt64, maximumRetries: Int,
@@ -21,6 +23,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         self.maximumRetries = maximumRetries
         self.instance = instance
         self.limit = limit
+        synchronous = QuickAdapter(instance, .adapt, instance.hooks.adapt, limit: limit)
     }
 
     var adapts: Bool { instance.hooks.adapt != nil }
@@ -31,10 +34,6 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
 
     // MARK: Adapt
 
-    var synchronous: (any SynchronousRequestAdapter)? {
-        instance.isNonblocking ? QuickAdapter(adapter: self) : nil
-    }
-
     func beginAdapting(
         _ request: HTTPRequest, using state: RequestAdapterState,
         _ completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
@@ -43,7 +42,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             completion(.success(request))
             return nil
         }
-        return instance.change(request, by: .adapt, hook, limit: limit, completion)
+        return instance.change(request, by: .adapt, hook, limit: limit).deliver(to: completion)
     }
 
     // MARK: Retry
@@ -71,8 +70,8 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         let stopwatch = Stopwatch(instance.owner.observer)
         let token = Completion(
             hook: .retry, instance: instance, lending: .init(request: asked, response: judged),
-            limit: limit
-        ) { answer in
+            limit: limit)
+        @Sendable func finish(_ answer: Completion.Answer) -> RetryResult {
             _ = asked.seal()
             judged.seal()
             var verdict = Verdict(answer, instance: instance)
@@ -82,11 +81,14 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
             stopwatch.report(
                 instance.owner, .retry, requestID: requestID, effects: { verdict.effects },
                 failure: verdict.failure)
-            completion(verdict.result)
+            return verdict.result
         }
-        return instance.ask(token, about: asked, settled: .verdict(.doNotRetry)) {
+        let function = HookFunction.other {
             hook($0, $1, $2.request, $2.response, UInt32(clamping: attempt), $2)
         }
+        let answer = instance.ask(
+            token, about: asked, settled: .verdict(.doNotRetry), function)
+        return HookAnswer(answer, of: token, meaning: finish).deliver(to: completion)
     }
 
     /// What the session and the observer get.

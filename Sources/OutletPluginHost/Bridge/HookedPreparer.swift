@@ -10,19 +10,18 @@ final class HookedPreparer: RequestPreparer, AbandonableAdapter {
     /// How long the answer is waited for, in nanoseconds.
     private let limit: UInt64
     private let running: RunningPlugins
+    /// Prepares without a completion; for plugins that never block.
+    let synchronous: (any SynchronousRequestAdapter)?
 
     init(_ instance: PluginInstance, limit: UInt64, keeping running: RunningPlugins) {
         self.instance = instance
         self.limit = limit
         self.running = running
+        synchronous = QuickAdapter(instance, .prepare, instance.hooks.prepare, limit: limit)
     }
 
     /// None of the session's: the hook has a deadline of its own, whose error names the plugin.
     var answerTimeout: TimeInterval? { 0 }
-
-    var synchronous: (any SynchronousRequestAdapter)? {
-        instance.isNonblocking ? QuickAdapter(adapter: self) : nil
-    }
 
     func beginAdapting(
         _ request: HTTPRequest, using state: RequestAdapterState,
@@ -32,6 +31,6 @@ final class HookedPreparer: RequestPreparer, AbandonableAdapter {
             completion(.success(request))
             return nil
         }
-        return instance.change(request, by: .prepare, hook, limit: limit, completion)
+        return instance.change(request, by: .prepare, hook, limit: limit).deliver(to: completion)
     }
 }

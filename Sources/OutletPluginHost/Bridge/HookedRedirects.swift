@@ -34,8 +34,8 @@ final class HookedRedirects: RedirectJudge {
         let stopwatch = Stopwatch(instance.owner.observer)
         let token = Completion(
             hook: .redirect, instance: instance,
-            lending: .init(request: sent, response: answer, next: next), limit: limit
-        ) { decision in
+            lending: .init(request: sent, response: answer, next: next), limit: limit)
+        @Sendable func finish(_ decision: Completion.Answer) -> RedirectVerdict {
             _ = sent.seal()
             answer.seal()
             let changed = next.seal().request
@@ -55,10 +55,10 @@ final class HookedRedirects: RedirectJudge {
             stopwatch.report(
                 instance.owner, .redirect, requestID: redirect.request.context.id,
                 effects: { effects }, failure: failure?.message)
-            completion(verdict)
+            return verdict
         }
-        return instance.ask(token, about: next, settled: .done) {
-            hook($0, $1, $2.request, $2.response, $2.next, $2)
-        }
+        let function = HookFunction.other { hook($0, $1, $2.request, $2.response, $2.next, $2) }
+        let decision = instance.ask(token, about: next, settled: .done, function)
+        return HookAnswer(decision, of: token, meaning: finish).deliver(to: completion)
     }
 }

@@ -95,10 +95,10 @@ final class HookedWire: TransportLayer {
         for plugin in watchers where !request.excludes(plugin) {
             scope.order.run { done in
                 guard let hook = plugin.hooks.will_send else { return done() }
-                plugin.tell(
+                let told = plugin.tell(
                     .willSend, RequestHandle(request, scope: scope, wire: fields),
-                    requestID: request.context.id, limit: limit,
-                    { hook($0, $1, $2.request) }, then: done)
+                    requestID: request.context.id, limit: limit, .seeRequest(hook))
+                told.deliver(to: done)
             }
         }
     }
@@ -142,9 +142,9 @@ private final class Finalizing: Sendable {
         guard let hook = plugin.hooks.finalize, !request.excludes(plugin) else {
             return ask(plugins.dropFirst(), request)
         }
-        let cancel = plugin.change(
-            request, by: .finalize, hook, access: .fields, wire: fields, limit: limit
-        ) { result in
+        let changed = plugin.change(
+            request, by: .finalize, hook, access: .fields, wire: fields, limit: limit)
+        let cancel = changed.deliver { result in
             switch result {
             case .success(let changed): self.ask(plugins.dropFirst(), changed)
             case .failure(let error):

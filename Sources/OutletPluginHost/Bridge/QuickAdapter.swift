@@ -3,16 +3,29 @@ import OutletSession
 
 /// The hook of a plugin that never blocks: it has answered when it returns, or has promised to.
 struct QuickAdapter: SynchronousRequestAdapter {
-    let adapter: any AbandonableAdapter
+    private let instance: PluginInstance
+    private let hook: PluginHook
+    private let function: HookFunction.Change
+    /// How long a promised answer is waited for, in nanoseconds.
+    private let limit: UInt64
+
+    /// - Returns: `nil` where the plugin may block, or has no such hook.
+    init?(
+        _ instance: PluginInstance, _ hook: PluginHook, _ function: HookFunction.Change?,
+        limit: UInt64
+    ) {
+        guard instance.isNonblocking, let function else { return nil }
+        self.instance = instance
+        self.hook = hook
+        self.function = function
+        self.limit = limit
+    }
 
     func adapt(_ request: HTTPRequest, using state: RequestAdapterState) throws -> HTTPRequest {
-        let answer = LaterAnswer<Result<HTTPRequest, any Error>>()
-        let abandon = adapter.beginAdapting(request, using: state) { answer.give($0) }
-        guard let result = answer.given else {
-            throw AnswerFollows { completion in
-                answer.whenGiven(completion)
-                return abandon
-            }
+        guard !request.excludes(instance) else { return request }
+        let answer = instance.change(request, by: hook, function, limit: limit)
+        guard case .given(let result) = answer else {
+            throw AnswerFollows { answer.deliver(to: $0) }
         }
         return try result.get()
     }

@@ -6,112 +6,127 @@ import OutletTransport
 
 /// Calling the hooks of a request.
 extension PluginInstance {
-    /// Calls a hook with the instance, the call and the completion.
-    typealias HookCall =
-        @Sendable (_ instance: OpaquePointer, _ call: outlet_call, _ completion: outlet_completion)
-        -> outlet_status
-
     /// Calls a hook: here if it cannot hold this thread up, else behind the others.
     ///
     /// - Parameters:
     ///   - token: Told what the hook answers; made for this call.
     ///   - subject: What it is about.
     ///   - settled: What `OUTLET_OK` means.
-    /// - Returns: What tells the plugin that nobody waits for its answer any more; `nil` when it has answered.
-    @discardableResult
+    /// - Returns: The answer; `nil` where `token` gives it (``Completion/whenAnswered(_:)``).
     func ask(
         _ token: Completion, about subject: any WatchedSubject, settled: Completion.Answer,
-        _ hook: @escaping HookCall
-    ) -> (@Sendable () -> Void)? {
+        _ function: HookFunction
+    ) -> Completion.Answer? {
         let completion = token.register()
-        let call: @Sendable (OpaquePointer) -> Completion.Answer? = { [self] pointer in
-            guard token.begin() else { return nil }
-            guard subject.enter(self, for: token.hook) else {
-                return token.hook.isNeeded ? .failed(token.tooLate) : settled
-            }
-            defer { subject.leave(self) }
-            let status = hook(pointer, outlet_call(id: completion.id), completion)
-            switch status {
-            case OUTLET_OK: return settled
-            case OUTLET_PENDING where token.isPromise:
-                // From here on there is something to cancel; the others are.
-                if isNonblocking { token.keep() }
-                return nil
-            default: return .failed(token.failure(token.reason(status)))
-            }
-        }
-        if !isNonblocking {
+        guard isNonblocking else {
             token.keep()
             token.startTimer()
+            askLater(token, completion, about: subject, settled: settled, function)
+            return nil
         }
-        run(token.hook, about: subject, call) { result in
+        let name = PluginWatch.isOn ? subject.name : nil
+        do throws(PluginError) {
+            let answer = try perform(token.hook, about: name) { pointer in
+                call(function, pointer, token, completion, about: subject, settled: settled)
+            }
+            return token.hookReturned(answer)
+        } catch {
+            token.cancel(error)
+            return nil
+        }
+    }
+
+    private func askLater(
+        _ token: Completion, _ completion: outlet_completion, about subject: any WatchedSubject,
+        settled: Completion.Answer, _ function: HookFunction
+    ) {
+        performLater(token.hook, about: PluginWatch.isOn ? subject.name : nil) { pointer in
+            self.call(function, pointer, token, completion, about: subject, settled: settled)
+        } then: { result in
             switch result {
-            case .success(let answer): token.hookReturned(answer)
+            case .success(let answer): token.hookReturned(answer).map { token.hand(over: $0) }
             case .failure(let error): token.cancel(error)
             }
         }
-        guard !token.isCancelled else { return nil }
-        return { token.abandon() }
+    }
+
+    /// Calls a hook, now.
+    ///
+    /// - Returns: What it answers by what it returns; `nil` where an answer is to follow.
+    private func call(
+        _ function: HookFunction, _ pointer: OpaquePointer, _ token: Completion,
+        _ completion: outlet_completion, about subject: any WatchedSubject,
+        settled: Completion.Answer
+    ) -> Completion.Answer? {
+        guard token.begin() else { return nil }
+        guard subject.enter(self, for: token.hook) else {
+            return token.hook.isNeeded ? .failed(token.tooLate) : settled
+        }
+        defer { subject.leave(self) }
+        switch function(pointer, completion) {
+        case OUTLET_OK: return settled
+        case OUTLET_PENDING where token.isPromise:
+            // From here on there is something to cancel; the others are kept already.
+            if isNonblocking { token.keep() }
+            return nil
+        case let status: return .failed(token.failure(token.reason(status)))
+        }
     }
 
     /// Calls a hook that only watches; a plugin that is closed misses it.
     ///
-    /// - Parameters:
-    ///   - limit: How long it is waited for, in nanoseconds.
-    ///   - then: Called once, when the hook is off the stack, or has taken too long.
+    /// - Parameter limit: How long it is waited for, in nanoseconds.
+    /// - Returns: That it is over: off the stack, or given up.
     func tell(
         _ hook: PluginHook, _ handle: RequestHandle, _ response: ResponseHandle? = nil,
-        requestID: UUID?, limit: UInt64,
-        _ body: @escaping @Sendable (OpaquePointer, outlet_call, outlet_completion) -> Void,
-        then: @escaping @Sendable () -> Void
-    ) {
+        requestID: UUID?, limit: UInt64, _ function: HookFunction
+    ) -> HookAnswer<Void> {
         let stopwatch = Stopwatch(owner.observer)
         let token = Completion(
             hook: hook, instance: self, lending: .init(request: handle, response: response),
-            limit: limit
-        ) { [self] answer in
-            if case .done = answer {
-                stopwatch.report(
-                    owner, hook, requestID: requestID, effects: { [] }, failure: nil)
-            }
-            then()
+            limit: limit)
+        @Sendable func finish(_ answer: Completion.Answer) {
+            guard case .done = answer else { return }
+            stopwatch.report(owner, hook, requestID: requestID, effects: { [] }, failure: nil)
         }
-        ask(token, about: handle, settled: .done) { pointer, call, completion in
-            body(pointer, call, completion)
-            return OUTLET_OK
+        guard let answer = ask(token, about: handle, settled: .done, function) else {
+            return .follows(token, meaning: finish)
         }
+        return .given(finish(answer))
     }
 
     /// Tells what came of something that the plugin asked for, or that it watches.
     ///
-    /// - Parameter then: Called once, when the hook is off the stack, or has taken too long.
+    /// - Returns: That it is over: off the stack, or given up.
     func report(
         _ hook: PluginHook, about subject: any WatchedSubject,
         lending response: ResponseHandle? = nil,
-        _ body: @escaping @Sendable (OpaquePointer, outlet_call, outlet_completion) -> Void,
-        then: @escaping @Sendable () -> Void = {}
-    ) {
+        _ body: @escaping @Sendable (OpaquePointer, outlet_call, outlet_completion) -> Void
+    ) -> HookAnswer<Void> {
         let stopwatch = Stopwatch(owner.observer)
         let token = Completion(
-            hook: hook, instance: self, lending: .init(response: response), limit: Self.limitOfDone
-        ) { [owner] answer in
-            if case .done = answer {
-                stopwatch.report(owner, hook, requestID: nil, effects: { [] }, failure: nil)
-            }
-            then()
+            hook: hook, instance: self, lending: .init(response: response), limit: Self.limitOfDone)
+        @Sendable func finish(_ answer: Completion.Answer) {
+            guard case .done = answer else { return }
+            stopwatch.report(owner, hook, requestID: nil, effects: { [] }, failure: nil)
         }
-        ask(token, about: subject, settled: .done) { pointer, call, completion in
+        let function = HookFunction.other { pointer, call, completion in
             body(pointer, call, completion)
             return OUTLET_OK
         }
+        guard let answer = ask(token, about: subject, settled: .done, function) else {
+            return .follows(token, meaning: finish)
+        }
+        return .given(finish(answer))
     }
 
     /// Says that a call is over, of which the instance has seen something.
     func tellDone(_ handle: RequestHandle, id: UUID?) {
         guard let hook = hooks.request_done else { return }
-        tell(
-            .requestDone, handle, requestID: id, limit: Self.limitOfDone,
-            { hook($0, $1, $2.request) }, then: {})
+        let told = tell(
+            .requestDone, handle, requestID: id, limit: Self.limitOfDone, .seeRequest(hook))
+        // Reports what follows; nobody else waits for it.
+        told.deliver {}
     }
 
     /// How long what frees something may take before it is held against a plugin, in nanoseconds; nobody waits

@@ -57,19 +57,22 @@ final class PluginStream: WatchedSubject {
     ///     blocks and answers at once.
     func ask(
         _ hook: PluginHook, lending lent: Completion.Lent, limit: UInt64,
-        _ body: @escaping PluginInstance.HookCall,
+        _ body:
+            @escaping @Sendable (OpaquePointer, outlet_call, outlet_completion) -> outlet_status,
         answered: @escaping @Sendable (PluginError?) -> Void
     ) {
         let stopwatch = Stopwatch(instance.owner.observer)
-        let token = Completion(hook: hook, instance: instance, lending: lent, limit: limit) {
-            [weak self, instance] answer in
+        let token = Completion(hook: hook, instance: instance, lending: lent, limit: limit)
+        let finish = { @Sendable [weak self, instance] (answer: Completion.Answer) in
             self?.state.withLock { $0.abandon = nil }
             guard case .failed(let failure) = answer else { return answered(nil) }
             stopwatch.report(
                 instance.owner, hook, requestID: nil, effects: { [] }, failure: failure.message)
             answered(failure)
         }
-        guard let abandon = instance.ask(token, about: self, settled: .done, body) else { return }
+        let answer = instance.ask(token, about: self, settled: .done, .other(body))
+        let asked = HookAnswer(answer, of: token, meaning: finish)
+        guard let abandon = asked.deliver(to: {}) else { return }
         let isTooLate = state.withLock { state in
             if !token.isCancelled { state.abandon = abandon }
             return state.isOver

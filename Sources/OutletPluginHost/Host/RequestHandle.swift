@@ -66,6 +66,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     }
 
     private let state: Lock<State>
+    private static let none = HTTPRequest(url: nil)
 
     /// - Parameters:
     ///   - access: What is accepted.
@@ -95,7 +96,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         state.withLock { state in
             state.access = .sealed
             defer {
-                state.request = HTTPRequest(url: nil)
+                state.request = Self.none
                 state.answer = nil
             }
             state.wire?.hide(in: &state.request)

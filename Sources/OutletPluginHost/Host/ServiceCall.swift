@@ -85,9 +85,11 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
         HandleTable.shared.remove(identifier.withLock { $0 })
         instance.dismiss(ObjectIdentifier(self), as: hook)
         guard isHeld else { return }
-        instance.report(hook, about: self, lending: lend(outcome)) { [tell] in
+        let told = instance.report(hook, about: self, lending: lend(outcome)) { [tell] in
             tell($0, $1, outcome, $2)
         }
+        // Reports what follows; nobody else waits for it.
+        told.deliver {}
         instance.letGo()
     }
 }

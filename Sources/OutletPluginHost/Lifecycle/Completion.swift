@@ -13,10 +13,11 @@ final class Completion: CallContext, @unchecked Sendable {
     /// What the plugin, or the host in its place, decided.
     enum Answer: Sendable {
         case done
-        case verdict(Verdict)
+        // Indirect, as failures are, so that the usual answer is copied without looking for more.
+        indirect case verdict(Verdict)
         /// A redirect is the response.
         case redirectTaken
-        case failed(PluginError)
+        indirect case failed(PluginError)
     }
 
     /// What a `retry` decided.
@@ -41,7 +42,9 @@ final class Completion: CallContext, @unchecked Sendable {
         var id: UInt64 = 0
         /// Whether the instance keeps it, to cancel it at its end.
         var isKept = false
-        /// `nil` once it was called: what it holds is for the answer alone.
+        /// The answer, until somebody takes it.
+        var answer: Answer?
+        /// Takes the answer; `nil` once it was called: what it holds is for the answer alone.
         var deliver: (@Sendable (Answer) -> Void)?
     }
 
@@ -56,17 +59,13 @@ final class Completion: CallContext, @unchecked Sendable {
     /// - Parameters:
     ///   - lent: What the hook is given beside the completion, until there is an answer.
     ///   - limit: How long the answer is waited for, in nanoseconds.
-    ///   - deliver: Called exactly once, with the ids of `lent` ended, never on the plugin's stack.
-    init(
-        hook: PluginHook, instance: PluginInstance, lending lent: Lent, limit: UInt64,
-        deliver: @escaping @Sendable (Answer) -> Void
-    ) {
+    init(hook: PluginHook, instance: PluginInstance, lending lent: Lent, limit: UInt64) {
         self.hook = hook
         self.instance = instance
         self.lent = lent
         let limit = instance.limit(of: hook, atMost: limit)
         self.limit = limit
-        state = Lock(State(deliver: deliver))
+        state = Lock(State())
         super.init(deadline: Stopwatch.now &+ limit)
     }
 
@@ -180,19 +179,34 @@ final class Completion: CallContext, @unchecked Sendable {
     /// The hook returned, and is off the stack.
     ///
     /// - Parameter answer: What that means if nothing was settled; `nil` when an answer is to follow.
-    func hookReturned(_ answer: Answer?) {
+    /// - Returns: The answer, which nobody else is given; `nil` where ``whenAnswered(_:)`` gives it.
+    func hookReturned(_ answer: Answer?) -> Answer? {
         var isFailure = false
         if case .failed = answer { isFailure = true }
         switch state.withLock({ $0.machine.hookReturned(answer, isFailure: isFailure) }) {
-        case .deliver(let answer): finish(answer)
+        case .deliver(let answer):
+            endID()
+            return answer
         case .deliverFailure(let answer):
             instance.owner.note(
                 .forbiddenValue, "\(hook.rawValue): settled its completion, and then failed")
-            finish(answer)
+            endID()
+            return answer
         // What the hook answered comes too late: nothing more is to follow.
         case .refuse: instance.forgetCompletion(id)
         case .nothing, .giveUp: startTimer()
         }
+        return nil
+    }
+
+    /// Has the answer given, once, with the ids of ``lent`` ended, never on the plugin's stack: now where
+    /// it is there.
+    func whenAnswered(_ deliver: @escaping @Sendable (Answer) -> Void) {
+        let answer = state.withLock { state in
+            if state.answer == nil { state.deliver = deliver }
+            return state.answer.take()
+        }
+        if let answer { deliver(answer) }
     }
 
     /// The host gives up.
@@ -248,17 +262,27 @@ final class Completion: CallContext, @unchecked Sendable {
     }
 
     private func finish(_ answer: Answer) {
-        let (id, isKept) = state.withLock { ($0.id, $0.isKept) }
+        endID()
+        hand(over: answer)
+    }
+
+    /// Ends what C knows it by, and the waiting.
+    private func endID() {
+        let (id, isKept, timer) = state.withLock { ($0.id, $0.isKept, $0.timer.take()) }
+        timer?.cancel()
         if isKept {
             instance.removeCompletion(self, id, isCancelled: false)
         } else {
             HandleTable.shared.remove(id)
         }
-        hand(over: answer)
     }
 
-    private func hand(over answer: Answer) {
-        let (timer, deliver) = state.withLock { ($0.timer.take(), $0.deliver.take()) }
+    /// Gives the answer to who waits for it, or keeps it until somebody does.
+    func hand(over answer: Answer) {
+        let (timer, deliver) = state.withLock { state in
+            if state.deliver == nil { state.answer = answer }
+            return (state.timer.take(), state.deliver.take())
+        }
         timer?.cancel()
         deliver?(answer)
     }

@@ -100,38 +100,12 @@ final class PluginInstance: @unchecked Sendable {
         DispatchQueue.getSpecific(key: PluginInstance.current) == ObjectIdentifier(self)
     }
 
-    /// Runs a hook without holding up the caller: here if it never blocks, else on a worker, after those
-    /// that are running unless the plugin allows overlap.
-    ///
-    /// - Parameters:
-    ///   - subject: What the hook is about.
-    ///   - then: Called once, when the hook is off the stack; here or on a worker.
-    func run<Result: Sendable>(
-        _ hook: PluginHook, about subject: any WatchedSubject,
-        _ body: @escaping @Sendable (OpaquePointer) -> Result,
-        then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void
-    ) {
-        let subject = PluginWatch.isOn ? subject.name : nil
-        let here: @Sendable () -> Void = {
-            let result: Swift.Result<Result, PluginError>
-            do throws(PluginError) {
-                result = .success(try self.perform(hook, about: subject, body))
-            } catch {
-                result = .failure(error)
-            }
-            then(result)
-        }
-        if isNonblocking {
-            here()
-        } else {
-            performLater(hook, about: subject, body, then: then)
-        }
-    }
-
     /// Runs a hook on a worker, behind those that are running unless the plugin allows overlap.
     ///
-    /// - Parameter then: Called once, on a worker, when the hook is off the stack.
-    private func performLater<Result: Sendable>(
+    /// - Parameters:
+    ///   - subject: What the hook is about, where ends are reported (``PluginWatch``).
+    ///   - then: Called once, on a worker when the hook is off the stack; here where the plugin is closed.
+    func performLater<Result: Sendable>(
         _ hook: PluginHook, about subject: String?,
         _ body: @escaping @Sendable (OpaquePointer) -> Result,
         then: @escaping @Sendable (Swift.Result<Result, PluginError>) -> Void

@@ -12,6 +12,8 @@ final class PluginOwner: Sendable {
     let grants: Grants
     private let state: Lock<State>
     private let probe = PluginCallProbes.current
+    /// Whether anybody receives what the plugin does.
+    private let isObserved: Bool
 
     private struct State {
         /// Kept while the plugin runs; the owner itself stays for good, to be blamed for late calls.
@@ -34,6 +36,7 @@ final class PluginOwner: Sendable {
     ) {
         self.id = id
         self.grants = grants
+        isObserved = observer != nil
         state = Lock(
             State(
                 observer: observer, lateObserver: observer, breaker: CircuitBreaker(breaker)))
@@ -61,7 +64,7 @@ final class PluginOwner: Sendable {
 
     /// Receives what the plugin does.
     var observer: (any PluginObserver)? {
-        state.withLock { $0.observer ?? $0.lateObserver }
+        isObserved ? state.withLock { $0.observer ?? $0.lateObserver } : nil
     }
 
     /// The owner's part of each of its handles.

@@ -62,29 +62,48 @@ extension Middleware {
 
 /// What a call has come to, before it is serialized.
 public struct CallResponse: Sendable {
+    private struct Parts: Sendable {
+        var head: HTTPResponse
+        var body: Data?
+        var failure: (any Error)?
+        var request: HTTPRequest?
+        var file: URL?
+    }
+
+    /// Behind one reference, because it is handed through all middleware.
+    private var parts: Boxed<Parts>
+
     /// The head of the response.
-    public var head: HTTPResponse
+    public var head: HTTPResponse {
+        get { parts.value.head }
+        set { parts.value.head = newValue }
+    }
     /// The body, where the call collects it; `nil` for downloads, streams and WebSockets, where a change
     /// has no effect, and where there is none.
-    public var body: Data?
+    public var body: Data? {
+        get { parts.value.body }
+        set { parts.value.body = newValue }
+    }
     /// Why the call fails all the same, such as a validator's verdict; `nil` to accept the response.
-    public var failure: (any Error)?
+    public var failure: (any Error)? {
+        get { parts.value.failure }
+        set { parts.value.failure = newValue }
+    }
     /// The request as it was sent last; `nil` in responses that middleware has made.
-    package private(set) var request: HTTPRequest?
+    package var request: HTTPRequest? { parts.value.request }
     /// Where a download's body is; `nil` for others, and where there is no file.
-    package private(set) var file: URL?
+    package var file: URL? { parts.value.file }
 
     /// Makes a response, for instance to answer without the network.
     public init(head: HTTPResponse, body: Data? = nil, failure: (any Error)? = nil) {
-        self.head = head
-        self.body = body
-        self.failure = failure
+        parts = Boxed(Parts(head: head, body: body, failure: failure))
     }
 
     init(head: HTTPResponse, of facts: AttemptOutcome, in file: URL?) {
-        self.init(head: head, body: facts.data, failure: facts.error)
-        request = facts.request
-        self.file = file
+        parts = Boxed(
+            Parts(
+                head: head, body: facts.data, failure: facts.error, request: facts.request,
+                file: file))
     }
 }
 

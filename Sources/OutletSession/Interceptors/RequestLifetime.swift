@@ -10,9 +10,15 @@ package final class RequestLifetime: Sendable {
     package enum Key: RequestContextKey { package typealias Value = RequestLifetime }
 
     private struct State {
-        var objects: [ObjectIdentifier: any AnyObject & Sendable] = [:]
+        /// A list, because there are few.
+        var objects: [(keeper: ObjectIdentifier, object: any AnyObject & Sendable)] = []
         var ends: [@Sendable () -> Void] = []
         var isOver = false
+
+        func object(of keeper: ObjectIdentifier) -> (any AnyObject & Sendable)? {
+            for kept in objects where kept.keeper == keeper { return kept.object }
+            return nil
+        }
     }
 
     private let state = Lock(State())
@@ -30,11 +36,11 @@ package final class RequestLifetime: Sendable {
         of keeper: AnyObject, make: () -> Object, end: @escaping @Sendable (Object) -> Void
     ) -> Object {
         let key = ObjectIdentifier(keeper)
-        if let kept = state.withLock({ $0.objects[key] }) as? Object { return kept }
+        if let kept = state.withLock({ $0.object(of: key) }) as? Object { return kept }
         let made = make()
         let isOver = state.withLock { state in
             guard !state.isOver else { return true }
-            state.objects[key] = made
+            state.objects.append((key, made))
             state.ends.append { end(made) }
             return false
         }
@@ -46,7 +52,7 @@ package final class RequestLifetime: Sendable {
     func end() {
         let ends = state.withLock { state in
             state.isOver = true
-            state.objects = [:]
+            state.objects = []
             defer { state.ends = [] }
             return state.ends
         }

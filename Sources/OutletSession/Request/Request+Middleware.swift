@@ -112,8 +112,10 @@ extension Request {
     ///
     /// - Returns: Whether the call has come to its end with it, and the request is to be finished.
     func handOver(_ interception: Interception) -> Bool {
-        let (next, facts) = mutable.withLock { mutable in
-            (interception.next.take(), mutable.facts)
+        var next: (@Sendable (CallResult) -> Void)?
+        let facts = mutable.withLock { mutable in
+            next = interception.next.take()
+            return mutable.facts
         }
         if let head = facts.response {
             let file = (self as? DownloadRequest)?.fileURL
