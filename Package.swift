@@ -115,6 +115,7 @@ let package = Package(
         .target(name: "OutletIDN", dependencies: ["CIDN2"], swiftSettings: swift),
         .target(name: "OutletHTTP", dependencies: ["OutletIDN"], swiftSettings: swift),
         .target(name: "OutletFiles", swiftSettings: swift),
+        .target(name: "OutletPointers", swiftSettings: swift),
         .target(
             name: "OutletCompression", dependencies: ["OutletHTTP", "CZlib", "CBrotli", "CZstd"],
             swiftSettings: swift),
@@ -168,12 +169,13 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CCurl", dependencies: ["CLibcurl"], cSettings: c),
         .target(
-            name: "OutletTLS", dependencies: ["OutletFiles", "COpenSSL"], swiftSettings: swift),
+            name: "OutletTLS", dependencies: ["OutletFiles", "OutletPointers", "COpenSSL"],
+            swiftSettings: swift),
         .target(
             name: "OutletCurl",
             dependencies: [
                 "OutletTransport", "OutletHTTP", "OutletFiles", "OutletCompression", "OutletTLS",
-                "CCurl", "CLibcurl", "CWslay",
+                "OutletPointers", "CCurl", "CLibcurl", "CWslay",
             ],
             swiftSettings: swift),
 
@@ -191,12 +193,12 @@ let package = Package(
             name: "OutletPluginHost",
             dependencies: [
                 "OutletProvider", "OutletSession", "OutletLayers", "OutletTransport", "OutletHTTP",
-                "OutletFiles",
+                "OutletFiles", "OutletPointers",
                 "COutletPlugin", "CPluginWatch", "CPluginLoad", "CJSONSchema", "CFFI",
             ],
             swiftSettings: swift),
         .target(
-            name: "OutletPluginKit", dependencies: ["COutletPlugin"],
+            name: "OutletPluginKit", dependencies: ["COutletPlugin", "OutletPointers"],
             path: "PluginsSDK/Swift/OutletPluginKit", swiftSettings: swift),
         .target(
             name: "COutletFakeHost", dependencies: ["COutletPlugin"], path: "PluginsSDK/C/testing",
@@ -234,7 +236,8 @@ let package = Package(
             name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .target(
-            name: "OutletTestServer", dependencies: ["CMicroHTTPD", "CZlib"], swiftSettings: swift),
+            name: "OutletTestServer", dependencies: ["OutletPointers", "CMicroHTTPD", "CZlib"],
+            swiftSettings: swift),
         .target(
             name: "OutletCLI",
             dependencies: umbrella + ["OutletPluginCheck", "OutletFiles", "OutletTestServer"],

@@ -3,7 +3,8 @@
     @usableFromInline final class Storage: @unchecked Sendable {
         // because it is changed only while one `Boxed` alone refers to it.
 
-        /// Unchecked, because `Boxed` is a value: a mutation has exclusive access to it.
+        // Not checked in release builds, because `Boxed` is a value: a mutation has exclusive access to
+        // it (`EventLoop` says what the checks cost).
         #if !DEBUG
             @exclusivity(unchecked)
         #endif

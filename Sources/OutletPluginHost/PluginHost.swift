@@ -320,7 +320,7 @@ public final class PluginHost: SessionPlugins {
     /// - Returns: The ids of those that were abandoned.
     @discardableResult
     public func shutDown(deadline: Duration = .seconds(5)) async -> [String] {
-        await withUnsafeContinuation { continuation in
+        await withCheckedContinuation { continuation in
             shutDown(deadline: deadline) { continuation.resume(returning: $0) }
         }
     }

@@ -1,4 +1,5 @@
 import COpenSSL
+import OutletPointers
 
 /// What a server has shown of itself in a handshake.
 package struct Handshake {
@@ -48,24 +49,24 @@ private final class Staple: Sendable {
 
     static func of(_ session: OpaquePointer) -> Staple? {
         SSL_SESSION_get_ex_data(session, slot)
-            .map { Unmanaged<Staple>.fromOpaque($0).takeUnretainedValue() }
+            .map { ObjectPointer.object(at: $0) }
     }
 
     /// Is kept by a session, and by those that OpenSSL makes of it for further tickets.
     func belong(to session: OpaquePointer) {
         guard Self.slot >= 0, Self.of(session) == nil else { return }
-        let box = Unmanaged.passRetained(self)
-        if SSL_SESSION_set_ex_data(session, Self.slot, box.toOpaque()) != 1 { box.release() }
+        let box = ObjectPointer.keep(self)
+        if SSL_SESSION_set_ex_data(session, Self.slot, box) != 1 { ObjectPointer.release(box) }
     }
 
     private static let slot: Int32 = CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL_SESSION, 0, nil, nil,
         { _, _, box, _, _, _ in
             // The copy is one more owner.
-            if let box = box?.pointee { _ = Unmanaged<Staple>.fromOpaque(box).retain() }
+            if let box = box?.pointee { ObjectPointer.keepAgain(box) }
             return 1
         },
         { _, box, _, _, _, _ in
-            if let box { Unmanaged<Staple>.fromOpaque(box).release() }
+            if let box { ObjectPointer.release(box) }
         })
 }

@@ -1,6 +1,7 @@
 import COpenSSL
 import Glibc
 import OutletFiles
+import OutletPointers
 
 /// A file that gets the keys of TLS connections, in the form that Wireshark reads (`SSLKEYLOGFILE`).
 ///
@@ -39,9 +40,9 @@ package final class KeyLog: Sendable {
         SSL_CTX_set_keylog_callback(context, nil)
         guard let log else { return }
         // The context keeps the log as long as it lives.
-        let box = Unmanaged.passRetained(log)
-        guard slot >= 0, SSL_CTX_set_ex_data(context, slot, box.toOpaque()) == 1 else {
-            return box.release()
+        let box = ObjectPointer.keep(log)
+        guard slot >= 0, SSL_CTX_set_ex_data(context, slot, box) == 1 else {
+            return ObjectPointer.release(box)
         }
         SSL_CTX_set_keylog_callback(context, keyCame)
     }
@@ -52,7 +53,7 @@ package final class KeyLog: Sendable {
         guard let connection, let line, let context = SSL_get_SSL_CTX(connection),
             let box = SSL_CTX_get_ex_data(context, slot)
         else { return }
-        Unmanaged<KeyLog>.fromOpaque(box).takeUnretainedValue().write(line)
+        ObjectPointer.object(at: box, as: KeyLog.self).write(line)
     }
 
     /// One call of the system for each line, so that lines of several processes stay whole.
@@ -67,6 +68,6 @@ package final class KeyLog: Sendable {
     private static let slot: Int32 = CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil,
         { _, box, _, _, _, _ in
-            if let box { Unmanaged<KeyLog>.fromOpaque(box).release() }
+            if let box { ObjectPointer.release(box) }
         })
 }

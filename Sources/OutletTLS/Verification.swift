@@ -1,4 +1,5 @@
 import COpenSSL
+import OutletPointers
 
 /// What was found, and decided, about the certificates of one connection.
 ///
@@ -93,9 +94,9 @@ package final class Verification {
         let verification = Verification(judge)
         // The context keeps it as long as it lives, because libcurl may use it for longer than the
         // transfer that made it.
-        let box = Unmanaged.passRetained(verification)
-        guard slot >= 0, SSL_CTX_set_ex_data(context, slot, box.toOpaque()) == 1 else {
-            box.release()
+        let box = ObjectPointer.keep(verification)
+        guard slot >= 0, SSL_CTX_set_ex_data(context, slot, box) == 1 else {
+            ObjectPointer.release(box)
             return nil
         }
         guard judge != nil else {
@@ -121,14 +122,14 @@ package final class Verification {
         guard let context = SSL_get_SSL_CTX(connection),
             let box = SSL_CTX_get_ex_data(context, slot)
         else { return nil }
-        return Unmanaged<Verification>.fromOpaque(box).takeUnretainedValue()
+        return ObjectPointer.object(at: box)
     }
 
     /// Where a context keeps its ``Verification``.
     private static let slot: Int32 = CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil,
         { _, box, _, _, _, _ in
-            if let box { Unmanaged<Verification>.fromOpaque(box).release() }
+            if let box { ObjectPointer.release(box) }
         })
 
     // MARK: Without a judge

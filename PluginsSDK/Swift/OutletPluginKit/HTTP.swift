@@ -1,4 +1,5 @@
 import COutletPlugin
+import OutletPointers
 import Synchronization
 
 /// A request of a plugin's own.
@@ -68,7 +69,7 @@ extension Host {
     }
 
     /// A service's table; `nil` where the host does not offer it.
-    private func service<Table>(_ name: String) -> UnsafePointer<Table>? {
+    func service<Table>(_ name: String) -> UnsafePointer<Table>? {
         var found: UnsafeRawPointer?
         let status = withView(name) { table.pointee.extension(table, $0, &found) }
         return status == OUTLET_OK ? found?.assumingMemoryBound(to: Table.self) : nil
@@ -114,11 +115,11 @@ private final class Exchange: Sendable {
                             reserved: 0, method: method, url: url, fields: fields,
                             field_count: count, body: body, timeout_ns: nanoseconds(call.timeout))
                         // Held by the host until it calls back.
-                        let data = Unmanaged.passRetained(self)
+                        let data = ObjectPointer.keep(self)
                         let status = http.pointee.send(
                             table, outlet_call(id: hook), &request,
-                            { exchangeDone($0, $1, $2, $3) }, data.toOpaque(), &exchange)
-                        if status != OUTLET_OK { data.release() }
+                            { exchangeDone($0, $1, $2, $3) }, data, &exchange)
+                        if status != OUTLET_OK { ObjectPointer.release(data) }
                         return status
                     }
                 }
@@ -162,7 +163,7 @@ private func exchangeDone(
     _ data: UnsafeMutableRawPointer?
 ) {
     guard let data else { return }
-    let exchange = Unmanaged<Exchange>.fromOpaque(data).takeRetainedValue()
+    let exchange = ObjectPointer.take(data, as: Exchange.self)
     guard let host = Instance.at(instance)?.host else { return }
     exchange.end(Response(host: host, handle: response))
 }

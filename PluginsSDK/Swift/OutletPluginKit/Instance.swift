@@ -1,4 +1,5 @@
 import COutletPlugin
+import OutletPointers
 import Synchronization
 
 /// One instance as the host holds it: the plugin, its roles, and the tasks it has under way.
@@ -48,18 +49,17 @@ final class Instance: @unchecked Sendable {
 
     /// The instance behind the host's pointer.
     static func at(_ pointer: OpaquePointer?) -> Instance? {
-        pointer.map { Unmanaged<Instance>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue() }
+        pointer.map { ObjectPointer.object(at: UnsafeMutableRawPointer($0)) }
     }
 
     /// Hands the instance to the host, which keeps it until ``release(_:)``.
     func retained() -> OpaquePointer {
-        OpaquePointer(Unmanaged.passRetained(self).toOpaque())
+        OpaquePointer(ObjectPointer.keep(self))
     }
 
     /// Takes the instance back from the host.
     static func release(_ pointer: OpaquePointer?) {
-        guard let pointer else { return }
-        Unmanaged<Instance>.fromOpaque(UnsafeRawPointer(pointer)).release()
+        if let pointer { ObjectPointer.release(UnsafeMutableRawPointer(pointer)) }
     }
 
     /// A view of the name of a type of values, which stays as long as the process: there are few.

@@ -1,4 +1,5 @@
 public import COutletPlugin
+import OutletPointers
 
 /// The tables of one plugin as the host reads them.
 ///
@@ -47,7 +48,7 @@ public struct PluginModule: @unchecked Sendable {
         let exports = (type as? any FunctionExporting.Type)?.exports ?? []
         descriptor.exports = keptPointers(exports.map(\.table))
         descriptor.export_count = UInt64(exports.count)
-        descriptor.data = Unmanaged.passRetained(PluginFactory(type)).toOpaque()
+        descriptor.data = ObjectPointer.keep(PluginFactory(type))
         descriptor.create = { createInstance($0, $1, $2, $3, $4) }
         descriptor.hooks = { Instance.at($0)?.hooks }
         descriptor.quiesce = { quiesceHook($0, $1) }
@@ -112,7 +113,7 @@ private func createInstance(
     _ out: UnsafeMutablePointer<OpaquePointer?>
 ) -> outlet_status {
     guard let data = descriptor.pointee.data else { return OUTLET_E_ARGUMENT }
-    let factory = Unmanaged<PluginFactory>.fromOpaque(data).takeUnretainedValue()
+    let factory = ObjectPointer.object(at: data, as: PluginFactory.self)
     let host = Host(table: table)
     let configuration = Configuration(host: host, call: call, json: config.pointee.json.string)
     do {

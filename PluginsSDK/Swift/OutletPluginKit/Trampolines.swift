@@ -189,7 +189,7 @@ func quiesceHook(_ instance: OpaquePointer, _ call: outlet_call) -> outlet_statu
 }
 
 /// What a hook threw; `nil` when it did not.
-private func caught(
+func caught(
     _ body: nonisolated(nonsending) () async throws -> Void
 ) async -> (any Error)? {
     do {

@@ -25,7 +25,7 @@ struct RequestSender: Sendable {
         if retries != nil { sent.validate(statusCode: 200..<400) }
         let response = HeldResponse(receiver, retries)
         let completion = await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
+            await withCheckedContinuation { continuation in
                 sent.onHTTPResponse { [weak sent] head, decide in
                     let isWanted = response.begin(
                         head, to: sent?.performedRequests.last ?? request)

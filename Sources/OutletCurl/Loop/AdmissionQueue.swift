@@ -4,8 +4,9 @@ import OutletTransport
 
 /// One origin (scheme, host and port) as a loop sees it: what is under way, what waits.
 final class OriginQueue<Element> {
-    // Release builds do not check exclusive access, because the loop's driver alone uses it: the checks
-    // cost 2.5 % of a transfer's instructions (Benchmarks/count transport).
+    // Release builds do not check exclusive access to what each transfer touches, because the loop's driver
+    // alone uses it: the checks of all such properties cost 3 % of a transfer's instructions
+    // (Benchmarks/count transport).
 
     /// What the origin speaks, as far as it is known.
     enum Version {
@@ -20,17 +21,11 @@ final class OriginQueue<Element> {
     /// So many transfers may be under way, if it does not multiplex.
     let limit: Int
     /// What the last response said.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     fileprivate(set) var version: Version = .unknown
     /// Whether the first handshake says what the origin speaks (ALPN).
     fileprivate let isNegotiated: Bool
     /// Whether, until that is known, one transfer goes first and the others wait: with HTTP/2 they share its
     /// connection.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     fileprivate(set) var sendsOneFirst: Bool
     /// Waiting transfers by priority, lowest first.
     #if !DEBUG
@@ -39,9 +34,6 @@ final class OriginQueue<Element> {
     fileprivate var waiting: [WaitingLine<Element>] = Array(
         repeating: WaitingLine(), count: TransferPriority.allCases.count)
     /// How often others went before those that wait, by priority, since the last of them went.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     private var passedOver = Array(
         repeating: 0, count: TransferPriority.allCases.count)
     /// Whether the origin is in the queue's round of those that could go on.

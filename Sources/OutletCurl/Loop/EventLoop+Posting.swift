@@ -1,5 +1,6 @@
 import CCurl
 import Glibc
+import OutletPointers
 import OutletTransport
 
 /// The way into a loop from any thread, and who drives it then.
@@ -68,20 +69,20 @@ extension EventLoop {
     private func startThread() {
         var thread = pthread_t()
         // The thread keeps the loop alive until it ends.
-        let box = Unmanaged.passRetained(self)
+        let box = ObjectPointer.keep(self)
         let code = pthread_create(
             &thread, nil,
             { argument in
                 guard let argument else { return nil }
                 ccurl_prepare_thread("outlet-loop")
-                Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue().drive { false }
+                ObjectPointer.take(argument, as: EventLoop.self).drive { false }
                 return nil
-            }, box.toOpaque())
+            }, box)
         guard code != 0 else {
             pthread_detach(thread)
             return
         }
-        box.release()
+        ObjectPointer.release(box)
         abandon(
             TransferError(
                 code: .unknown,

@@ -10,8 +10,8 @@ import Synchronization
 final class EventLoop: @unchecked Sendable {
     // because all but the mailbox, the poller's wakes and the constants is touched by one thread at
     // a time: the driver, and the mailbox says who that is.
-    // For the same reason release builds do not check exclusive access: the checks cost 2.5 % of a
-    // transfer's instructions (Benchmarks/count transport).
+    // For the same reason release builds do not check exclusive access to what each transfer touches: the
+    // checks of all such properties cost 3 % of a transfer's instructions (Benchmarks/count transport).
 
     let settings: TransportSettings
     /// Whether it carries the transfers with a file or a stream at either end.
@@ -39,9 +39,6 @@ final class EventLoop: @unchecked Sendable {
     #endif
     var messages: [LoopMessage] = []
     /// Whether the last turn had several messages of other threads: then more of them are likely.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     private var isBusy = false
     /// The handles, and with them the transfers in the multi handle.
     #if !DEBUG
@@ -53,9 +50,6 @@ final class EventLoop: @unchecked Sendable {
     #endif
     var addresses: AddressCache
     /// What metrics say about the connections.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var connections = ConnectionTexts()
     #if !DEBUG
         @exclusivity(unchecked)
@@ -66,19 +60,10 @@ final class EventLoop: @unchecked Sendable {
     #endif
     var deadlines = DeadlineHeap<CurlTransfer>()
     /// Transfers that were suspended before they had a place, by identifier.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var held: [UInt64: CurlTransfer] = [:]
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var isDraining = false
     /// Whether a transfer that is started by the loop's own thread may begin at once: libcurl is not
     /// in the middle of anything.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var canStartInline = false
     /// Whether the submitting thread drives the loop: what its transfer's end starts is left to the
     /// loop's own thread.
@@ -93,24 +78,12 @@ final class EventLoop: @unchecked Sendable {
     var isStarting = false
     private var isCleanedUp = false
     /// No more transfers start.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var isShutDown = false
     /// A callback of libcurl's has found room for transfers, which it cannot start itself.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var hasNewRoom = false
     /// What transfers end with from then on.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var shutDownError = TransferError.transportClosed
     /// How many transfers were under way then.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var cutCount = 0
     /// Tells when the loop has ended.
     let ending = LoopEnding()

@@ -1,5 +1,6 @@
 import CCurl
 import Dispatch
+import OutletPointers
 import OutletTransport
 
 /// Runs Swift tasks on a loop's thread, so that a task that awaits one transfer after another
@@ -9,18 +10,10 @@ import OutletTransport
 /// anybody can ask.
 final class LoopExecutor: TaskExecutor, @unchecked Sendable {
     // because the jobs are touched by the loop's driver alone.
-    // For the same reason release builds do not check exclusive access: the checks cost 2.5 % of a
-    // transfer's instructions (Benchmarks/count transport).
 
     private let loop = Lock<EventLoop?>(nil)
     /// What the loop's own thread has left here since jobs were last run; the first needs no array.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     private var next: UnownedJob?
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     private var others: [UnownedJob] = []
 
     /// Made once: asking for it takes three calls.
@@ -40,7 +33,7 @@ final class LoopExecutor: TaskExecutor, @unchecked Sendable {
     // MARK: Threads
 
     private var address: UnsafeRawPointer {
-        UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+        UnsafeRawPointer(ObjectPointer.lend(self))
     }
 
     /// Whether the calling thread drives the loop.

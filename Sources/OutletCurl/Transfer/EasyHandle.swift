@@ -1,13 +1,15 @@
 import CCurl
 import Glibc
+import OutletPointers
 import OutletTransport
 
 /// A libcurl easy handle with the memory its transfers use, one after another.
 ///
 /// Thread: its loop's.
 final class EasyHandle {
-    // Release builds do not check exclusive access, because the loop's driver alone uses it: the checks
-    // cost 2.5 % of a transfer's instructions (Benchmarks/count transport).
+    // Release builds do not check exclusive access to what each transfer touches, because the loop's driver
+    // alone uses it: the checks of all such properties cost 3 % of a transfer's instructions
+    // (Benchmarks/count transport).
 
     let raw: UnsafeMutableRawPointer
     /// libcurl's own words for a failure (`CURLOPT_ERRORBUFFER`).
@@ -37,20 +39,11 @@ final class EasyHandle {
     #endif
     var body = ByteBuffer()
     /// The request's body; other than `.none` only on a marked handle.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var source = RequestBody.none
     /// A small request body, kept in one place while libcurl sends it.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var requestBody = ByteBuffer()
 
     /// The first option that libcurl refused, and why.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     private(set) var refusal: (option: CURLoption, code: CURLcode)?
     /// Options are set that the next transfer may not want.
     #if !DEBUG
@@ -59,29 +52,14 @@ final class EasyHandle {
     var isMarked = false
 
     /// The request goes through a proxy's tunnel, whose heads come as well.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var isTunnelled = false
     /// How many sockets were open when the request was last sent.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var socketsAtSend: UInt32 = 0
     /// `CURLOPT_CAINFO` and `CURLOPT_CAPATH`.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var hasAuthorities = false
     /// `CURLOPT_SSL_CIPHER_LIST`, and with it `CURLOPT_SSL_VERIFYPEER`.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var policy: ServerTrustPolicy?
     /// `CURLOPT_BUFFERSIZE`.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     var bufferSize = usualBufferSize
     /// libcurl's own choice (`CURL_MAX_WRITE_SIZE`).
     static let usualBufferSize = Int(CURL_MAX_WRITE_SIZE)
@@ -111,7 +89,7 @@ final class EasyHandle {
 
     /// Finds the handle in what libcurl keeps for it (`CURLOPT_PRIVATE`).
     static func from(_ client: UnsafeMutableRawPointer) -> EasyHandle {
-        Unmanaged<EasyHandle>.fromOpaque(client).takeUnretainedValue()
+        ObjectPointer.object(at: client)
     }
 
     /// Finds the handle in a callback's pointer, the transfer that runs on it, and their loop.
@@ -125,7 +103,7 @@ final class EasyHandle {
     }
 
     /// What callbacks are given.
-    var client: UnsafeRawPointer { UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) }
+    var client: UnsafeRawPointer { UnsafeRawPointer(ObjectPointer.lend(self)) }
 
     /// Begins to carry a transfer, until the handle is recycled.
     func carry(_ transfer: CurlTransfer) {

@@ -7,17 +7,11 @@ import OutletTransport
 ///
 /// Thread: the loop's.
 final class ServerJudge {
-    // Release builds do not check exclusive access, because the loop's driver alone uses it: the checks
-    // cost 2.5 % of a transfer's instructions (Benchmarks/count transport).
-
     let policy: ServerTrustPolicy
     private let host: String
     private let port: Int
     private let verifier: OpenSSLVerifier
     /// Why the server was refused.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     private(set) var refusal: (any Error)?
 
     /// - Parameters:
@@ -69,25 +63,13 @@ final class ServerJudge {
 ///
 /// Thread: the loop's.
 final class TransferTrust {
-    // Release builds do not check exclusive access, because the loop's driver alone uses it: the checks
-    // cost 2.5 % of a transfer's instructions (Benchmarks/count transport).
-
     /// Judges the server; `nil` if libcurl does, or without TLS.
     let server: ServerJudge?
     /// Judges the proxy; `nil` if libcurl does, or without TLS.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     private(set) var proxy: ServerJudge?
     /// Whether a connection begins with a handshake with the proxy.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     private var hasSecureProxy = false
     /// How many sockets were open when the proxy last began a handshake.
-    #if !DEBUG
-        @exclusivity(unchecked)
-    #endif
     private var socketsAtProxy: UInt32?
 
     init(server: ServerJudge?) {

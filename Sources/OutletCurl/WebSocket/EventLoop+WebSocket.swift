@@ -1,6 +1,7 @@
 import CCurl
 import Glibc
 import OutletHTTP
+import OutletPointers
 import OutletTransport
 
 /// A WebSocket's connection: libcurl makes it (`CURLOPT_CONNECT_ONLY`), then it is watched here.
@@ -67,7 +68,7 @@ extension EventLoop {
         }
         ccurl_poller_watch(
             poller, link.descriptor, mayRead(transfer, link), link.maySend, socketIsReady,
-            Unmanaged.passUnretained(transfer).toOpaque())
+            ObjectPointer.lend(transfer))
         watchSocket(transfer, link)
     }
 
@@ -275,7 +276,7 @@ extension EventLoop {
 
 /// A watched socket is ready, or broken, which reading finds out.
 private func socketIsReady(_ client: UnsafeMutableRawPointer) {
-    let transfer = Unmanaged<CurlTransfer>.fromOpaque(client).takeUnretainedValue()
+    let transfer = ObjectPointer.object(at: client, as: CurlTransfer.self)
     guard let loop = transfer.loop, let link = transfer.link, transfer.phase == .active else {
         return
     }

@@ -1,4 +1,5 @@
 import CWslay
+import OutletPointers
 
 /// wslay's callbacks: each finds the frames that its context was made for, and asks or tells them.
 extension wslay_event_callbacks {
@@ -12,7 +13,7 @@ extension wslay_event_callbacks {
 }
 
 private func frames(_ client: UnsafeMutableRawPointer?) -> WebSocketFrames? {
-    client.map { Unmanaged<WebSocketFrames>.fromOpaque($0).takeUnretainedValue() }
+    client.map { ObjectPointer.object(at: $0) }
 }
 
 private func onReceive(

@@ -1,5 +1,6 @@
 import CFFI
 import COutletPlugin
+import OutletPointers
 import OutletTransport
 
 /// A function of the caller's as a C function pointer, made by libffi.
@@ -56,7 +57,7 @@ final class CallbackClosure: @unchecked Sendable {
                 arguments) == FFI_OK
             && ffi_prep_closure_loc(
                 closure, interface, { callbackIsCalled($1, $2, $3) },
-                Unmanaged.passUnretained(self).toOpaque(), code) == FFI_OK
+                ObjectPointer.lend(self), code) == FFI_OK
         guard isReady else { return nil }
     }
 
@@ -147,5 +148,5 @@ private func callbackIsCalled(
     _ values: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ data: UnsafeMutableRawPointer?
 ) {
     guard let data else { return }
-    Unmanaged<CallbackClosure>.fromOpaque(data).takeUnretainedValue().call(result, values)
+    ObjectPointer.object(at: data, as: CallbackClosure.self).call(result, values)
 }

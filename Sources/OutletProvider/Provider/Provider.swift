@@ -180,7 +180,7 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     public func request(_ target: Target) async throws -> Response {
         let token = CancellableToken()
         let result = await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
+            await withCheckedContinuation { continuation in
                 let request = request(target, callbackQueue: nil, progress: nil) {
                     token.showOrder()
                     continuation.resume(returning: $0)

@@ -60,7 +60,8 @@ public import OutletTransport
     @usableFromInline let waiters = Lock(Waiters())
     @usableFromInline let memory: UnsafeMutableRawPointer
     private let clear: @Sendable (UnsafeMutableRawPointer) -> Void
-    /// Whether the value is there; read without the lock when nobody else is left.
+    /// Whether the value is there; read without the lock when nobody else is left, and so without a check of
+    /// exclusive access in release builds (`EventLoop` says what the checks cost).
     #if !DEBUG
         @exclusivity(unchecked)
     #endif

@@ -12,6 +12,8 @@ final class StreamBuffer<Element: Sendable>: Sendable {
         var entries: [Entry] = []
         /// How many of ``entries`` were taken already.
         var taken = 0
+        /// Unsafe, because a checked one takes an allocation for each element that is awaited; resumed once
+        /// by the function that sets it to `nil`, under the lock.
         var waiting: UnsafeContinuation<Element?, Never>?
         var isFinished = false
         var isClosed = false

@@ -1,3 +1,5 @@
+import OutletPointers
+
 internal import CMicroHTTPD
 
 /// One request as it arrived, and the reply once there is one; lives on the daemon's thread.
@@ -33,12 +35,12 @@ final class Exchange {
         self.method = method
         self.connection = connection
         hasHead = true
-        let context = Unmanaged.passUnretained(self).toOpaque()
+        let context = ObjectPointer.lend(self)
         MHD_get_connection_values(
             connection, .HEADER_KIND,
             { context, _, name, value in
                 guard let context, let name else { return .YES }
-                let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+                let exchange = ObjectPointer.object(at: context, as: Exchange.self)
                 let text = value.map { String(cString: $0) } ?? ""
                 exchange.headers.append((String(cString: name), text))
                 return .YES

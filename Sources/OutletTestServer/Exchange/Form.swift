@@ -1,3 +1,5 @@
+import OutletPointers
+
 internal import CMicroHTTPD
 
 /// The fields and files of an `application/x-www-form-urlencoded` or `multipart/form-data` body.
@@ -13,7 +15,7 @@ struct Form {
     /// Reads a whole body; empty if the request's content type is not that of a form.
     init(body: [UInt8], connection: OpaquePointer) {
         let collector = Collector()
-        let context = Unmanaged.passUnretained(collector).toOpaque()
+        let context = ObjectPointer.lend(collector)
         guard let processor = MHD_create_post_processor(connection, 64 * 1024, collect, context)
         else { return }
         body.withUnsafeBytes { bytes in
@@ -41,7 +43,7 @@ private final class Collector {
 private let collect: MHD_PostDataIterator = {
     context, _, name, filename, _, _, data, offset, size in
     guard let context, let name else { return .YES }
-    let collector = Unmanaged<Collector>.fromOpaque(context).takeUnretainedValue()
+    let collector = ObjectPointer.object(at: context, as: Collector.self)
     if offset == 0 {
         collector.parts.append((String(cString: name), filename != nil, []))
     }

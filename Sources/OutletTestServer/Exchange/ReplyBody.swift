@@ -1,3 +1,5 @@
+import OutletPointers
+
 internal import CMicroHTTPD
 internal import Dispatch
 
@@ -36,7 +38,7 @@ enum ReplyBody {
         }
         return MHD_create_response_from_callback(
             size, Self.blockSize, readBody,
-            Unmanaged.passRetained(BodyReader(source: source)).toOpaque(), releaseBody)
+            ObjectPointer.keep(BodyReader(source: source)), releaseBody)
     }
 }
 
@@ -59,14 +61,14 @@ private final class BodyReader {
 private let readBody: MHD_ContentReaderCallback = { context, position, buffer, size in
     let endOfStream = -1  // MHD_CONTENT_READER_END_OF_STREAM
     guard let context, let buffer else { return endOfStream }
-    let reader = Unmanaged<BodyReader>.fromOpaque(context).takeUnretainedValue()
+    let reader = ObjectPointer.object(at: context, as: BodyReader.self)
     let target = UnsafeMutableRawBufferPointer(start: buffer, count: size)
     return reader.source.read(into: target, at: Int(position)) ?? endOfStream
 }
 
 private let releaseBody: MHD_ContentReaderFreeCallback = { context in
     guard let context else { return }
-    Unmanaged<BodyReader>.fromOpaque(context).release()
+    ObjectPointer.release(context)
 }
 
 /// Bytes that depend on their position alone and have no period that a buffer size could hide.

@@ -1,3 +1,5 @@
+import OutletPointers
+
 internal import CMicroHTTPD
 internal import Glibc
 
@@ -11,7 +13,7 @@ struct DaemonHandle: @unchecked Sendable {
 
     /// Starts the daemon's thread; `service` must outlive it.
     init(listener: ListeningSocket, service: Service) throws(LoopbackServerError) {
-        let context = Unmanaged.passUnretained(service).toOpaque()
+        let context = ObjectPointer.lend(service)
         let contextWord = Int(bitPattern: context)
         let flags = MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
         let options: [any CVarArg] = [
@@ -48,14 +50,14 @@ private typealias RequestBegan =
 /// Makes the ``Exchange`` that libmicrohttpd passes along with the request.
 private let requestBegan: RequestBegan = { _, uri, _ in
     let exchange = Exchange(target: uri.map { String(cString: $0) } ?? "/")
-    return Unmanaged.passRetained(exchange).toOpaque()
+    return ObjectPointer.keep(exchange)
 }
 
 /// Releases the ``Exchange``: answered, or its connection gone.
 private let requestEnded: MHD_RequestCompletedCallback = { _, _, context, _ in
     guard let pointer = context?.pointee else { return }
     context?.pointee = nil
-    Unmanaged<Exchange>.fromOpaque(pointer).release()
+    ObjectPointer.release(pointer)
 }
 
 /// Called with the head, then with each piece of the body, then for the answer.
@@ -63,8 +65,8 @@ private let requestArrived: MHD_AccessHandlerCallback = {
     serviceContext, connection, _, method, _, data, size, context in
     guard let serviceContext, let connection, let method, let size, let pointer = context?.pointee
     else { return .NO }
-    let service = Unmanaged<Service>.fromOpaque(serviceContext).takeUnretainedValue()
-    let exchange = Unmanaged<Exchange>.fromOpaque(pointer).takeUnretainedValue()
+    let service = ObjectPointer.object(at: serviceContext, as: Service.self)
+    let exchange = ObjectPointer.object(at: pointer, as: Exchange.self)
 
     guard exchange.hasHead else {
         exchange.readHead(method: String(cString: method), connection: connection)

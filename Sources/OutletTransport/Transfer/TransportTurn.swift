@@ -13,7 +13,8 @@ public protocol TurnWork: AnyObject, Sendable {
 ///
 /// Thread: the transport's own; never kept beyond the call that passed it.
 public final class TransportTurn {
-    // Release builds do not check exclusive access, because the transport's thread alone uses it.
+    // Release builds do not check exclusive access, because the transport's thread alone uses it: the
+    // checks of all such properties cost 3 % of a transfer's instructions (Benchmarks/count transport).
     #if !DEBUG
         @exclusivity(unchecked)
     #endif

@@ -36,8 +36,41 @@ struct KitFixture: RequestPreparing, RequestObserving, ResponseProcessing, Reque
                 "\(reply.status) \(kind) " + String(decoding: reply.body, as: UTF8.self))
         case "hang":
             try await Task.sleep(for: .seconds(3600))
+        case "watch":
+            try watch(request)
+        case "make", "make-chunked", "make-short":
+            try make(request)
         default:
             try request.setHeader("X-Adapted", "at once")
+        }
+    }
+
+    /// Watches the response, and refuses bodies with an `x`.
+    private func watch(_ request: MutableRequest) throws {
+        try request.watchResponse { [host] piece in
+            await Task.yield()
+            guard !piece.bytes.contains(UInt8(ascii: "x")) else {
+                throw PluginError("there is an x", code: "has-x")
+            }
+            host.log(
+                .info,
+                "\(piece.response.status ?? 0) at \(piece.offset): \(piece.bytes.count), "
+                    + "end \(piece.isEnd)")
+        } end: { [host] in
+            host.log(.info, "watched, whole \($0)")
+        }
+    }
+
+    /// Sends a body of ten bytes, in pieces of four.
+    private func make(_ request: MutableRequest) throws {
+        let mode = request.current.header("X-Mode")
+        try request.sendBody(length: mode == "make-chunked" ? nil : 10) { offset in
+            await Task.yield()
+            if mode == "make-short", offset > 0 { throw PluginError("no more", code: "dry") }
+            let bytes = Array("0123456789".utf8)
+            return Array(bytes[min(Int(offset), 10)..<min(Int(offset) + 4, 10)])
+        } end: { [host] in
+            host.log(.info, "made, whole \($0)")
         }
     }
 
