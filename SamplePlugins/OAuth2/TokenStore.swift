@@ -135,9 +135,12 @@ final class TokenStore: Sendable {
             if let secret = settings.clientSecret { fields.append(("client_secret", secret)) }
         }
         let body = fields.map { "\($0.0)=\($0.1.formEncoded)" }.joined(separator: "&")
-        return HTTPCall(
+        var call = HTTPCall(
             "POST", settings.tokenURL, headers: headers, body: Array(body.utf8),
             timeout: settings.timeout)
+        // The secret goes to that address, and nowhere else.
+        call.followsRedirects = false
+        return call
     }
 }
 

@@ -71,6 +71,7 @@ extension CheckSubject {
         case .create: try await checkCreating()
         case .configurations: try await checkConfigurations()
         case .createAgain: try await checkCreatingAgain()
+        case .reconfigure: try await checkReconfiguring()
         case .instances: try await checkInstances()
         case .hooks: try await checkHooks()
         case .overlap: try await checkOverlap()

@@ -1,4 +1,5 @@
-/* Takes other configurations while it runs, but "bad" ones; keeps a file in its directory. */
+/* Takes other configurations while it runs, but "bad" ones; keeps a file in its directory. One that was
+ * made with the word "silent" takes none, and gives no reason; with "crash" it crashes. */
 #include "faulty.h"
 #include <stdio.h>
 
@@ -38,7 +39,10 @@ static outlet_status create(const outlet_descriptor *descriptor, const outlet_ho
 
 static outlet_status reconfigure(outlet_instance *instance, outlet_call call,
                                  const outlet_config *config) {
-    return configure((struct reconfigured *)instance, call, config);
+    struct reconfigured *self = (struct reconfigured *)instance;
+    if (strcmp(self->word, "silent") == 0) return OUTLET_E_FAILED;
+    if (strcmp(self->word, "crash") == 0) abort();
+    return configure(self, call, config);
 }
 
 static outlet_status word(outlet_instance *instance, outlet_sink sink) {

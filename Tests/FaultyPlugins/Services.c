@@ -61,7 +61,13 @@ static void fetched(outlet_instance *instance, outlet_call call, outlet_response
 
 static outlet_status fetch(outlet_instance *instance, outlet_view url) {
     struct services *self = (struct services *)instance;
-    const outlet_http_request request = {.struct_size = sizeof request, .url = url};
+    /* An address that begins with "!" is fetched without redirects, one with "?" with a flag that none is. */
+    const uint32_t flags = url.len == 0         ? 0
+                           : url.ptr[0] == '!' ? OUTLET_HTTP_NO_REDIRECTS
+                           : url.ptr[0] == '?' ? 1u << 31
+                                                : 0;
+    const outlet_view rest = {url.ptr + (flags != 0), url.len - (flags != 0)};
+    const outlet_http_request request = {.struct_size = sizeof request, .flags = flags, .url = rest};
     const outlet_call none = {0};
     outlet_exchange exchange;
     outlet_status status =

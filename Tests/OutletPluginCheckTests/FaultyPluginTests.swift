@@ -78,6 +78,9 @@ import Testing
         Row("Leaks", "leaks", #"{"at": "create", "what": "memory"}"#, .createAgain, .destroyFrees),
         Row("Leaks", "leaks", #"{"at": "create", "what": "thread"}"#, .createAgain, .destroyFrees),
         Row("OnlyOne", .instances, .createStarts),
+        Row(
+            "Reconfigured", "reconfigured", #"{"word": "silent"}"#, .reconfigure, .callReason),
+        Row("Reconfigured", "reconfigured", #"{"word": "crash"}"#, .reconfigure, .noCrash),
         Row("CrashesAtExit", .exit, .noCrash),
     ]
 

@@ -99,6 +99,20 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test func `a plugin that wants no redirect gets it as the response`() async throws {
+        let host = try host()
+        let stub = StubTransport { _ in .redirect(to: "http://b.example/out") }
+        let session = Session(transport: stub, plugins: host)
+        let fetch = { try host.call("faulty.services.fetch", [.text($0)]) }
+        #expect(try fetch("!http://a.example/") == .int(0))
+        try await reach(1, "done", host)
+        #expect(try host.call("faulty.services.last") == .text("302 "))
+        #expect(stub.requests.count == 1)
+        // A flag that the host does not know is no request at all.
+        #expect(try fetch("?http://a.example/") == .int(-9))
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a plugin is told why its request failed`() async throws {
         let host = try host()
         let stub = StubTransport(answers: [

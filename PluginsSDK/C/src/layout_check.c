@@ -191,7 +191,7 @@ AT(outlet_exchange, id, 0);
 
 SIZE(outlet_http_request, 80);
 AT(outlet_http_request, struct_size, 0);
-AT(outlet_http_request, reserved, 4);
+AT(outlet_http_request, flags, 4);
 AT(outlet_http_request, method, 8);
 AT(outlet_http_request, url, 24);
 AT(outlet_http_request, fields, 40);

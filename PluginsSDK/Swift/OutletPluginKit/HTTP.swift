@@ -14,6 +14,8 @@ public struct HTTPCall: Sendable {
     public var body: [UInt8]
     /// How long all of it may take, redirects included.
     public var timeout: Duration
+    /// Whether redirects are followed, to servers that the plugin is granted; otherwise one is the reply.
+    public var followsRedirects = true
 
     /// Makes a request.
     public init(
@@ -76,6 +78,9 @@ extension Host {
     }
 }
 
+/// `OUTLET_HTTP_NO_REDIRECTS`, a macro that Swift does not see.
+private let noRedirects: UInt32 = 1
+
 /// The call that a task works for.
 enum CurrentCall {
     @TaskLocal static var id: UInt64 = 0
@@ -112,7 +117,8 @@ private final class Exchange: Sendable {
                     withView(call.body) { body in
                         var request = outlet_http_request(
                             struct_size: UInt32(MemoryLayout<outlet_http_request>.size),
-                            reserved: 0, method: method, url: url, fields: fields,
+                            flags: call.followsRedirects ? 0 : noRedirects, method: method,
+                            url: url, fields: fields,
                             field_count: count, body: body, timeout_ns: nanoseconds(call.timeout))
                         // Held by the host until it calls back.
                         let data = ObjectPointer.keep(self)

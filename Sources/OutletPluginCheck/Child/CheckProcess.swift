@@ -1,5 +1,6 @@
 import CPluginCheck
 import CSpawn
+import FoundationEssentials
 import Glibc
 import OutletHTTP
 
@@ -45,9 +46,17 @@ struct CheckProcess {
             streams.append((ends[0], ends[1]))
         }
         let (input, output, errors, report) = (streams[0], streams[1], streams[2], streams[3])
+        // Files that the test leaves go with the directory.
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "outlet-check-\(UUID().uuidString)")
+        try? FileManager.default.createDirectory(
+            at: directory, withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700])
+        defer { try? FileManager.default.removeItem(at: directory) }
         var child: pid_t = 0
         let result = spawn(
-            program, [input.reader, output.writer, errors.writer, report.writer], &child)
+            program, [input.reader, output.writer, errors.writer, report.writer],
+            temporaryDirectory: directory.path(percentEncoded: false), &child)
         for stream in [output, errors, report] { close(stream.writer) }
         guard result == 0 else {
             close(input.writer)
@@ -74,13 +83,16 @@ struct CheckProcess {
     }
 
     private static func spawn(
-        _ program: String, _ descriptors: [Int32], _ child: inout pid_t
+        _ program: String, _ descriptors: [Int32], temporaryDirectory: String,
+        _ child: inout pid_t
     ) -> Int32 {
         // A crash is the checker's to tell about, at once.
-        var environment = ["SWIFT_BACKTRACE=enable=no"]
+        var environment = ["SWIFT_BACKTRACE=enable=no", "TMPDIR=\(temporaryDirectory)"]
         var entry = environ
         while let text = entry.pointee.map({ String(cString: $0) }) {
-            if !text.startsWithBytes(of: "SWIFT_BACKTRACE=") { environment.append(text) }
+            if !text.startsWithBytes(of: "SWIFT_BACKTRACE="), !text.startsWithBytes(of: "TMPDIR=") {
+                environment.append(text)
+            }
             entry += 1
         }
         let arguments = cStrings(["outlet", argument])

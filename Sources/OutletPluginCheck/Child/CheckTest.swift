@@ -14,6 +14,8 @@ public enum CheckTest: String, Sendable, CaseIterable {
     case configurations
     /// Instances are made and unmade many times.
     case createAgain = "create-again"
+    /// A running instance is told configurations of all kinds.
+    case reconfigure
     /// Two instances at once.
     case instances
     /// Requests of all kinds pass the hooks, one after the other.
@@ -55,6 +57,7 @@ public enum CheckTest: String, Sendable, CaseIterable {
             [.createStarts, .configSchema, .createInstance, .createReason, .endInTime, .endAsked]
         case .configurations: [.configAny, .createInstance, .createReason]
         case .createAgain: [.destroyFrees, .endInTime]
+        case .reconfigure: [.configAny, .callReason]
         case .instances: [.createApart]
         case .hooks, .overlap:
             [.callReason, .settleOnce, .settleInTime, .valueKnown, .handleLate, .handleOwn]

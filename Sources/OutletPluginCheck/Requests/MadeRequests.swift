@@ -7,13 +7,39 @@ import OutletTransport
 final class MadeRequests: Sendable {
     private let random: Lock<SeededRandom>
 
+    /// How a request is sent.
+    enum Kind: CaseIterable, Sendable { case data, download, stream, webSocket }
+
     init(seed: UInt64) { random = Lock(SeededRandom(seed: seed)) }
 
     /// The next request.
     func request() -> HTTPRequest { random.withLock { Self.request(&$0) } }
 
-    /// The next answer.
-    func answer() -> StubAnswer { random.withLock { Self.answer(&$0) } }
+    /// How the next request is sent, where more than data is meant.
+    func kind() -> Kind {
+        random.withLock { $0.pick(.data, .data, .data, .download, .stream, .webSocket) }
+    }
+
+    /// The next answer; of WebSockets as well, which have a path of their own.
+    func answer(to job: TransferJob) -> StubAnswer {
+        random.withLock { random in
+            job.request.url?.path() == Self.socketPath && random.pick(true, true, false)
+                ? .webSocket([
+                    .send(.string("made up")), .send(.data(Data([0, 255]))), .close(.normalClosure),
+                ])
+                : Self.answer(&random)
+        }
+    }
+
+    /// Where WebSockets are.
+    private static let socketPath = "/socket"
+
+    /// The next request for a WebSocket.
+    func socketRequest() -> HTTPRequest {
+        var request = HTTPRequest(url: URL(string: "ws://check.example\(Self.socketPath)"))
+        request.headers = random.withLock { Self.headers(&$0) }
+        return request
+    }
 
     private static func request(_ random: inout SeededRandom) -> HTTPRequest {
         let path = random.pick("", "/", "/a/b%20c", "/%C3%A9?q=1&q=&%00", "/" + long(2000))

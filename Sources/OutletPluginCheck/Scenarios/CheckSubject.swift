@@ -62,12 +62,12 @@ struct CheckSubject: Sendable {
     ///
     /// - Parameters:
     ///   - width: How many at a time.
-    ///   - end: Called when the first of them is under way.
+    ///   - ofAllKinds: Whether there are downloads, streams and WebSockets among them.
     func send(
         _ count: Int, through host: PluginHost, watchedBy observer: CheckObserver,
-        width: Int = 1, requests: MadeRequests
+        width: Int = 1, ofAllKinds: Bool = false, requests: MadeRequests
     ) async {
-        let transport = StubTransport { _ in requests.answer() }
+        let transport = StubTransport { requests.answer(to: $0) }
         let session = Session(transport: transport, plugins: host)
         var sent = 0
         // One that waits in vain does so each time.
@@ -75,9 +75,13 @@ struct CheckSubject: Sendable {
             let part = min(width, count - sent)
             await withTaskGroup(of: Void.self) { group in
                 for number in sent..<sent + part {
-                    let made = requests.request()
+                    let kind = ofAllKinds ? requests.kind() : .data
+                    let made =
+                        kind == .webSocket ? requests.socketRequest() : requests.request()
                     report.step("request \(number + 1): \(made.method)")
-                    group.addTask { await send(made, over: session, watchedBy: observer) }
+                    group.addTask {
+                        await send(made, as: kind, over: session, watchedBy: observer)
+                    }
                 }
             }
             sent += part
@@ -89,15 +93,39 @@ struct CheckSubject: Sendable {
     ///
     /// - Parameter begun: Given what cancels it, before it starts.
     func send(
-        _ made: HTTPRequest, over session: Session, watchedBy observer: CheckObserver,
+        _ made: HTTPRequest, as kind: MadeRequests.Kind = .data, over session: Session,
+        watchedBy observer: CheckObserver,
         begun: (@escaping @Sendable () -> Void) -> Void = { _ in }
     ) async {
-        let request = session.request(made, shouldAutomaticallyResume: true)
-        let id = request.id.uuidString
-        observer.watch(id) { request.cancel() }
-        begun { request.cancel() }
-        _ = await request.serializingData().response
-        observer.watch(id, end: nil)
+        func watch(_ request: Request) {
+            observer.watch(request.id.uuidString) { request.cancel() }
+            begun { request.cancel() }
+        }
+        let sent: Request
+        switch kind {
+        case .data:
+            let request = session.request(made)
+            watch(request)
+            _ = await request.serializingData().response
+            sent = request
+        case .download:
+            let request = session.download(made)
+            watch(request)
+            let file = await request.serializingDownloadedFileURL().response.fileURL
+            if let file { try? FileManager.default.removeItem(at: file) }
+            sent = request
+        case .stream:
+            let request = session.streamRequest(made)
+            watch(request)
+            for await _ in request.streamTask().streamingData() {}
+            sent = request
+        case .webSocket:
+            let request = session.webSocketRequest(performing: made)
+            watch(request)
+            for await _ in request.webSocketTask().streamingMessages() {}
+            sent = request
+        }
+        observer.watch(sent.id.uuidString, end: nil)
     }
 }
 

@@ -12,7 +12,8 @@ extension CheckSubject {
     func checkHooks() async throws {
         let observer = CheckObserver(report)
         let host = try load(observer)
-        await send(60, through: host, watchedBy: observer, requests: requests)
+        await send(
+            60, through: host, watchedBy: observer, ofAllKinds: true, requests: requests)
         ask(host)
         await end(host)
         await lookForLateCalls()
@@ -23,7 +24,9 @@ extension CheckSubject {
         let observer = CheckObserver(report)
         let host = try load(observer)
         let requests = requests
-        await send(64, through: host, watchedBy: observer, width: 16, requests: requests)
+        await send(
+            64, through: host, watchedBy: observer, width: 16, ofAllKinds: true,
+            requests: requests)
         async let rest: Void = send(
             32, through: host, watchedBy: observer, width: 32, requests: requests)
         await end(host)

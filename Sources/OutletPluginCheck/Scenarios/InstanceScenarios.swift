@@ -43,6 +43,47 @@ extension CheckSubject {
         }
     }
 
+    /// Tells running instances configurations of all kinds, between requests and beside them.
+    func checkReconfiguring() async throws {
+        let observer = CheckObserver(report)
+        let host = try load(observer)
+        let plugins = host.plugins.filter(\.isReconfigurable)
+        guard !plugins.isEmpty else {
+            await end(host)
+            return report.skip("no plugin takes another configuration while it runs")
+        }
+        let requests = requests
+        for plugin in plugins {
+            let given = job.configuration[plugin.id] ?? "{}"
+            let made = MadeConfigurations.all(
+                schema: plugin.configurationSchema, given: given)
+            for configuration in made where hasTime && !report.hasFailed {
+                reconfigure(plugin, with: configuration)
+                await send(1, through: host, watchedBy: observer, requests: requests)
+            }
+            async let rest: Void = send(
+                32, through: host, watchedBy: observer, width: 8, requests: requests)
+            for _ in 0..<8 { reconfigure(plugin, with: given) }
+            await rest
+        }
+        await end(host)
+    }
+
+    /// A refusal is no finding where it has a reason: the schema's, or the plugin's.
+    private func reconfigure(_ plugin: LoadedPlugin, with configuration: String) {
+        let shown = String(decoding: configuration.utf8.prefix(120), as: UTF8.self)
+        report.step("reconfigure \(plugin.id) with \(shown)")
+        do {
+            try plugin.reconfigure(configuration)
+        } catch let error as PluginError {
+            guard error.message.endsWithBytes(of: "without a reason") else { return }
+            report.find(
+                .callReason, "\(plugin.id): reconfigure fails for \(shown): \(error.message)")
+        } catch {
+            // The schema does not allow it, and the plugin was not called.
+        }
+    }
+
     /// Makes and unmakes instances many times.
     func checkCreatingAgain() async throws {
         for _ in 0..<5 { try await makeAndUnmake() }

@@ -16,6 +16,8 @@ enum HTTPService {
             send: { HTTPService.send($0, $1, $2, $3, $4, $5) },
             cancel: { HTTPService.cancel($0, $1) }))
 
+    /// `OUTLET_HTTP_NO_REDIRECTS`.
+    private static let noRedirects: UInt32 = 1
     private typealias Call = ServiceCall<ResponseHandle.Outcome>
 
     private static func send(
@@ -41,6 +43,8 @@ enum HTTPService {
         guard grants.allowsNetwork(to: request.url), request.headers["Host"] == nil else {
             return OUTLET_E_DENIED
         }
+        let flags = asked.pointee.flags
+        guard flags & ~noRedirects == 0 else { return OUTLET_E_UNSUPPORTED }
         request.context.exclude(instance, and: caller?.excluded)
         let limit = asked.pointee.timeout_ns
         let data = UInt(bitPattern: data)
@@ -58,8 +62,12 @@ enum HTTPService {
             return OUTLET_E_STATE
         }
         out.pointee = outlet_exchange(id: id)
+        let redirects: any RedirectHandler =
+            flags & noRedirects == 0
+            ? GrantedRedirects(grants: grants, handler: session.redirectHandler)
+            : Redirector.doNotFollow
         let sent = session.request(request, shouldAutomaticallyResume: false)
-            .redirect(using: GrantedRedirects(grants: grants, handler: session.redirectHandler))
+            .redirect(using: redirects)
         begin(exchange, sent, in: session, limit: limit == 0 ? 30_000_000_000 : limit)
         return OUTLET_OK
     }

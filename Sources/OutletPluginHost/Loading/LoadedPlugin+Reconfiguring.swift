@@ -2,6 +2,9 @@ import COutletPlugin
 import OutletHTTP
 
 extension LoadedPlugin {
+    /// Whether the plugin takes another configuration while it runs.
+    public var isReconfigurable: Bool { instance.descriptor.functions.reconfigure != nil }
+
     /// Tells the running plugin another configuration, all of it.
     ///
     /// It is held against the plugin's schema before. Where this fails, the plugin goes on with the one it

@@ -6,7 +6,8 @@
  * They go through a session of the program's, with its connections, settings, trust and the other plugins,
  * and without the hooks of the instance that sends them: a plugin that fetches a token does not wait
  * for itself. The plugin must ask for the servers that it sends to, such as "net:auth.example.com", in its
- * permissions; a redirect to any other is not followed, but is the response. One that cannot do without says so in its descriptor (required_services). */
+ * permissions; a redirect to any other is not followed, but is the response. One that cannot do without says
+ * so in its descriptor (required_services). */
 #ifndef OUTLET_HTTP_H
 #define OUTLET_HTTP_H
 
@@ -20,6 +21,9 @@ OUTLET_BEGIN_DECLARATIONS
 /* How many requests of one instance may be under way. */
 #define OUTLET_MAX_EXCHANGES 64
 
+/* flags: a redirect is the response, wherever it leads; as for a token that must come from one address. */
+#define OUTLET_HTTP_NO_REDIRECTS (1u << 0)
+
 /* A request of a plugin's own that is under way. */
 typedef struct outlet_exchange {
     uint64_t id;
@@ -28,7 +32,7 @@ typedef struct outlet_exchange {
 /* What is to be sent; copied before send returns. */
 typedef struct outlet_http_request {
     uint32_t struct_size; /* sizeof(outlet_http_request) the plugin was compiled with */
-    uint32_t reserved;    /* 0 */
+    uint32_t flags;       /* OUTLET_HTTP_…, or 0; one that the host does not know is refused */
     outlet_view method;   /* "GET" when empty */
     outlet_view url;      /* absolute, http or https */
     const outlet_field *OUTLET_OPTIONAL fields;
@@ -54,9 +58,9 @@ typedef struct outlet_http {
      * call: the hook's call that it is for, or {0}. With it, the request goes through the session of that
      * call, and passes by all plugins that this one was called for. out: receives what cancels it.
      *
-     * OUTLET_E_ARGUMENT when it cannot be sent, OUTLET_E_DENIED when the plugin is not granted the server,
-     * OUTLET_E_STATE when there is no session, in create and after quiesce has begun, or when
-     * OUTLET_MAX_EXCHANGES are under way. Nothing follows then. Thread: [any]. */
+     * OUTLET_E_ARGUMENT when it cannot be sent, OUTLET_E_UNSUPPORTED for an unknown flag, OUTLET_E_DENIED
+     * when the plugin is not granted the server, OUTLET_E_STATE when there is no session, in create and after
+     * quiesce has begun, or when OUTLET_MAX_EXCHANGES are under way. Nothing follows then. Thread: [any]. */
     outlet_status (*send)(const outlet_host *host, outlet_call call,
                           const outlet_http_request *request, outlet_http_done done,
                           void *OUTLET_OPTIONAL data, outlet_exchange *out);
