@@ -24,6 +24,9 @@ public struct RequestContext: Sendable {
     public package(set) var hop = 0
     /// Whether the call takes a body that is in memory: not a download, a stream or a WebSocket.
     package var takesBody = true
+    /// Whether the request has a transfer of its own, which no equal request shares: what is done with it on
+    /// the wire is not what would be done with others.
+    package var needsOwnTransfer = false
     /// What the request was made of, where a provider made it.
     package var targetValue: (any Sendable)?
     /// A list, because there are few.

@@ -107,6 +107,11 @@ public final class PluginHost: SessionPlugins {
     ///   down first.
     ///
     /// Blocks while files are read and plugins created.
+    ///
+    /// - Parameters:
+    ///   - directories: Searched for files that end in `.so`, in the order of their names; not recursively.
+    ///   - files: Paths of further plugins.
+    ///   - options: What they are given and allowed.
     public static func load(
         directories: [String], files: [String] = [], options: Options = Options()
     ) throws(PluginDirectoryError) -> PluginHost {
@@ -240,6 +245,11 @@ public final class PluginHost: SessionPlugins {
     }
 
     /// The plugins that judge servers, behind who decides without them.
+    ///
+    /// - Parameters:
+    ///   - manager: Asked first; the usual checks decide where it is `nil`.
+    ///   - verifies: Whether the usual checks are made.
+    /// - Returns: `nil` where no plugin judges servers and there is no manager.
     public func trustJudge(
         behind manager: (any ServerTrustJudging)?, verifies: Bool
     ) -> (any ServerTrustJudging)? {
@@ -249,6 +259,8 @@ public final class PluginHost: SessionPlugins {
     }
 
     /// What makes values of responses by a plugin's `serialize`; `nil` where there is no such plugin.
+    ///
+    /// - Parameter id: The plugin's, with `#` and the name of the instance if there are several.
     public func serializer(_ id: String) -> PluginSerializer? {
         plugins.first { $0.id == id && $0.hooks.contains(.serialize) }.map {
             PluginSerializer($0.instance, keeping: running)
@@ -265,6 +277,8 @@ public final class PluginHost: SessionPlugins {
     public var processChanges: [String] { process.changes }
 
     /// Lets plugins send requests of their own through a session.
+    ///
+    /// - Parameter session: Kept weakly: a plugin's request needs one that is in use.
     public func attach(to session: Session) {
         for plugin in plugins { plugin.instance.sessions.add(session) }
     }

@@ -86,6 +86,7 @@ import Testing
         #expect(!isShared { $0.request.url = nil })
         let answer = GivenAnswer(status: 200, headers: HTTPHeaders(), body: Data())
         #expect(!isShared { $0.request.givenAnswer = answer })
+        #expect(!isShared { $0.request.context.needsOwnTransfer = true })
         #expect(isShared { $0.request.context[Mine.self] = "x" })
     }
 }

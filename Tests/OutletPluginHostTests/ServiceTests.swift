@@ -99,6 +99,16 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test func `nobody shares a request of a plugin's, which passes its hooks by`() async throws {
+        let host = try host()
+        let stub = StubTransport { _ in .text("x") }
+        let session = Session(transport: stub, plugins: host)
+        #expect(try host.call("faulty.services.fetch", [.text("http://a.example/")]) == .int(0))
+        try await reach(1, "done", host)
+        #expect(stub.requests.map(\.context.needsOwnTransfer) == [true])
+        withExtendedLifetime(session) {}
+    }
+
     @Test func `a plugin that wants no redirect gets it as the response`() async throws {
         let host = try host()
         let stub = StubTransport { _ in .redirect(to: "http://b.example/out") }

@@ -213,6 +213,20 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
+    @Test func `a watched response is not shared, so that each is seen`() async throws {
+        let streams = try Streams(["watch": "count"])
+        let stub = StubTransport { _ in .silence }
+        var configuration = SessionConfiguration()
+        configuration.coalescesRequests = true
+        let session = Session(
+            transport: stub, configuration: configuration, plugins: streams.host)
+        let requests = (0..<2).map { _ in session.request("http://test.example/").resume() }
+        while stub.requests.count < 2, !Task.isCancelled { await Task.yield() }
+        for request in requests { request.cancel() }
+        #expect(stub.requests.count == 2)
+        withExtendedLifetime(session) {}
+    }
+
     // MARK: Making
 
     @Test(arguments: ["", "later"], ["", "20000"])

@@ -24,7 +24,7 @@ struct CoalescingKey: Hashable, Sendable {
             job.delivery == .collect, let url = request.url,
             let canonical = try? CanonicalAddress(url.absoluteString),
             // An answer that was given to this request is for it alone.
-            request.givenAnswer == nil
+            request.givenAnswer == nil, !request.hasContext || !request.context.needsOwnTransfer
         else { return nil }
         method = request.method
         address = canonical.textWithoutFragment

@@ -12,6 +12,10 @@ public struct PluginSerialized: Sendable, Equatable {
     public var data: Data
 
     /// Makes a value.
+    ///
+    /// - Parameters:
+    ///   - type: Such as `json` or `text`; up to 1 KiB of UTF-8.
+    ///   - data: The value, encoded as the type says.
     public init(type: String, data: Data) {
         self.type = type
         self.data = data

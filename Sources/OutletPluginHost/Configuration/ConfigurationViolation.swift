@@ -12,6 +12,11 @@ public struct ConfigurationViolation: Error, Sendable, Equatable {
     public var source: String
 
     /// Makes a violation.
+    ///
+    /// - Parameters:
+    ///   - path: A JSON pointer (RFC 6901) into the configuration; empty for all of it.
+    ///   - fact: What is wrong there.
+    ///   - source: Where the configuration comes from, such as a file; empty where that is not known.
     public init(path: String = "", fact: String, source: String = "") {
         self.path = path
         self.fact = fact

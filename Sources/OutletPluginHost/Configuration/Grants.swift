@@ -14,6 +14,8 @@ public struct Grants: Sendable, Equatable {
     public static let none = Grants([])
 
     /// Allows what permissions do.
+    ///
+    /// - Parameter permissions: What is allowed; nothing else is.
     public init(_ permissions: [Permission]) { self.permissions = permissions }
 
     /// Whether requests may be sent to a server.
@@ -22,6 +24,8 @@ public struct Grants: Sendable, Equatable {
     }
 
     /// Whether a variable of the environment may be read; its name is compared byte by byte.
+    ///
+    /// - Parameter name: Compared byte by byte.
     public func allowsVariable(_ name: String) -> Bool {
         permissions.contains { $0.allowsVariable(name) }
     }

@@ -29,6 +29,9 @@ public struct Permission: Sendable, Hashable {
     private let scope: Scope
 
     /// Reads a permission.
+    ///
+    /// - Parameter text: Such as `net:*.example.com:443`, `net:loopback` or `env:HOME`.
+    /// - Throws: ``Invalid``, which says what is wrong with the text.
     public init(_ text: String) throws(Invalid) {
         guard let (kind, rest) = text.cut(at: ":") else { throw .unknownKind(text) }
         switch kind {

@@ -35,6 +35,10 @@ public struct PluginSettings: Sendable, Equatable {
         public var configuration: JSONObject
 
         /// Makes an instance.
+        ///
+        /// - Parameters:
+        ///   - name: What it is told from the others by; behind `#` in its id.
+        ///   - configuration: Goes before that of the plugin, member by member.
         public init(name: String, configuration: JSONObject = [:]) {
             self.name = name
             self.configuration = configuration

@@ -144,6 +144,8 @@ public struct InspectedFile: Sendable {
     /// - Returns: The plugins, and what loading the library changed of the process, which was put back.
     ///
     /// Blocks as long as the library's own code does.
+    ///
+    /// - Throws: ``PluginLoadError`` where the library cannot be loaded, or its entry gives no plugins.
     public func askCode() throws(PluginLoadError) -> (
         plugins: [InspectedPlugin], changes: [String]
     ) {

@@ -25,6 +25,7 @@ enum StreamService {
                 piece($0, $1, $2, $3, $4, $5, UnsafeMutableRawPointer(bitPattern: data))
             }
             request.watchedBodies.append(body)
+            request.context.needsOwnTransfer = true
         }
     }
 

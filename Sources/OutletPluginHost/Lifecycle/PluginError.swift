@@ -33,6 +33,12 @@ public struct PluginError: Error, Sendable, Equatable {
     public var isRefusal = false
 
     /// Makes an error.
+    ///
+    /// - Parameters:
+    ///   - plugin: The plugin's id.
+    ///   - hook: The moment in which it failed.
+    ///   - code: A stable word for programs; empty for none.
+    ///   - message: The fact, secrets left out.
     public init(
         plugin: String, hook: PluginHook, kind: Kind, code: String = "", message: String
     ) {
