@@ -67,7 +67,10 @@ struct SettingsFile {
         }
     }
 
-    private static func settings(
+    /// Reads the file's content.
+    ///
+    /// - Returns: Settings by the ids of plugins.
+    static func settings(
         _ bytes: [UInt8]
     ) throws(InvalidSettings) -> [String: PluginSettings] {
         let object = try LayeredConfiguration.object(parsing: bytes)

@@ -27,6 +27,29 @@ let pluginTargets: [FuzzTarget] = [
         try expect(again == manifests, "padding makes another manifest")
         try expect(Set(manifests.map(\.id)).count == manifests.count, "an id is there twice")
     },
+    // A schema and what is held against it, with a zero between them.
+    FuzzTarget("schema") { data in
+        let parts = data.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+        let schema = ConfigurationSchema(text: Data(parts[0]).text)
+        guard (try? schema.check()) != nil, let value = parts.last.map({ Data($0).text }),
+            let value = try? JSONValue(parsing: value),
+            let found = try? schema.violations(of: value)
+        else { return }
+        try expect(found.count <= 101, "\(found.count) violations")
+        for violation in found {
+            try expect(!violation.fact.isEmpty, "a violation says nothing")
+            try expect(violation.fact.utf8.count < 10_000, "a violation says too much")
+        }
+    },
+    FuzzTarget("settings") { data in
+        guard let settings = try? SettingsFile.settings(Array(data)) else { return }
+        try expect(settings.count <= 1000, "\(settings.count) plugins")
+        for (id, plugin) in settings {
+            try expect(!id.isEmpty && id.utf8.count <= 128, "the id \(id)")
+            try expect(plugin.instances.count <= 64, "\(plugin.instances.count) instances")
+            try expect(plugin.deadlines.values.allSatisfy { $0 > .zero }, "\(plugin.deadlines)")
+        }
+    },
     FuzzTarget("signature") { data in
         guard let signature = try? Signature(data.text) else { return }
         try expect(signature.description.hasSameBytes(as: data.text), "\(signature)")
