@@ -1,28 +1,29 @@
 import OutletHTTP
 import OutletTransport
 
-/// What becomes of a download's body, as the head of its response tells: a value.
+/// What to do with a download's body, decided from the head of its response.
 enum DownloadPlan: Equatable, Sendable {
-    /// No head has come.
+    /// No head has arrived.
     case undecided
-    /// It is the whole content; it begins the file anew.
+    /// The body is the whole content; the file is overwritten from its start.
     case whole
-    /// It is the rest of what is there.
+    /// The body is the rest of the content, and is appended to the file.
     case continued
-    /// It is something else, an error's text for instance; what is there stays as it is.
+    /// The body is not the content but, for instance, an error text; it goes into a file of its
+    /// own, and the part stays as it is.
     case aside
-    /// There is no rest: the file is whole.
+    /// Nothing is missing: the file is complete.
     case complete
-    /// It does not fit to what is there: the whole is asked for again.
+    /// The body does not match the part: the whole content is requested again.
     case restart
 
-    /// Decides.
+    /// Decides what to do with a body.
     ///
     /// - Parameters:
     ///   - head: The head of the response.
-    ///   - offset: From which byte on the content was asked for.
-    ///   - validator: What the content is known by.
-    ///   - total: How many bytes the content has, if that is known.
+    ///   - offset: The first byte that was requested; 0 for the whole content.
+    ///   - validator: The `ETag` or `Last-Modified` that was sent as `If-Range`.
+    ///   - total: The length of the content in bytes; `nil` if it is not known.
     init(_ head: HTTPResponse, offset: Int64, validator: String?, total: Int64? = nil) {
         guard offset > 0 else {
             self = .whole
@@ -43,7 +44,8 @@ enum DownloadPlan: Equatable, Sendable {
         }
     }
 
-    /// A server that knows nothing of `If-Range` may send the rest of another content.
+    /// Whether the response's validator is the expected one: a server without support for
+    /// `If-Range` may send the rest of changed content.
     private static func agrees(_ head: HTTPResponse, with validator: String?) -> Bool {
         guard let validator else { return true }
         func isSame(_ stated: String) -> Bool {
@@ -52,7 +54,7 @@ enum DownloadPlan: Equatable, Sendable {
         let tag = head.headers.value(for: "ETag")
         if validator.startsWithBytes(of: "\"") { return tag.map(isSame) ?? true }
         guard let date = head.headers.value(for: "Last-Modified") else { return true }
-        // Some servers' tags have no quotes.
+        // Some servers send tags without quotes.
         return isSame(date) || tag.map(isSame) == true
     }
 }
@@ -61,9 +63,9 @@ enum DownloadPlan: Equatable, Sendable {
 struct ContentRange: Equatable {
     /// The first byte; `nil` when the range could not be satisfied.
     let start: Int64?
-    /// Behind the last byte; `nil` when the range could not be satisfied.
+    /// The byte after the last one; `nil` when the range could not be satisfied.
     let end: Int64?
-    /// The whole length; `nil` when it is not known.
+    /// The length of the whole content in bytes; `nil` when it is not known.
     let total: Int64?
 
     init?(_ field: String) {
@@ -83,10 +85,10 @@ struct ContentRange: Equatable {
         (start, end) = (first, last + 1)
     }
 
-    /// How many bytes the part has.
+    /// The length of the part in bytes; `nil` when the range could not be satisfied.
     var length: Int64? { start.flatMap { start in end.map { $0 - start } } }
 
-    /// Whether it may be a part of something that is so long.
+    /// Whether the range is consistent with content of this length; always if it is not known.
     func agrees(withTotal known: Int64?) -> Bool {
         guard let known else { return true }
         return total.map { $0 == known } ?? ((end ?? 0) <= known)
@@ -94,7 +96,8 @@ struct ContentRange: Equatable {
 }
 
 extension HTTPResponse {
-    /// How long the one part is that the body is, uncoded; as the range says where nothing else does.
+    /// The length of the body if it is a single part without a content coding, else `nil`; from
+    /// `Content-Length`, else from `Content-Range`.
     fileprivate var lengthOfPart: Int64? {
         let codings = headers.values(for: "Content-Encoding").flatMap { $0.listItems() }
         guard codings.allSatisfy({ $0.equalsIgnoringCase("identity") }),

@@ -2,12 +2,15 @@ public import FoundationEssentials
 import OutletHTTP
 
 extension DownloadRequest {
-    /// A destination in one of the user's directories, under the name that the server suggests.
+    /// Returns a destination in one of the user's directories, under the name that the server
+    /// suggests.
+    ///
+    /// Without such a directory, the file stays in the temporary directory.
     ///
     /// - Parameters:
-    ///   - directory: Which directory, as in the XDG user directories.
-    ///   - domain: In which domain it is looked for.
-    ///   - options: How the file is put into its place.
+    ///   - directory: The directory, as in the XDG user directories; the documents by default.
+    ///   - domain: The domain in which the directory is looked up.
+    ///   - options: How the file is moved; by default, an existing file is an error.
     public static func suggestedDownloadDestination(
         for directory: FileManager.SearchPathDirectory = .documentDirectory,
         in domain: FileManager.SearchPathDomainMask = .userDomainMask,
@@ -20,11 +23,12 @@ extension DownloadRequest {
         }
     }
 
-    /// A destination in a directory, under the name that the server suggests.
+    /// Returns a destination in a directory, under the name that the server suggests.
     ///
     /// - Parameters:
-    ///   - directory: The directory; no name leads out of it.
-    ///   - options: How the file is put into its place.
+    ///   - directory: The directory; no suggested name leads outside of it.
+    ///   - options: How the file is moved; by default, a missing directory or an existing file is
+    ///     an error.
     public static func suggestedDownloadDestination(
         in directory: URL, options: Options = []
     ) -> Destination {

@@ -4,11 +4,11 @@ public import OutletHTTP
 import OutletTransport
 
 extension DownloadRequest {
-    /// Hands over the response as it is.
+    /// Delivers the response without serializing it.
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - completionHandler: Called exactly once.
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func response(
         queue: DispatchQueue? = nil,
@@ -27,12 +27,12 @@ extension DownloadRequest {
         }
     }
 
-    /// Serializes the response, and hands over the value.
+    /// Serializes the response, and delivers the value.
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - responseSerializer: Makes the value.
-    ///   - completionHandler: Called exactly once.
+    ///   - responseSerializer: Makes the value, on the request's finishing queue (see ``Request``).
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func response<Serializer: DownloadResponseSerializerProtocol>(
         queue: DispatchQueue? = nil,
@@ -44,12 +44,12 @@ extension DownloadRequest {
         append(.queue(queue), responseSerializer, completionHandler: completionHandler)
     }
 
-    /// Serializes the response, and hands over the value.
+    /// Serializes the response, and delivers the value.
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - responseSerializer: Makes the value.
-    ///   - completionHandler: Called exactly once.
+    ///   - responseSerializer: Makes the value, on the request's finishing queue (see ``Request``).
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func response<Serializer: ResponseSerializer>(
         queue: DispatchQueue? = nil,
@@ -61,11 +61,11 @@ extension DownloadRequest {
         append(.queue(queue), responseSerializer, completionHandler: completionHandler)
     }
 
-    /// Hands over where the file is.
+    /// Delivers the URL of the file.
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - completionHandler: Called exactly once.
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func responseURL(
         queue: DispatchQueue? = nil,
@@ -76,14 +76,15 @@ extension DownloadRequest {
             completionHandler: completionHandler)
     }
 
-    /// Hands over the file's content, read into memory.
+    /// Reads the file into memory, and delivers its content.
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - dataPreprocessor: Changes the content first; it stays as it is if `nil`.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty; 204 and 205 if `nil`.
-    ///   - emptyRequestMethods: Methods whose responses may be empty; `HEAD` if `nil`.
-    ///   - completionHandler: Called exactly once.
+    ///   - dataPreprocessor: Changes the content first; it is kept as it is if `nil`.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 if
+    ///     `nil`.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` if `nil`.
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func responseData(
         queue: DispatchQueue? = nil,
@@ -99,15 +100,16 @@ extension DownloadRequest {
             completionHandler: completionHandler)
     }
 
-    /// Hands over the file's content as text, read into memory.
+    /// Reads the file into memory, and delivers its content as text.
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - dataPreprocessor: Changes the content first.
-    ///   - encoding: The charset; the response's own if `nil`, ISO 8859-1 if it names none.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty.
-    ///   - emptyRequestMethods: Methods whose responses may be empty.
-    ///   - completionHandler: Called exactly once.
+    ///   - dataPreprocessor: Changes the content first; by default it is kept as it is.
+    ///   - encoding: The charset; if `nil`, the one in `Content-Type`, else ISO 8859-1.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func responseString(
         queue: DispatchQueue? = nil,
@@ -125,16 +127,17 @@ extension DownloadRequest {
             completionHandler: completionHandler)
     }
 
-    /// Hands over the file's content as a decoded value; it is read into memory.
+    /// Reads the file into memory, and delivers its content as a decoded value.
     ///
     /// - Parameters:
-    ///   - type: What to decode.
+    ///   - type: The type to decode.
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - dataPreprocessor: Changes the content first.
-    ///   - decoder: Makes the value.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty.
-    ///   - emptyRequestMethods: Methods whose responses may be empty.
-    ///   - completionHandler: Called exactly once.
+    ///   - dataPreprocessor: Changes the content first; by default it is kept as it is.
+    ///   - decoder: Decodes the value; may be called on several threads at the same time.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self,
@@ -191,7 +194,7 @@ extension DownloadRequest {
         return self
     }
 
-    /// What is handed over of a finished download.
+    /// Serializes a finished download, and returns the response to deliver.
     private func outcome<Value>(
         _ facts: AttemptOutcome, _ serialize: (URL?) throws -> Value
     ) -> DownloadResponse<Value, SessionError> {
@@ -206,15 +209,16 @@ extension DownloadRequest {
 }
 
 extension DownloadRequest {
-    /// Hands over the file's content as JSON.
+    /// Reads the file into memory, and delivers its content as JSON.
     ///
     /// - Parameters:
-    ///   - queue: Where the handler runs; the session's callback queue if `nil`.
-    ///   - dataPreprocessor: Runs on the content before it is read.
-    ///   - emptyResponseCodes: The status codes whose responses may have no body.
-    ///   - emptyRequestMethods: The methods whose responses may have no body.
-    ///   - options: How much is taken for JSON.
-    ///   - completionHandler: Called once.
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - dataPreprocessor: Changes the content first; by default it is kept as it is.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
+    ///   - options: What is accepted as JSON; any root value by default.
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func responseJSON(
         queue: DispatchQueue? = nil,

@@ -3,9 +3,10 @@ import OutletHTTP
 import OutletTransport
 
 extension DownloadRequest {
-    /// Ends the download, and keeps what has come so far if so wished.
+    /// Cancels the download, and keeps the part received so far on request.
     ///
-    /// - Parameter shouldProduceResumeData: Whether ``resumeData`` is to be there afterwards.
+    /// - Parameter shouldProduceResumeData: Whether to set ``resumeData`` and keep the temporary
+    ///   file; without effect if the download cannot be resumed.
     @discardableResult
     public func cancel(producingResumeData shouldProduceResumeData: Bool) -> Self {
         if shouldProduceResumeData {
@@ -19,10 +20,10 @@ extension DownloadRequest {
         return cancel()
     }
 
-    /// Ends the download, and hands over what is needed to go on with it.
+    /// Cancels the download, and delivers the data to resume it with.
     ///
     /// - Parameter completionHandler: Called exactly once, on the session's callback queue, with
-    ///   `nil` when the download cannot be gone on with.
+    ///   the value of ``resumeData``; `nil` when the download cannot be resumed.
     @discardableResult
     public func cancel(
         byProducingResumeData completionHandler: @escaping @Sendable (_ data: Data?) -> Void
@@ -40,17 +41,20 @@ extension DownloadRequest {
         return self
     }
 
-    /// Removes what a download that broke off has left: nobody wants to go on with it.
+    /// Removes the temporary file of an interrupted download that will not be resumed.
     ///
-    /// Does nothing when a download goes on with it now, or the file is gone.
+    /// Does nothing if a download is using the file now, the file is gone, or the data is not
+    /// valid.
     ///
-    /// - Parameter resumeData: What ``resumeData`` was.
+    /// - Parameter resumeData: The value of ``resumeData`` of that download.
+    ///
+    /// Thread: any; blocks while the file is removed.
     public static func discard(resumeData: Data) {
         guard let known = try? ResumeData(resumeData) else { return }
         PartFile(takingOver: known.file)?.remove()
     }
 
-    /// The attempt did not bring the content: what has come of it is kept if it is of use.
+    /// After an attempt without the content: keeps the part received so far if it can be resumed.
     func keepForLater() {
         let (last, response, error) = mutable.withLock { mutable in
             (mutable.history.requests.last, mutable.attempt.response, mutable.attempt.error)

@@ -3,16 +3,22 @@ import OutletHTTP
 import OutletTransport
 
 extension DownloadRequest {
-    /// Judges the response with a closure, after those added before; the first failure wins.
+    /// Validates the response with a closure, after the validators added before.
     ///
-    /// Thread: where the request is being finished; the file is in its place.
+    /// - Parameter validation: Called once for each attempt that brought a response and did not
+    ///   fail before, when the file is at its destination. The first failure ends the validation,
+    ///   and is the error that retriers get.
+    ///
+    /// Thread: the request's finishing queue (see ``Request``).
     @discardableResult
     public func validate(_ validation: @escaping Validation) -> Self {
         download.withLock { $0.validators.append(validation) }
         return self
     }
 
-    /// Accepts status codes 200 to 299, and content types that the request's `Accept` names.
+    /// Accepts status codes 200 to 299, and content types in the request's `Accept` field.
+    ///
+    /// Without an `Accept` field, any content type is accepted.
     @discardableResult
     public func validate() -> Self {
         validate(statusCode: 200..<300)
@@ -22,7 +28,9 @@ extension DownloadRequest {
         }
     }
 
-    /// Accepts those status codes.
+    /// Accepts the given status codes; others fail with `unacceptableStatusCode`.
+    ///
+    /// - Parameter acceptableStatusCodes: Any sequence of codes, such as `200..<300`.
     @discardableResult
     public func validate<Codes: Sequence & Sendable>(
         statusCode acceptableStatusCodes: Codes
@@ -30,7 +38,13 @@ extension DownloadRequest {
         validate { _, response, _ in response.validate(statusCode: acceptableStatusCodes) }
     }
 
-    /// Accepts those content types; an empty file has none to check.
+    /// Accepts the given content types; the content type of an empty file is not checked.
+    ///
+    /// Other types fail with `unacceptableContentType`, a response without a type with
+    /// `missingContentType`.
+    ///
+    /// - Parameter acceptableContentTypes: Media types or ranges, such as `image/png` or `image/*`;
+    ///   `*/*` accepts a response without a type, too. Evaluated for each attempt.
     @discardableResult
     public func validate<Types: Sequence & SendableMetatype>(
         contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> Types

@@ -3,51 +3,57 @@ public import FoundationEssentials
 public import OutletHTTP
 import OutletTransport
 
-/// A request whose response body goes into a file.
+/// A request whose response body is written to a file.
 ///
-/// The body is written to a temporary file as it comes, and moved once it is whole. What breaks off
-/// can be gone on with: see ``resumeData`` and
-/// ``Session/download(resumingWith:interceptor:shouldAutomaticallyResume:to:)``; retries of the
-/// request itself do so too. A body is asked for as it is (`Accept-Encoding: identity`), unless the
-/// request has an `Accept-Encoding` of its own.
+/// The body is written to a temporary file as it arrives, and moved once it is complete. An
+/// interrupted download can be resumed: see ``resumeData`` and
+/// ``Session/download(resumingWith:interceptor:shouldAutomaticallyResume:to:)``; retries resume
+/// too. Sends `Accept-Encoding: identity` unless the request has an `Accept-Encoding` of its own.
 public final class DownloadRequest: Request, @unchecked Sendable {
     // because what it adds to `Request` is either constant or behind a lock.
 
-    /// How a file is put into its place.
+    /// How the file is moved to its destination.
     public struct Options: OptionSet, Sendable {
-        /// The bits.
+        /// The options as a bit set.
         public let rawValue: Int
 
-        /// Makes options of bits.
+        /// Makes options from a bit set.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// Directories that are missing are made.
+        /// Creates missing directories of the destination.
         public static let createIntermediateDirectories = Options(rawValue: 1 << 0)
-        /// A file that is there already is replaced.
+        /// Replaces an existing file atomically; without it, an existing file is an error.
         public static let removePreviousFile = Options(rawValue: 1 << 1)
     }
 
-    /// Says where a file goes, once its response is there.
+    /// Returns where to move the downloaded file, and how.
     ///
-    /// Thread: where the request is being finished.
+    /// Called when the body is complete, before validation, for error responses too. `temporaryURL`
+    /// is the file at present. If the file cannot be moved, the request fails with
+    /// ``SessionError/downloadedFileMoveFailed(error:source:destination:)``, and the temporary file
+    /// stays.
+    ///
+    /// Thread: the request's finishing queue (see ``Request``).
     public typealias Destination =
         @Sendable (_ temporaryURL: URL, _ response: HTTPResponse) ->
         (destinationURL: URL, options: Options)
 
-    /// What a download begins with.
+    /// What a download starts from.
     public enum Downloadable: Sendable {
         /// A request.
         case request(any URLRequestConvertible)
-        /// What an earlier download has left.
+        /// The ``resumeData`` of an earlier download.
         case resumeData(Data)
     }
 
-    /// Judges a response; throwing or answering a failure refuses it.
+    /// Validates a response; returning a failure refuses it.
+    ///
+    /// `request` is the last request, as adapted; `fileURL` is the file at its destination.
     public typealias Validation =
         @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse, _ fileURL: URL?) ->
         ValidationResult
 
-    /// What the download begins with.
+    /// What the download starts from.
     public let downloadable: Downloadable
     private let destination: Destination?
     let download = Lock(DownloadState())
@@ -69,15 +75,17 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         watchesHeads = true
     }
 
-    /// Where the file is, once it is whole.
+    /// The file at its destination; `nil` until the body is complete and moved.
     public var fileURL: URL? { download.withLock { $0.fileURL } }
 
-    /// What is needed to go on, once the download has failed or was cancelled for that purpose.
+    /// The data to resume the download with, after a failure or
+    /// ``cancel(producingResumeData:)``.
     ///
-    /// JSON with the address, the request's fields (credentials too: keep it as you keep those), what
-    /// the content is known by and the temporary file. `nil` when the server promises nothing that
-    /// would make going on safe: a strong `ETag` or a `Last-Modified`. The file waits for a week, or
-    /// until ``discard(resumeData:)``; then a download of any process of this user's clears it away.
+    /// JSON with the URL, the request's fields (credentials included: protect it like those), the
+    /// validator of the content and the path of the temporary file. `nil` if the server sent
+    /// neither a strong `ETag` nor a usable `Last-Modified`, without which resuming is not safe.
+    /// The temporary file is kept until ``discard(resumeData:)``, or for a week after its last
+    /// write: then the first download of any process of this user removes it.
     public var resumeData: Data? { download.withLock { $0.resumeData } }
 
     // MARK: Steps
@@ -103,7 +111,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         return try super.prepare(request)
     }
 
-    /// Finds the file to write to, and asks for the rest of it if that can be done.
+    /// Opens the file to write to, and adds `Range` and `If-Range` if the download can be resumed.
     private func makeReady(_ request: inout HTTPRequest) throws(TransferError) {
         var (part, resumable, former) = download.withLock { state in
             defer { state.formerFile = nil }
@@ -223,7 +231,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         return next
     }
 
-    /// What a transfer that brought a part leaves to be done; nothing unless it came to its end.
+    /// What is still missing after a transfer that brought a part; nothing if the transfer failed.
     private func partialRest(
         _ state: DownloadState, _ result: TransferResult
     ) -> DownloadState.Rest {
@@ -236,7 +244,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             state.collected = result.body
             return state.plan
         }
-        // There was nothing left to send: to the user that is the answer to the whole request.
+        // Nothing was missing: reported as a successful response to the whole request.
         if plan == .complete { mutable.attempt.acceptEmptyRange() }
         return nil
     }
@@ -263,7 +271,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
                 state.aside = nil
                 if aside == nil { state.part = nil }
             }
-            // An error's text lies in its place; what had come before waits for another try.
+            // An error text was moved to the destination; the part is kept for another attempt.
             if aside != nil { keepForLater() }
         case .failure(let error):
             mutable.withLock { $0.attempt.overrule(error) }
@@ -288,7 +296,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// The temporary directory, under a name without `.part`.
+    /// The default destination: the temporary directory, under the name without `.part`.
     private static func keep(_ temporaryURL: URL) -> (URL, Options) {
         (temporaryURL.deletingPathExtension(), .removePreviousFile)
     }
@@ -310,7 +318,7 @@ public final class DownloadRequest: Request, @unchecked Sendable {
             }
             return state
         }
-        // Of an attempt that was to be followed by another, which came to nothing.
+        // Left by an attempt that was to be retried, when no further attempt was made.
         if let former = state.formerFile { try? FileManager.default.removeItem(at: former) }
         if !state.isMisplaced {
             state.aside?.remove()

@@ -1,55 +1,55 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// What changes in a download besides what changes in every request.
+/// The mutable state of a download besides that of every request.
 struct DownloadState: Sendable {
-    /// The file that the content is collected in.
+    /// The file that the content is written to.
     var part: PartFile?
-    /// From which byte on the content was asked for.
+    /// The first byte that was requested; 0 for the whole content.
     var offset: Int64 = 0
-    /// What becomes of the body under way.
+    /// What to do with the current body.
     var plan = DownloadPlan.undecided
-    /// Which bytes of the content the body under way is, if it is a part.
+    /// The range of the current body within the content, if it is a part.
     var range: ContentRange?
     /// The file for a body that is not the content.
     var aside: PartFile?
-    /// A redirect's body that turned out to be the response's.
+    /// The body in memory of a redirect that was not followed.
     var collected: Data?
-    /// What the next attempt may go on with.
+    /// What the next attempt may resume.
     var resumable: ResumeData?
-    /// What the user may go on with.
+    /// The value of ``DownloadRequest/resumeData``.
     var resumeData: Data?
-    /// Whether a cancel is meant to leave resume data.
+    /// Whether the download was cancelled with resume data.
     var keepsPart = false
-    /// Told of the resume data once it is settled.
+    /// Called with the resume data when the request ends.
     var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
-    /// The file in its place.
+    /// The file at its destination.
     var fileURL: URL?
-    /// A file that the last attempt has put into its place.
+    /// A file that the last attempt moved to its destination.
     var formerFile: URL?
-    /// Whether the file is whole, but could not be moved: the error names it.
+    /// Whether the file is complete but could not be moved; the error has its URL, so it is kept.
     var isMisplaced = false
     var validators = InlineFirst<DownloadRequest.Validation>()
 
-    /// Where in the content the body under way begins.
+    /// The offset of the current body within the content, in bytes.
     var start: Int64 { plan == .continued ? offset : 0 }
 
-    /// How many bytes the content has, as far as is known.
+    /// The length of the content in bytes; `nil` if it is not known.
     var total: Int64? { (plan == .continued ? range?.total : nil) ?? resumable?.totalBytes }
 
-    /// What a part that has come leaves to be done.
+    /// What is missing after a part was received.
     enum Rest: Equatable {
         /// Nothing.
         case none
-        /// The bytes from there on.
+        /// The bytes from this offset on.
         case from(Int64)
-        /// All of it: what came is not the part that was announced.
+        /// Everything: the received bytes are not the announced part.
         case whole
-        /// The part is not whole, so many bytes are missing.
+        /// The part is incomplete by this number of bytes.
         case missing(Int64)
     }
 
-    /// Judges a part that has come by how long the file is now.
+    /// What is missing after a part was received, given the size of the file in bytes.
     func rest(_ size: Int64) -> Rest {
         guard plan == .continued, let end = range?.end else { return .none }
         if size < end { return .missing(end - size) }
@@ -57,14 +57,14 @@ struct DownloadState: Sendable {
         return end == total ? .none : .from(end)
     }
 
-    /// Keeps what is known of a part that has come, or of as much of it as has.
+    /// Records how much of the content was received, given the size of the file in bytes.
     mutating func keepPart(_ size: Int64) {
         let total = total
         resumable?.totalBytes = total
         resumable?.bytesReceived = min(size, range?.end ?? size)
     }
 
-    /// Forgets what the last attempt brought, but for what can be gone on with.
+    /// Resets the state for another attempt, except for the part to resume.
     mutating func reset() {
         formerFile = fileURL ?? aside?.url ?? formerFile
         fileURL = nil

@@ -1,7 +1,8 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// A download's value, to be awaited: once or often, before or after it is there.
+/// The value of a download, to await; several tasks may await it, also after the download has
+/// ended.
 public struct DownloadTask<Value: Sendable>: Sendable {
     private let request: DownloadRequest
     private let outcome: Promise<DownloadResponse<Value, SessionError>>
@@ -17,7 +18,10 @@ public struct DownloadTask<Value: Sendable>: Sendable {
         request.append(.anywhere, serializer) { outcome.fulfil($0) }
     }
 
-    /// Everything about the finished download.
+    /// The response of the finished download; waits for it.
+    ///
+    /// Cancelling the awaiting task cancels the download, unless `automaticallyCancelling` was
+    /// `false`.
     public var response: DownloadResponse<Value, SessionError> {
         get async {
             guard shouldAutomaticallyCancel else { return await outcome.value }
@@ -29,28 +33,28 @@ public struct DownloadTask<Value: Sendable>: Sendable {
         }
     }
 
-    /// The value, or why there is none.
+    /// The serialized value, or the error; waits for it as ``response`` does.
     public var result: Result<Value, SessionError> {
         get async { await response.result }
     }
 
-    /// The value.
+    /// The serialized value; waits for it as ``response`` does.
     ///
-    /// - Throws: ``SessionError``.
+    /// - Throws: The ``SessionError`` that the download failed with.
     public var value: Value {
         get async throws { try await result.get() }
     }
 
-    /// Cancels the download; leaves no resume data.
+    /// Cancels the download without resume data.
     public func cancel() { request.cancel() }
-    /// Suspends the download.
+    /// Suspends the download, as ``Request/suspend()``.
     public func suspend() { request.suspend() }
-    /// Resumes the download.
+    /// Starts or resumes the download, as ``Request/resume()``.
     public func resume() { request.resume() }
 }
 
 extension DownloadRequest {
-    /// Takes where the file is, for a task to await; starts the download.
+    /// Starts the download, and returns a task for the URL of the file.
     ///
     /// - Parameter shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the
     ///   download.
@@ -61,13 +65,14 @@ extension DownloadRequest {
             using: URLResponseSerializer(), automaticallyCancelling: shouldAutomaticallyCancel)
     }
 
-    /// Reads the file into memory, for a task to await; starts the download.
+    /// Starts the download, and returns a task for the file's content, read into memory.
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the download.
-    ///   - dataPreprocessor: Changes the content first; it stays as it is if `nil`.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty; 204 and 205 if `nil`.
-    ///   - emptyRequestMethods: Methods whose responses may be empty; `HEAD` if `nil`.
+    ///   - dataPreprocessor: Changes the content first; it is kept as it is if `nil`.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 if
+    ///     `nil`.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` if `nil`.
     public func serializingData(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         dataPreprocessor: (any DataPreprocessor)? = nil,
@@ -80,14 +85,15 @@ extension DownloadRequest {
             automaticallyCancelling: shouldAutomaticallyCancel)
     }
 
-    /// Makes text of the file, for a task to await; starts the download.
+    /// Starts the download, and returns a task for the file's content as text.
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the download.
-    ///   - dataPreprocessor: Changes the content first.
-    ///   - encoding: The charset; the response's own if `nil`, ISO 8859-1 if it names none.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty.
-    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - dataPreprocessor: Changes the content first; by default it is kept as it is.
+    ///   - encoding: The charset; if `nil`, the one in `Content-Type`, else ISO 8859-1.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
     public func serializingString(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
@@ -102,15 +108,16 @@ extension DownloadRequest {
             automaticallyCancelling: shouldAutomaticallyCancel)
     }
 
-    /// Decodes the file, for a task to await; starts the download.
+    /// Starts the download, and returns a task for a value decoded from the file's content.
     ///
     /// - Parameters:
-    ///   - type: What to decode.
+    ///   - type: The type to decode.
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the download.
-    ///   - dataPreprocessor: Changes the content first.
-    ///   - decoder: Makes the value.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty.
-    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - dataPreprocessor: Changes the content first; by default it is kept as it is.
+    ///   - decoder: Decodes the value; may be called on several threads at the same time.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
@@ -126,10 +133,10 @@ extension DownloadRequest {
             automaticallyCancelling: shouldAutomaticallyCancel)
     }
 
-    /// Serializes the file, for a task to await; starts the download.
+    /// Starts the download, and returns a task for the value of a serializer.
     ///
     /// - Parameters:
-    ///   - serializer: Makes the value.
+    ///   - serializer: Makes the value, on the request's finishing queue (see ``Request``).
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the download.
     public func serializingDownload<Serializer: DownloadResponseSerializerProtocol>(
         using serializer: Serializer,
@@ -139,10 +146,10 @@ extension DownloadRequest {
             self, serializer: serializer, automaticallyCancelling: shouldAutomaticallyCancel)
     }
 
-    /// Serializes the file, for a task to await; starts the download.
+    /// Starts the download, and returns a task for the value of a serializer.
     ///
     /// - Parameters:
-    ///   - serializer: Makes the value.
+    ///   - serializer: Makes the value, on the request's finishing queue (see ``Request``).
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the download.
     public func serializingDownload<Serializer: ResponseSerializer>(
         using serializer: Serializer,

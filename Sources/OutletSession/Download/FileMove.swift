@@ -2,14 +2,17 @@ import FoundationEssentials
 import Glibc
 import OutletTransport
 
-/// Puts a downloaded file where it is wanted.
+/// Moves a downloaded file to its destination.
 enum FileMove {
     /// Moves a file.
     ///
-    /// A previous file is replaced in one step: there is no moment without one or the other.
+    /// With `removePreviousFile`, an existing file is replaced atomically, also across file
+    /// systems.
     ///
     /// - Throws: `CocoaError`: `.fileNoSuchFile` when the directory is missing,
-    ///   `.fileWriteFileExists` when the place is taken and may not be cleared.
+    ///   `.fileWriteFileExists` when there is a file that may not be replaced,
+    ///   `.fileWriteUnsupportedScheme` when the destination is not a `file:` URL; other errors of
+    ///   the file system.
     static func move(
         _ source: URL, to destination: URL, options: DownloadRequest.Options
     ) throws {
@@ -24,7 +27,7 @@ enum FileMove {
         }
         if rename(source.path, destination.path) == 0 { return }
         guard errno == EXDEV else { throw error(errno) }
-        // Another file system: the copy takes its time, the last step none.
+        // On another file system: copies next to the destination, then renames atomically.
         let near = destination.deletingLastPathComponent()
             .appending(path: ".Outlet_\(UUID().uuidString).part")
         do {

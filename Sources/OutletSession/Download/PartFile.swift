@@ -4,15 +4,17 @@ import OutletFiles
 import OutletHTTP
 import OutletTransport
 
-/// The file that a download is written to before it goes where it is wanted.
+/// The temporary file that a download is written to.
 ///
-/// Locked while this lives, so that two downloads never write to one file; readable by nobody else,
-/// because it lies in a directory that all users share.
+/// Locked for the lifetime of this object, so that two downloads never write to one file. Only this
+/// user may read it, because the temporary directory is shared by all users.
 final class PartFile: Sendable {
     let url: URL
     let descriptor: Int32
 
-    /// Makes an empty file with a name of its own.
+    /// Creates an empty file with a unique name.
+    ///
+    /// - Throws: `TransferError` with `tooManyOpenFiles` or `cannotCreateFile`.
     init(in directory: URL = FileManager.default.temporaryDirectory) throws(TransferError) {
         url = directory.appending(path: Self.prefix + UUID().uuidString + Self.suffix)
         descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -25,16 +27,16 @@ final class PartFile: Sendable {
         _ = flock(descriptor, LOCK_EX | LOCK_NB)
     }
 
-    /// Takes over a file that an earlier download has left.
+    /// Opens and locks the file of an earlier download.
     ///
-    /// - Returns: `nil` when its name is none that is given here, it is gone, is no plain file of this
-    ///   user's, or somebody writes to it.
+    /// - Returns: `nil` if the name is not that of a part file, the file is gone, is not a regular
+    ///   file of this user, or is locked by another download.
     init?(takingOver path: String) {
         url = URL(filePath: path)
         descriptor =
             Self.isName(url.lastPathComponent) ? open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC) : -1
         guard descriptor >= 0 else { return nil }
-        // The lock first: until then another may take the file away.
+        // Locks before it checks: until then another process may remove the file.
         var status = stat()
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &status) == 0,
             status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(), status.st_nlink > 0
@@ -43,8 +45,7 @@ final class PartFile: Sendable {
 
     deinit {
         guard descriptor >= 0 else { return }
-        // Closing is not enough: a process that is being started has the descriptor, too, until it
-        // runs its program.
+        // Closing does not unlock while a forked child holds the descriptor, until its `exec`.
         _ = flock(descriptor, LOCK_UN)
         close(descriptor)
     }
@@ -52,7 +53,7 @@ final class PartFile: Sendable {
     private static let prefix = "Outlet_"
     private static let suffix = ".part"
 
-    /// Whether a file of this name was made here.
+    /// Whether this is a name of a part file: prefix, UUID and suffix.
     static func isName(_ name: String) -> Bool {
         guard name.startsWithBytes(of: prefix), name.endsWithBytes(of: suffix) else { return false }
         let bytes = name.utf8.dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count)
@@ -61,19 +62,19 @@ final class PartFile: Sendable {
 
     var path: String { url.path }
 
-    /// The length in bytes; 0 when it cannot be told.
+    /// The size in bytes; 0 when it cannot be determined.
     var size: Int64 {
         var status = stat()
         return fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
     }
 
-    /// The length of any file in bytes; `nil` when it cannot be told.
+    /// The size of any file in bytes; `nil` when it cannot be determined.
     static func size(at url: URL) -> Int64? {
         var status = stat()
         return stat(url.path, &status) == 0 ? Int64(status.st_size) : nil
     }
 
-    /// Gives the file the permissions that a new file of this process has.
+    /// Sets the permissions that a new file of this process gets by default.
     func publish() {
         _ = fchmod(descriptor, 0o666 & ~Self.umask)
     }
@@ -82,7 +83,7 @@ final class PartFile: Sendable {
         _ = unlink(url.path)
     }
 
-    /// Asking the system for it would change it for a moment.
+    /// Read from `/proc`, because `umask(2)` can only query the mask by changing it.
     private static var umask: mode_t {
         let status = try? Data(contentOf: URL(filePath: "/proc/self/status"))
         let lines = String(decoding: status ?? Data(), as: UTF8.self).lines

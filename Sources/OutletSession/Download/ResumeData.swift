@@ -2,31 +2,32 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// What is needed to go on with a download that broke off; JSON on the outside.
+/// The data to resume an interrupted download with; encoded as JSON.
 ///
-/// Holds the request's fields, credentials too, as they are needed again.
+/// Contains the request's fields, credentials included, because they are sent again.
 struct ResumeData: Sendable, Codable, Equatable {
     struct Field: Codable, Equatable {
         let name: String
         let value: String
     }
 
-    /// The format of this text.
+    /// The version of the format.
     private(set) var version = 1
-    /// The address that was asked for, before any redirect: those may have expired.
+    /// The requested URL before any redirect, whose target may have expired.
     let url: URL
     /// The request's own fields.
     let headers: [Field]
-    /// The strong `ETag`, else `Last-Modified`: what `If-Range` asks about (RFC 9110 §13.1.5).
+    /// The strong `ETag`, else `Last-Modified`: sent as `If-Range` (RFC 9110 §13.1.5).
     let validator: String
-    /// How many bytes the file holds.
+    /// The number of bytes received so far.
     var bytesReceived: Int64
-    /// How many there are in all, if that is known.
+    /// The length of the content in bytes; `nil` if it is not known.
     var totalBytes: Int64?
-    /// The path of the file with what has come so far.
+    /// The path of the file with the bytes received so far.
     let file: String
 
-    /// `nil` when nothing promises that the rest will fit to what is there.
+    /// Makes resume data; `nil` if the rest cannot be requested safely: no `GET`, a `Range` field
+    /// of the request's own, a status other than 200 and 206, no bytes, or no validator.
     init?(
         request: HTTPRequest?, response: HTTPResponse?, bytesReceived: Int64, totalBytes: Int64?,
         file: String
@@ -44,9 +45,10 @@ struct ResumeData: Sendable, Codable, Equatable {
         self.file = file
     }
 
-    /// Reads what ``encoded`` has written.
+    /// Decodes the JSON made by ``encoded``.
     ///
-    /// - Throws: ``ResumeDataError``.
+    /// - Throws: ``ResumeDataError`` when it is not such JSON, has another version, or its
+    ///   validator cannot be sent.
     init(_ data: Data) throws(ResumeDataError) {
         do {
             self = try JSONDecoder().decode(ResumeData.self, from: data)
@@ -68,7 +70,7 @@ struct ResumeData: Sendable, Codable, Equatable {
         return try? encoder.encode(self)
     }
 
-    /// The request that began the download.
+    /// The request that started the download.
     var request: HTTPRequest {
         var request = HTTPRequest(url: url)
         for field in headers { request.headers.append(name: field.name, value: field.value) }
@@ -76,7 +78,8 @@ struct ResumeData: Sendable, Codable, Equatable {
     }
 }
 
-/// Why resume data cannot be used.
+/// The error of a download with resume data that cannot be read; the request fails with it inside
+/// ``SessionError/createURLRequestFailed(error:)``.
 public struct ResumeDataError: Error, CustomStringConvertible {
     let reason: String
 
@@ -84,7 +87,7 @@ public struct ResumeDataError: Error, CustomStringConvertible {
     public var description: String { "resume data: not usable: \(reason)" }
 }
 
-/// A request read from resume data.
+/// A request made from resume data.
 struct ResumedRequest: URLRequestConvertible {
     let data: Data
 
@@ -92,7 +95,7 @@ struct ResumedRequest: URLRequestConvertible {
 }
 
 extension HTTPResponse {
-    /// What tells this body from all others at its address, byte by byte, and can be sent.
+    /// A strong validator of this response that can be sent in a field; `nil` without one.
     fileprivate var rangeValidator: String? {
         statedValidator.flatMap { isReturnable($0) ? $0 : nil }
     }
@@ -102,7 +105,8 @@ extension HTTPResponse {
             headers.value(for: "Accept-Ranges")?.equalsIgnoringCase("none") != true
         else { return nil }
         if let tag = headers.value(for: "ETag"), !tag.startsWithBytes(of: "W/") { return tag }
-        // Within the second of its making, a body may have changed once more (RFC 9110 §8.8.2.2).
+        // Content modified in the second of the response may have changed again (RFC 9110
+        // §8.8.2.2).
         guard let date = headers.value(for: "Last-Modified"), date != headers.value(for: "Date")
         else { return nil }
         return date

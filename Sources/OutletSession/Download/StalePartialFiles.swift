@@ -2,25 +2,26 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 
-/// Clears away the parts of downloads that nobody has gone on with.
+/// Removes part files of downloads that were not resumed.
 ///
-/// Only time can tell: resume data may lie in a file of the user's, to be used by another process;
-/// and a process that was killed has left its parts, too.
+/// Decides by age: another process may still use stored resume data, and a killed process leaves
+/// its part files behind.
 enum StalePartialFiles {
-    /// How long a part waits for somebody to go on with it, in seconds: a week.
+    /// How long after its last write a part file is kept, in seconds: a week.
     static let patience: TimeInterval = 7 * 24 * 60 * 60
 
-    /// Clears the temporary directory, once in a process and beside everything else.
+    /// Cleans the temporary directory, once per process, on a background queue.
     static let clearedAway: Void = DispatchQueue.global(qos: .utility).async {
         remove(from: FileManager.default.temporaryDirectory, lastWrittenBefore: .now - patience)
     }
 
-    /// Removes this user's parts that are older than `limit`, but for those under way.
+    /// Removes this user's part files that were last written before `limit` and are not in use.
     static func remove(from directory: URL, lastWrittenBefore limit: Date) {
         let names = try? FileManager.default.contentsOfDirectory(atPath: directory.path)
         for name in names ?? [] {
             let url = directory.appending(path: name)
-            // Checks the time before it takes the lock: a download that resumes a part must find it unlocked.
+            // Checks the time before it takes the lock: a download that resumes a part must find it
+            // unlocked.
             guard let written = lastWrite(to: url), written < limit,
                 let part = PartFile(takingOver: url.path)
             else { continue }

@@ -1,16 +1,16 @@
 import Glibc
 import OutletHTTP
 
-/// What the system said when a file was used.
+/// A failed system call on a file.
 public struct FileAccessError: Error, Equatable, Sendable {
     /// The call that failed, by its name in POSIX.
     public let call: String
     /// The file.
     public let path: String
-    /// The system's code (`errno`).
+    /// The value of `errno` after the call.
     public let code: Int32
 
-    /// Keeps `errno`, which the next call may change.
+    /// Makes an error; reads `errno` by default, so nothing may be called in between.
     init(_ call: String, path: String, code: Int32 = errno) {
         self.call = call
         self.path = path
@@ -19,20 +19,20 @@ public struct FileAccessError: Error, Equatable, Sendable {
 }
 
 extension FileAccessError: CustomStringConvertible {
-    /// The file, the call, and the system's words.
+    /// The path, the call and the text of `strerror`.
     public var description: String { "\(path): \(call): \(String(cString: strerror(code)))" }
 }
 
-/// A file's bytes as a body: opened when first read, closed at the end.
+/// A file's bytes as a body: opened at the first read, closed at the end.
 ///
-/// Sends exactly as many bytes as the file had when this was made; a file that has changed its
-/// size by then is an error, because the length is on the wire already.
+/// Sends exactly as many bytes as the file had when this stream was made. A file whose size has
+/// changed since then is an error, because `Content-Length` has been sent already.
 final class FileBodyStream: BodyStream, @unchecked Sendable {
     // because the calls of a `BodyStream` never overlap.
 
     /// The file.
     let path: String
-    /// How many bytes the stream gives, as the file had them.
+    /// The size of the file in bytes when this stream was made.
     let length: Int64?
 
     private let size: Int64
@@ -61,11 +61,13 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
 
     /// Copies the next bytes of the file.
     ///
-    /// - Throws: ``FileAccessError``, ``SessionError/UnexpectedInputStreamLength``.
+    /// - Throws: ``FileAccessError`` when opening or reading fails;
+    ///   ``SessionError/UnexpectedInputStreamLength`` when the file is shorter or longer than at
+    ///   first.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         guard !buffer.isEmpty else { return 0 }
         if descriptor < 0 {
-            // At the end the file is closed already.
+            // At the end of the body, the file has been closed already.
             guard offset < size || size == 0 else { return 0 }
             try open()
         }
@@ -81,7 +83,7 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
         return count
     }
 
-    /// Goes back to the file's first byte.
+    /// Rewinds to the file's first byte.
     func rewind() {
         close()
         offset = 0

@@ -1,66 +1,78 @@
 import FoundationEssentials
 public import OutletHTTP
 
-/// Puts parameters into the body as JSON.
+/// Encodes parameters into the body as JSON.
 ///
-/// Members of dictionaries are sorted by name. The body gets the type `application/json` unless
-/// the request names one.
+/// Members of dictionaries are sorted by name. Sets `Content-Type: application/json` unless the
+/// request has a `Content-Type`.
 public struct JSONEncoding: ParameterEncoding {
-    /// Why a value is not JSON; errors of one kind are equal, whatever their evidence.
+    /// A value that cannot be written as JSON; all these errors are equal, whatever their
+    /// description.
     public struct Error: Swift.Error, Equatable, CustomStringConvertible {
-        /// The value, or one within it, has no JSON.
+        /// The value is neither a dictionary nor an array, or contains a value that JSON cannot
+        /// hold.
         public static let invalidJSONObject = Error(
             description: "not a JSON object: use a dictionary or an array")
 
-        /// Where the value is, and what it is.
+        /// The path and the type of the value.
         public let description: String
 
-        /// The same kind of error.
+        /// Always `true`: there is one kind of error.
         public static func == (a: Error, b: Error) -> Bool { true }
     }
 
     /// How JSON is laid out.
     public struct WritingOptions: OptionSet, Sendable {
-        /// The options as bits.
+        /// The options as a bit set.
         public let rawValue: UInt
-        /// A line for each member and element, two blanks for each level.
+        /// Writes each member and element on a line of its own, indented by two spaces per level.
         public static let prettyPrinted = WritingOptions(rawValue: 1 << 0)
-        /// Members of `JSONValue` objects are sorted by name too.
+        /// Sorts the members of `JSONValue` objects by name too.
         public static let sortedKeys = WritingOptions(rawValue: 1 << 1)
-        /// The whole may be a string, a number, a truth value or `null`.
+        /// Accepts a string, a number, a Boolean or `null` as the root value.
         public static let fragmentsAllowed = WritingOptions(rawValue: 1 << 2)
-        /// `/` is not written as `\/`.
+        /// Writes `/` as it is, not as `\/`.
         public static let withoutEscapingSlashes = WritingOptions(rawValue: 1 << 3)
 
-        /// Makes options of bits.
+        /// Makes options from a bit set.
         public init(rawValue: UInt) { self.rawValue = rawValue }
     }
 
     /// JSON on one line.
     public static var `default`: JSONEncoding { JSONEncoding() }
-    /// JSON with a line for each member and element.
+    /// JSON with each member and element on a line of its own.
     public static var prettyPrinted: JSONEncoding { JSONEncoding(options: .prettyPrinted) }
 
     /// How the JSON is laid out.
     public let options: WritingOptions
 
     /// Makes an encoding.
+    ///
+    /// - Parameter options: How the JSON is laid out; by default on one line, objects and arrays
+    ///   only.
     public init(options: WritingOptions = []) {
         self.options = options
     }
 
-    /// The request with the parameters as its body.
+    /// Returns the request with the parameters as its body.
     ///
-    /// - Throws: ``SessionError/parameterEncodingFailed(reason:)`` with `jsonEncodingFailed` when
-    ///   a value is not JSON.
+    /// - Parameters:
+    ///   - urlRequest: The request; a `Content-Type` that it has is kept.
+    ///   - parameters: The members of the JSON object; `nil` leaves the request unchanged.
+    /// - Throws: ``SessionError/parameterEncodingFailed(reason:)`` with `jsonEncodingFailed` when a
+    ///   value cannot be written as JSON; what `urlRequest` throws.
     public func encode(
         _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
     ) throws -> HTTPRequest {
         try encode(urlRequest, withJSONObject: parameters)
     }
 
-    /// The request with an array or a dictionary as its body.
+    /// Returns the request with an array or a dictionary as its body.
     ///
+    /// - Parameters:
+    ///   - urlRequest: The request; a `Content-Type` that it has is kept.
+    ///   - jsonObject: The root value, an array or a dictionary, or any JSON value with
+    ///     ``WritingOptions/fragmentsAllowed``; `nil` leaves the request unchanged.
     /// - Throws: As ``encode(_:with:)``.
     public func encode(
         _ urlRequest: any URLRequestConvertible, withJSONObject jsonObject: Any? = nil

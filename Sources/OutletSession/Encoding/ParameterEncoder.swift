@@ -1,32 +1,32 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// Puts an `Encodable` value into a request.
+/// Encodes an `Encodable` value into a request.
 public protocol ParameterEncoder: Sendable {
-    /// The request with the value in it.
+    /// Returns the request with the value in it.
     ///
     /// - Parameters:
-    ///   - parameters: The value; `nil` leaves the request as it is.
-    ///   - request: What to put it into.
+    ///   - parameters: The value to encode; `nil` should leave the request unchanged.
+    ///   - request: The request before encoding, changed by the request modifier if there is one.
     /// - Throws: ``SessionError/parameterEncoderFailed(reason:)``,
     ///   ``SessionError/parameterEncodingFailed(reason:)``, or any error of the encoder's own.
     ///
-    /// Thread: the session's request queue; again at every attempt.
+    /// Thread: the session's request queue; called again for every attempt.
     func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws -> HTTPRequest
 }
 
-/// Puts a value into the body as JSON.
+/// Encodes a value into the body as JSON.
 ///
-/// The body gets the type `application/json` unless the request names one.
+/// Sets `Content-Type: application/json` unless the request has a `Content-Type`.
 open class JSONParameterEncoder: ParameterEncoder, @unchecked Sendable {
     // because it holds one constant, itself `Sendable`.
 
     /// Encodes as `JSONEncoder` does by default.
     public static var `default`: JSONParameterEncoder { JSONParameterEncoder() }
 
-    /// Encodes with a line for each member and element.
+    /// Encodes each member and element on a line of its own.
     public static var prettyPrinted: JSONParameterEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .prettyPrinted
@@ -40,17 +40,21 @@ open class JSONParameterEncoder: ParameterEncoder, @unchecked Sendable {
         return JSONParameterEncoder(encoder: encoder)
     }
 
-    /// Makes the JSON.
+    /// Encodes the values.
     public let encoder: JSONEncoder
 
     /// Makes an encoder.
+    ///
+    /// - Parameter encoder: Encodes the values, on the session's request queue; several requests
+    ///   may use it at the same time, so its settings must not be changed any more.
     public init(encoder: JSONEncoder = JSONEncoder()) {
         self.encoder = encoder
     }
 
-    /// The request with the value as its body.
+    /// Returns the request with the value as its body; unchanged if the value is `nil`.
     ///
-    /// - Throws: ``SessionError/parameterEncodingFailed(reason:)`` with `jsonEncodingFailed`.
+    /// - Throws: ``SessionError/parameterEncodingFailed(reason:)`` with `jsonEncodingFailed` when
+    ///   ``encoder`` throws.
     open func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws -> HTTPRequest {
@@ -67,10 +71,12 @@ open class JSONParameterEncoder: ParameterEncoder, @unchecked Sendable {
 }
 
 extension ParameterEncoder where Self == JSONParameterEncoder {
-    /// The value as JSON in the body.
+    /// Encodes the value into the body as JSON.
     public static var json: JSONParameterEncoder { JSONParameterEncoder() }
 
-    /// The value as JSON in the body, made by this encoder.
+    /// Encodes the value into the body as JSON, with a given `JSONEncoder`.
+    ///
+    /// - Parameter encoder: Encodes the values; its settings must not be changed any more.
     public static func json(encoder: JSONEncoder = JSONEncoder()) -> JSONParameterEncoder {
         JSONParameterEncoder(encoder: encoder)
     }

@@ -1,20 +1,21 @@
 public import OutletHTTP
 import OutletTransport
 
-/// Names and values to be encoded into a request.
+/// Names and values to encode into a request.
 public typealias Parameters = [String: any Any & Sendable]
 
-/// Puts parameters into a request.
+/// Encodes parameters into a request.
 public protocol ParameterEncoding: Sendable {
-    /// The request with the parameters in it.
+    /// Returns the request with the parameters in it.
     ///
     /// - Parameters:
-    ///   - urlRequest: What to put them into.
-    ///   - parameters: The names and values; `nil` leaves the request as it is.
+    ///   - urlRequest: The request before encoding, changed by the request modifier if there is
+    ///     one.
+    ///   - parameters: The names and values; `nil` should leave the request unchanged.
     /// - Throws: ``SessionError/parameterEncodingFailed(reason:)``, or any error of the
     ///   encoding's own.
     ///
-    /// Thread: the session's request queue; again at every attempt.
+    /// Thread: the session's request queue; called again for every attempt.
     func encode(
         _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
     ) throws -> HTTPRequest
@@ -22,9 +23,9 @@ public protocol ParameterEncoding: Sendable {
 
 /// Where encoded parameters go.
 public enum ParameterDestination: Sendable {
-    /// Into the query for `GET`, `HEAD` and `DELETE`, else into the body.
+    /// Into the query for `GET`, `HEAD` and `DELETE`; into the body for other methods.
     case methodDependent
-    /// Into the query, behind what it holds already.
+    /// Into the query, after the items that it has already.
     case queryString
     /// Into the body.
     case httpBody

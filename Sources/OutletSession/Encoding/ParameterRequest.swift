@@ -1,7 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// A request whose parameters a ``ParameterEncoding`` puts in, at every attempt.
+/// A request with parameters that a ``ParameterEncoding`` encodes at every attempt.
 struct ParameterRequest: URLRequestConvertible {
     let base: any URLRequestConvertible
     let parameters: Parameters?
@@ -12,7 +12,7 @@ struct ParameterRequest: URLRequestConvertible {
     }
 }
 
-/// A request whose value a ``ParameterEncoder`` puts in, at every attempt.
+/// A request with a value that a ``ParameterEncoder`` encodes at every attempt.
 struct EncodableRequest<Value: Encodable & Sendable>: URLRequestConvertible {
     let base: any URLRequestConvertible
     let parameters: Value?
@@ -23,8 +23,8 @@ struct EncodableRequest<Value: Encodable & Sendable>: URLRequestConvertible {
     }
 }
 
-/// What factories make of their arguments: address, method and headers, then the modifier's
-/// changes, then the parameters.
+/// Builds the convertibles of the session's request methods: URL, method and headers, then the
+/// request modifier, then the parameters.
 enum RequestParts {
     static func base(
         _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?,
@@ -35,7 +35,7 @@ enum RequestParts {
             base: PlainRequest(url: url, method: method, headers: headers), modifier: modifier)
     }
 
-    /// Text and addresses stay what they are, so they are made into a request once.
+    /// Makes the request at once from a `String` or a `URL`, which give the same URL every time.
     private static func plain(
         _ url: any URLConvertible, _ method: HTTPMethod, _ headers: HTTPHeaders?
     ) -> any URLRequestConvertible {
@@ -46,7 +46,7 @@ enum RequestParts {
         return PlainRequest(url: url, method: method, headers: headers)
     }
 
-    /// Without parameters the base is left as it is: a plain request then needs no thread.
+    /// Returns the base without parameters unchanged, so that a plain request needs no queue.
     static func adding(
         _ parameters: Parameters?, _ encoding: (any ParameterEncoding)?,
         to base: any URLRequestConvertible
@@ -63,7 +63,7 @@ enum RequestParts {
         return EncodableRequest(base: base, parameters: parameters, encoder: encoder)
     }
 
-    /// Encodings of the user's may have something to put in even so.
+    /// Whether an encoding is known to ignore `nil` parameters; custom encodings may not.
     private static func leavesRequestsWithoutParameters(_ encoding: any ParameterEncoding) -> Bool {
         let type = type(of: encoding)
         return type == URLEncoding.self || type == JSONEncoding.self

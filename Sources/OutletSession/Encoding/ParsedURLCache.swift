@@ -1,10 +1,9 @@
 package import FoundationEssentials
 import OutletTransport
 
-/// The addresses that texts spelt lately: parsing one costs as much as all else that is done to
-/// make a request.
+/// A cache of parsed URLs: parsing one costs as much as the rest of making a request.
 package final class ParsedURLCache: Sendable {
-    /// For all sessions, because what a text spells depends on nothing else.
+    /// Shared by all sessions: the result of parsing depends on the text only.
     package static let shared = ParsedURLCache()
 
     private struct Entry: Sendable {
@@ -13,22 +12,22 @@ package final class ParsedURLCache: Sendable {
     }
 
     private struct Memory: Sendable {
-        /// Programs that ask for one address again and again need no hash.
+        /// The last URL returned: the same text again needs no hash.
         var last: Entry?
-        /// By the texts' hashes; a new one takes the place of the former.
+        /// Indexed by the texts' hashes; a new entry replaces the one with the same index.
         var entries = [Entry?](repeating: nil, count: 256)
     }
 
     private let memory = Lock(Memory())
-    /// Longer texts are parsed each time: what lies here is never let go of.
+    /// Longer texts are not cached, because entries are never freed.
     private static let maximumLength = 1024
 
-    /// Whether a text may lie here: those that may carry a password may not.
+    /// Whether a text may be cached; not if it may contain a password.
     private static func isKept(_ text: String) -> Bool {
         text.utf8.count <= maximumLength && !text.utf8.contains(UInt8(ascii: "@"))
     }
 
-    /// The address that a text spells, if it is one.
+    /// Returns the URL of a text; `nil` if it is not a URL.
     package func url(_ text: String) -> URL? {
         let known = memory.withLock { memory -> URL? in
             if let last = memory.last, last.text == text { return last.url }
@@ -48,7 +47,7 @@ package final class ParsedURLCache: Sendable {
         return url
     }
 
-    /// FNV-1a of the last bytes, where addresses differ most; a collision costs a parse.
+    /// FNV-1a of the last 24 bytes, where URLs differ most; a collision costs one parse.
     private static func index(of text: String) -> Int {
         var text = text
         return text.withUTF8 { bytes in

@@ -1,6 +1,8 @@
 import OutletHTTP
 
-/// A request made of values alone: making it runs no code of the user's.
+/// A request made of a URL, a method and headers, without a request modifier.
+///
+/// Converted on the thread that starts the request, even if the URL is a custom `URLConvertible`.
 struct PlainRequest: URLRequestConvertible {
     let url: any URLConvertible
     let method: HTTPMethod
@@ -11,7 +13,7 @@ struct PlainRequest: URLRequestConvertible {
     }
 }
 
-/// A request that a closure of the user's changes.
+/// A request that a request modifier changes.
 struct ModifiedRequest: URLRequestConvertible {
     let base: any URLRequestConvertible
     let modifier: @Sendable (inout HTTPRequest) throws -> Void

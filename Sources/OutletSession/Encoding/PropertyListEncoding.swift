@@ -2,17 +2,17 @@ public import FoundationEssentials
 public import OutletHTTP
 import OutletTransport
 
-/// Puts parameters into the body as a property list.
+/// Encodes parameters into the body as a property list.
 ///
-/// Takes strings, `Bool`, numbers, `Date`, `Data`, and arrays and dictionaries of these. The body
-/// gets the type `application/x-plist` unless the request names one.
+/// Accepts strings, `Bool`, numbers, `Date`, `Data`, and arrays and dictionaries of these. Sets
+/// `Content-Type: application/x-plist` unless the request has a `Content-Type`.
 public struct PropertyListEncoding: ParameterEncoding {
     /// How a property list is written.
     public typealias Format = PropertyListDecoder.PropertyListFormat
 
-    /// Why a value is not a property list.
+    /// A value that cannot be written to a property list.
     public enum Error: Swift.Error, Equatable {
-        /// The value at this path is of a type that property lists have not; `nil` among them.
+        /// The value at this path has a type that property lists do not support, or is `nil`.
         case unsupportedValue(path: String, type: String)
     }
 
@@ -27,13 +27,20 @@ public struct PropertyListEncoding: ParameterEncoding {
     public let format: Format
 
     /// Makes an encoding.
+    ///
+    /// - Parameter format: How property lists are written.
     public init(format: Format = .xml) {
         self.format = format
     }
 
-    /// The request with the parameters as its body.
+    /// Returns the request with the parameters as its body.
     ///
-    /// - Throws: ``SessionError/parameterEncodingFailed(reason:)`` with `customEncodingFailed`.
+    /// - Parameters:
+    ///   - urlRequest: The request; a `Content-Type` that it has is kept.
+    ///   - parameters: The members of the root dictionary; `nil` leaves the request unchanged.
+    /// - Throws: ``SessionError/parameterEncodingFailed(reason:)`` with `customEncodingFailed` when
+    ///   a value cannot be written (``Error/unsupportedValue(path:type:)``); what `urlRequest`
+    ///   throws.
     public func encode(
         _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
     ) throws -> HTTPRequest {
@@ -52,7 +59,7 @@ public struct PropertyListEncoding: ParameterEncoding {
 }
 
 extension PropertyListEncoding.Error: CustomStringConvertible {
-    /// Where, what, and what would do.
+    /// The path, the type, and the types that are supported.
     public var description: String {
         switch self {
         case .unsupportedValue(let path, let type):
@@ -61,7 +68,7 @@ extension PropertyListEncoding.Error: CustomStringConvertible {
     }
 }
 
-/// A value of a type known at run time only, as property lists have it.
+/// A property list value made from a value whose type is known at run time only.
 private enum PropertyListNode: Encodable {
     case scalar(any Encodable)
     case array([PropertyListNode])
@@ -106,7 +113,7 @@ private enum PropertyListNode: Encodable {
     func encode(to encoder: any Encoder) throws {
         switch self {
         case .scalar(let value):
-            // The encoder knows dates and data by the type it is handed, not by their own coding.
+            // The encoder recognizes `Date` and `Data` only when they are passed to it directly.
             var container = encoder.singleValueContainer()
             try container.encode(value)
         case .array(let nodes): try nodes.encode(to: encoder)
@@ -116,7 +123,8 @@ private enum PropertyListNode: Encodable {
 }
 
 extension FoundationScalar {
-    /// The same in the standard library's types; `nil` for a null, which property lists have not.
+    /// The value as a type of the standard library; `nil` for null, which property lists do not
+    /// have.
     fileprivate var encodable: (any Encodable)? {
         switch self {
         case .null: nil

@@ -1,27 +1,33 @@
 import FoundationEssentials
 public import OutletHTTP
 
-/// Puts a value into the query or the body as `key=value` pairs.
+/// Encodes a value into the query or the body as `key=value` pairs.
 ///
-/// A body gets the type `application/x-www-form-urlencoded; charset=utf-8` unless the request
-/// names one.
+/// With a body, sets `Content-Type: application/x-www-form-urlencoded; charset=utf-8` unless the
+/// request has a `Content-Type`.
 open class URLEncodedFormParameterEncoder: ParameterEncoder, @unchecked Sendable {
     // because it holds constants, themselves `Sendable`.
 
     /// Where encoded parameters go.
     public typealias Destination = ParameterDestination
 
-    /// The destination by the method.
+    /// An encoder whose destination depends on the method.
     public static var `default`: URLEncodedFormParameterEncoder {
         URLEncodedFormParameterEncoder()
     }
 
-    /// Makes the pairs.
+    /// Encodes the values as pairs.
     public let encoder: URLEncodedFormEncoder
     /// Where the pairs go.
     public let destination: Destination
 
     /// Makes an encoder.
+    ///
+    /// - Parameters:
+    ///   - encoder: Encodes the values as pairs, and decides how arrays, dates and the like are
+    ///     written.
+    ///   - destination: Where the pairs go; by default the query for `GET`, `HEAD` and `DELETE`,
+    ///     else the body.
     public init(
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),
         destination: Destination = .methodDependent
@@ -30,9 +36,11 @@ open class URLEncodedFormParameterEncoder: ParameterEncoder, @unchecked Sendable
         self.destination = destination
     }
 
-    /// The request with the value in its query or body.
+    /// Returns the request with the value in its query or body; unchanged if the value is `nil`.
     ///
-    /// - Throws: ``SessionError/parameterEncoderFailed(reason:)``.
+    /// - Throws: ``SessionError/parameterEncoderFailed(reason:)`` with `missingRequiredComponent`
+    ///   when the request has no URL or an empty method, or with `encoderFailed` when ``encoder``
+    ///   throws.
     open func encode<Parameters: Encodable & Sendable>(
         _ parameters: Parameters?, into request: HTTPRequest
     ) throws -> HTTPRequest {
@@ -70,12 +78,17 @@ open class URLEncodedFormParameterEncoder: ParameterEncoder, @unchecked Sendable
 }
 
 extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
-    /// The value as pairs, in the query or the body by the method.
+    /// Encodes the value as pairs, into the query or the body depending on the method.
     public static var urlEncodedForm: URLEncodedFormParameterEncoder {
         URLEncodedFormParameterEncoder()
     }
 
-    /// The value as pairs made by this encoder, where they are wanted.
+    /// Encodes the value as pairs, with a given encoder and destination.
+    ///
+    /// - Parameters:
+    ///   - encoder: Encodes the values as pairs.
+    ///   - destination: Where the pairs go; by default the query for `GET`, `HEAD` and `DELETE`,
+    ///     else the body.
     public static func urlEncodedForm(
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),
         destination: URLEncodedFormParameterEncoder.Destination = .methodDependent

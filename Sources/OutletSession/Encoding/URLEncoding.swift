@@ -1,37 +1,43 @@
 import FoundationEssentials
 public import OutletHTTP
 
-/// Puts parameters into the query or the body as `key=value` pairs.
+/// Encodes parameters into the query or the body as `key=value` pairs.
 ///
 /// Keys are sorted, those of nested dictionaries (`key[nested]=value`) too; arrays keep their
-/// order. `nil`, and the nulls of `JSONValue` and of full Foundation's `JSONSerialization`, are left
-/// out. A body gets the type `application/x-www-form-urlencoded; charset=utf-8` unless the request
-/// names one.
+/// order. `nil`, and the nulls of `JSONValue` and of full Foundation's `JSONSerialization`, are
+/// left out. With a body, sets `Content-Type: application/x-www-form-urlencoded; charset=utf-8`
+/// unless the request has a `Content-Type`.
 public struct URLEncoding: ParameterEncoding {
     /// Where encoded parameters go.
     public typealias Destination = ParameterDestination
-    /// How the keys of array elements are spelt.
+    /// How the keys of array elements are written.
     public typealias ArrayEncoding = URLEncodedFormEncoder.ArrayEncoding
-    /// How truth values are spelt.
+    /// How Booleans are written.
     public typealias BoolEncoding = URLEncodedFormEncoder.BoolEncoding
 
-    /// The destination by the method.
+    /// An encoding whose destination depends on the method.
     public static var `default`: URLEncoding { URLEncoding() }
     /// Always the query.
     public static var queryString: URLEncoding { URLEncoding(destination: .queryString) }
     /// Always the body.
     public static var httpBody: URLEncoding { URLEncoding(destination: .httpBody) }
 
-    // This order keeps the value within an existential's own storage.
+    // This order of properties lets the value fit into an existential's inline buffer.
 
-    /// How the keys of array elements are spelt.
+    /// How the keys of array elements are written.
     public let arrayEncoding: ArrayEncoding
     /// Where the parameters go.
     public let destination: Destination
-    /// How truth values are spelt.
+    /// How Booleans are written.
     public let boolEncoding: BoolEncoding
 
     /// Makes an encoding.
+    ///
+    /// - Parameters:
+    ///   - destination: Where the parameters go; by default the query for `GET`, `HEAD` and
+    ///     `DELETE`, else the body.
+    ///   - arrayEncoding: How the keys of array elements are written; by default `key[]`.
+    ///   - boolEncoding: How Booleans are written; by default `1` and `0`.
     public init(
         destination: Destination = .methodDependent, arrayEncoding: ArrayEncoding = .brackets,
         boolEncoding: BoolEncoding = .numeric
@@ -41,9 +47,14 @@ public struct URLEncoding: ParameterEncoding {
         self.boolEncoding = boolEncoding
     }
 
-    /// The request with the parameters in its query or body.
+    /// Returns the request with the parameters in its query or body.
     ///
-    /// - Throws: ``SessionError/parameterEncodingFailed(reason:)`` with `missingURL`.
+    /// - Parameters:
+    ///   - urlRequest: The request; an existing query is kept and extended, an existing body
+    ///     replaced.
+    ///   - parameters: The names and values; `nil` leaves the request unchanged.
+    /// - Throws: ``SessionError/parameterEncodingFailed(reason:)`` with `missingURL` when the
+    ///   parameters go into the query and the request has no URL; what `urlRequest` throws.
     public func encode(
         _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
     ) throws -> HTTPRequest {
@@ -61,7 +72,13 @@ public struct URLEncoding: ParameterEncoding {
         return request
     }
 
-    /// The pairs that a value becomes, escaped; several for arrays and dictionaries.
+    /// Returns the percent-encoded pairs of a value.
+    ///
+    /// - Parameters:
+    ///   - key: The key, not percent-encoded; those of elements and members are derived from it.
+    ///   - value: Any value; types without a form of their own are written by their description.
+    /// - Returns: One pair for a scalar, several for arrays and dictionaries, none for `nil` and
+    ///   null.
     public func queryComponents(fromKey key: String, value: Any) -> [(String, String)] {
         switch FoundationScalar(value) {
         case .null?: return []
@@ -71,7 +88,7 @@ public struct URLEncoding: ParameterEncoding {
         }
         return switch value {
         case let value as String: [(escape(key), escape(value))]
-        // Before the cast to a truth value, which looks into an optional.
+        // Before the cast to `Bool`, which also succeeds for an optional `Bool`.
         case let value as any AnyOptional:
             value.wrapped.map { queryComponents(fromKey: key, value: $0) } ?? []
         case let value as Bool: [(escape(key), escape(boolEncoding.encode(value)))]
@@ -91,7 +108,9 @@ public struct URLEncoding: ParameterEncoding {
         }
     }
 
-    /// A text as it may stand in a key or a value (RFC 3986 §3.4); `/` and `?` stay.
+    /// Percent-encodes a text for use in a key or a value (RFC 3986 §3.4); keeps `/` and `?`.
+    ///
+    /// - Parameter string: The text, not percent-encoded.
     public func escape(_ string: String) -> String {
         string.percentEncoded(allowing: .urlQueryComponentAllowed)
     }

@@ -2,68 +2,70 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// What the attempt under way has come to so far.
+/// The state of the current attempt.
 ///
-/// Part of a request's state, under its lock.
+/// Part of a request's state, protected by its lock.
 struct Attempt: ~Copyable, Sendable {
-    /// The request that is ready to be sent, as the application and the session's settings make it: what layers
-    /// add for one hop is not in it, and so goes along to no other.
+    /// The request that is ready to be sent, made by the application and the session's settings.
+    ///
+    /// Without the changes of layers: those apply to one hop only.
     private(set) var prepared: HTTPRequest?
     /// The last response.
     private(set) var response: HTTPResponse?
     /// Why the request failed.
     private(set) var error: SessionError?
-    /// What the attempt came to; `nil` until it is over.
+    /// The outcome of the attempt; `nil` until it is over.
     private(set) var outcome: AttemptOutcome?
-    /// Whether the transfer under way reads a file of this machine.
+    /// Whether the current transfer reads a local file.
     private(set) var readsFile = false
-    /// How long the redirects of this attempt took, µs.
+    /// How long the redirects of this attempt took, in µs.
     private var redirectDuration: Int64 = 0
-    /// The measures of the attempts before, in order.
+    /// The metrics of the previous attempts, in order.
     private var formerMetrics: [TransferMetrics] = []
 
-    /// The body of the last response, kinds that collect it only.
+    /// The body of the last response, for requests that collect it.
     var data: Data? { outcome?.data }
-    /// The measures of the last attempt that is over.
+    /// The metrics of the last attempt that is over.
     var lastMetrics: TransferMetrics? { outcome?.metrics ?? formerMetrics.last }
-    /// The measures of all attempts, in order.
+    /// The metrics of all attempts that are over, in order.
     var allMetrics: [TransferMetrics] {
         outcome?.metrics.map { formerMetrics + [$0] } ?? formerMetrics
     }
 
-    /// Takes what is to be sent next: the attempt's request, or a redirect's.
+    /// Sets what is sent next: the attempt's request, or that of a redirect.
     mutating func prepare(_ request: HTTPRequest) { prepared = request }
 
-    /// The prepared request goes to a transport.
+    /// The prepared request is passed to a transport.
     ///
-    /// - Parameter readsFile: Whether it is a file of this machine that answers.
+    /// - Parameter readsFile: Whether a local file is read instead.
     mutating func beginTransfer(readsFile: Bool) { self.readsFile = readsFile }
 
-    /// Takes a response's head.
+    /// Sets the head of the response.
     mutating func receive(_ head: HTTPResponse?) { response = head }
 
-    /// Notes why the attempt fails; the first reason counts.
+    /// Sets the error of the attempt, unless it has one.
     mutating func fail(_ reason: SessionError) {
         if error == nil { error = reason }
     }
 
-    /// Replaces the reason by another, or by none.
+    /// Replaces the error of the attempt; `nil` removes it.
     mutating func overrule(_ reason: SessionError?) { error = reason }
 
-    /// A range that was asked for had nothing left in it: the answer to the whole request.
+    /// Reports a 416 response to a download that was already complete as 200.
     mutating func acceptEmptyRange() {
         if error == nil { response?.statusCode = 200 }
     }
 
-    /// A redirect's transfer is over, and took so long, µs.
+    /// Adds the duration of a redirect's transfer, in µs.
     mutating func addRedirect(took duration: Int64) { redirectDuration += duration }
 
-    /// The last transfer is over.
+    /// Sets the outcome after the attempt's last transfer.
     ///
     /// - Parameters:
-    ///   - data: Its body, of kinds that collect it.
-    ///   - request: What was sent.
-    ///   - redirects: How many redirects have led there.
+    ///   - measured: The metrics of the transfer.
+    ///   - data: The body, for requests that collect it.
+    ///   - request: The last request, as adapted.
+    ///   - redirects: How many redirects were followed.
     mutating func conclude(
         _ measured: TransferMetrics, _ data: Data?, of request: HTTPRequest?, redirects: Int
     ) {
@@ -73,14 +75,14 @@ struct Attempt: ~Copyable, Sendable {
             measures: isRedirected ? redirected(measured, redirects) : measured, error: error)
     }
 
-    /// Takes what somebody else has made of the call.
+    /// Replaces the outcome with that of the session's middleware.
     mutating func replaceOutcome(_ facts: AttemptOutcome) {
         response = facts.response
         error = facts.error
         outcome = facts
     }
 
-    /// Forgets the attempt, all but its measures.
+    /// Resets the state for the next attempt; keeps the metrics.
     mutating func reset() {
         if let measured = outcome?.metrics { formerMetrics.append(measured) }
         outcome = nil

@@ -1,54 +1,58 @@
 import OutletHTTP
 import OutletTransport
 
-/// What a request was made into, and what carried it, attempt by attempt.
+/// The requests and transfers of all attempts.
 ///
-/// Part of a request's state, under its lock.
+/// Part of a request's state, protected by its lock.
 struct AttemptHistory: ~Copyable, Sendable {
     /// The requests of all attempts, before and after adaptation, in order.
     private(set) var requests = InlineFirst<HTTPRequest>()
-    /// What went on the wire, in order.
+    /// The requests that were sent, in order.
     private(set) var performedRequests = InlineFirst<HTTPRequest>()
-    /// Whether the last of ``performedRequests`` may not be what its transfer has sent.
+    /// Whether layers may have changed the last of ``performedRequests`` before it was sent.
     private var awaitsWireRequest = false
-    /// The transfers of all attempts, of redirects the last, in order.
+    /// The transfers of all attempts, in order; of several hops, the last one only.
     private(set) var tasks = InlineFirst<any TransferTask>()
-    /// Whether the last of ``tasks`` stands for a transfer that nobody has asked to run yet.
+    /// Whether the last of ``tasks`` is a placeholder for a transfer that has not been started.
     private(set) var isTaskAhead = false
-    /// The attempt whose transfer is the last of ``tasks``.
+    /// The attempt that the last of ``tasks`` belongs to.
     private var begunAttempt = 0
-    /// Whether the transfer under way goes on with the one before, after a redirect for instance.
+    /// Whether the current transfer continues the previous one, after a redirect for instance.
     private var isHop = false
 
-    /// Notes a request that was made, or what an adapter made of it.
+    /// Adds a request that was made or adapted.
     mutating func add(_ request: HTTPRequest) { requests.append(request) }
 
-    /// Notes a request that is about to go on the wire.
+    /// Adds a request that is about to be sent.
     ///
-    /// - Parameter mayChange: Whether the layers below may send another one.
+    /// - Parameter mayChange: Whether layers may change it.
     mutating func addPerformed(_ request: HTTPRequest, mayChange: Bool) {
         performedRequests.append(request)
         awaitsWireRequest = mayChange
     }
 
-    /// A transfer is about to begin.
+    /// A transfer is about to start.
     ///
-    /// - Parameter isHop: Whether it goes on with the one before.
+    /// - Parameters:
+    ///   - isHop: Whether it continues the previous transfer, after a redirect for instance.
+    ///   - mayChange: Whether layers may change the request.
     mutating func beginTransfer(of request: HTTPRequest, isHop: Bool, mayChange: Bool) {
         self.isHop = isHop
         addPerformed(request, mayChange: mayChange)
     }
 
-    /// Keeps what stands for a transfer until somebody asks it to run.
+    /// Adds a placeholder for a transfer that has not been started.
     mutating func addAhead(_ task: any TransferTask, attempt: Int) {
         isTaskAhead = true
         tasks.append(task)
         begunAttempt = attempt
     }
 
-    /// Adds a transfer; it may have ended before the call that started it returns.
+    /// Adds a transfer; called again for the same one, because it may end before the call that
+    /// started it returns.
     ///
-    /// - Returns: Whether it has to be told of: not if it was already, nor as a part of one that was.
+    /// - Returns: Whether the transfer is new, and has to be reported to monitors and observers;
+    ///   `false` for another hop of a transfer that was reported.
     mutating func note(_ task: any TransferTask, attempt: Int) -> Bool {
         noteWireRequest(of: task)
         guard isNew(task) else { return false }
@@ -56,7 +60,7 @@ struct AttemptHistory: ~Copyable, Sendable {
         return true
     }
 
-    /// The transfer of an attempt, once it is known.
+    /// The transfer of an attempt; `nil` if it has none yet.
     func task(of attempt: Int) -> (any TransferTask)? {
         begunAttempt == attempt ? tasks.last : nil
     }
@@ -76,7 +80,7 @@ struct AttemptHistory: ~Copyable, Sendable {
         return !isHop
     }
 
-    /// What the layers have made of the request.
+    /// Replaces the last of ``performedRequests`` with the request that the layers have sent.
     private mutating func noteWireRequest(of task: any TransferTask) {
         guard awaitsWireRequest else { return }
         awaitsWireRequest = false

@@ -3,14 +3,15 @@ public import FoundationEssentials
 public import OutletHTTP
 
 extension DataRequest {
-    /// Hands over the body.
+    /// Delivers the body.
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - dataPreprocessor: Changes the body first; it stays as it is if `nil`.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty; 204 and 205 if `nil`.
-    ///   - emptyRequestMethods: Methods whose responses may be empty; `HEAD` if `nil`.
-    ///   - completionHandler: Called exactly once.
+    ///   - dataPreprocessor: Changes the body first; it is kept as it is if `nil`.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 if
+    ///     `nil`.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` if `nil`.
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func responseData(
         queue: DispatchQueue? = nil,
@@ -26,15 +27,16 @@ extension DataRequest {
             completionHandler: completionHandler)
     }
 
-    /// Hands over the body as text.
+    /// Delivers the body as text.
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - dataPreprocessor: Changes the body first.
-    ///   - encoding: The charset; the response's own if `nil`, ISO 8859-1 if it names none.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty.
-    ///   - emptyRequestMethods: Methods whose responses may be empty.
-    ///   - completionHandler: Called exactly once.
+    ///   - dataPreprocessor: Changes the body first; by default it is kept as it is.
+    ///   - encoding: The charset; if `nil`, the one in `Content-Type`, else ISO 8859-1.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func responseString(
         queue: DispatchQueue? = nil,
@@ -52,16 +54,17 @@ extension DataRequest {
             completionHandler: completionHandler)
     }
 
-    /// Hands over the body as a decoded value.
+    /// Delivers the body as a decoded value.
     ///
     /// - Parameters:
-    ///   - type: What to decode.
+    ///   - type: The type to decode.
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - dataPreprocessor: Changes the body first.
-    ///   - decoder: Makes the value.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty.
-    ///   - emptyRequestMethods: Methods whose responses may be empty.
-    ///   - completionHandler: Called exactly once.
+    ///   - dataPreprocessor: Changes the body first; by default it is kept as it is.
+    ///   - decoder: Decodes the value; may be called on several threads at the same time.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func responseDecodable<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self,
@@ -82,15 +85,18 @@ extension DataRequest {
 }
 
 extension DataRequest {
-    /// Hands over the body as JSON; ``responseDecodable(of:queue:dataPreprocessor:decoder:emptyResponseCodes:emptyRequestMethods:completionHandler:)`` is preferred.
+    /// Delivers the body as JSON.
+    ///
+    /// Prefer `responseDecodable` if the structure of the JSON is known.
     ///
     /// - Parameters:
-    ///   - queue: Where the handler runs; the session's callback queue if `nil`.
-    ///   - dataPreprocessor: Runs on the body before it is read.
-    ///   - emptyResponseCodes: The status codes whose responses may have no body.
-    ///   - emptyRequestMethods: The methods whose responses may have no body.
-    ///   - options: How much is taken for JSON.
-    ///   - completionHandler: Called once.
+    ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
+    ///   - dataPreprocessor: Changes the body first; by default it is kept as it is.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
+    ///   - options: What is accepted as JSON; any root value by default.
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func responseJSON(
         queue: DispatchQueue? = nil,

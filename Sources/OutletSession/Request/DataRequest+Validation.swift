@@ -1,7 +1,9 @@
 import OutletHTTP
 
 extension DataRequest {
-    /// Accepts status codes 200 to 299, and content types that the request's `Accept` names.
+    /// Accepts status codes 200 to 299, and content types in the request's `Accept` field.
+    ///
+    /// Without an `Accept` field, any content type is accepted.
     @discardableResult
     public func validate() -> Self {
         validate(statusCode: 200..<300)
@@ -12,7 +14,9 @@ extension DataRequest {
             })
     }
 
-    /// Accepts those status codes.
+    /// Accepts the given status codes; others fail with `unacceptableStatusCode`.
+    ///
+    /// - Parameter acceptableStatusCodes: Any sequence of codes, such as `200..<300`.
     @discardableResult
     public func validate<Codes: Sequence & Sendable>(
         statusCode acceptableStatusCodes: Codes
@@ -23,7 +27,13 @@ extension DataRequest {
             })
     }
 
-    /// Accepts those content types; an empty body has none to check.
+    /// Accepts the given content types; the content type of an empty body is not checked.
+    ///
+    /// Other types fail with `unacceptableContentType`, a response without a type with
+    /// `missingContentType`.
+    ///
+    /// - Parameter acceptableContentTypes: Media types or ranges, such as `application/json` or
+    ///   `image/*`; `*/*` accepts a response without a type, too. Evaluated for each attempt.
     @discardableResult
     public func validate<Types: Sequence & SendableMetatype>(
         contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> Types

@@ -7,25 +7,31 @@ import OutletTransport
 public class DataRequest: Request, @unchecked Sendable {
     // because it adds no stored property to `Request`.
 
-    /// Judges a response; throwing or answering a failure refuses it.
+    /// Validates a response; returning a failure refuses it.
+    ///
+    /// `request` is the last request, as adapted; `data` is the body, `nil` when no byte arrived.
     public typealias Validation =
         @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse, _ data: Data?) ->
         ValidationResult
 
-    /// A validation, and whether it is one of this library's.
+    /// A validation closure.
     struct Validator: Sendable {
+        /// Whether it belongs to this library, and so calls no user code.
         let isQuick: Bool
         let validation: Validation
     }
 
-    /// The body; `nil` until a byte has arrived.
+    /// The body of the last response; `nil` until the transfer is over, and when no byte arrived.
     public var data: Data? { mutable.withLock { $0.attempt.data } }
 
     // MARK: Validation
 
-    /// Judges the response with a closure, after those added before; the first failure wins.
+    /// Validates the response with a closure, after the validators added before.
     ///
-    /// Thread: where the request is being finished.
+    /// - Parameter validation: Called once for each attempt that brought a response and did not
+    ///   fail before. The first failure ends the validation, and is the error that retriers get.
+    ///
+    /// Thread: the request's finishing queue (see ``Request``).
     @discardableResult
     public func validate(_ validation: @escaping Validation) -> Self {
         add(Validator(isQuick: false, validation: validation))
@@ -58,11 +64,11 @@ public class DataRequest: Request, @unchecked Sendable {
 
     // MARK: Responses
 
-    /// Hands over the response as it is.
+    /// Delivers the response without serializing it.
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - completionHandler: Called exactly once.
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func response(
         queue: DispatchQueue? = nil,
@@ -83,12 +89,12 @@ public class DataRequest: Request, @unchecked Sendable {
         return self
     }
 
-    /// Serializes the response, and hands over the value.
+    /// Serializes the response, and delivers the value.
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - responseSerializer: Makes the value.
-    ///   - completionHandler: Called exactly once.
+    ///   - responseSerializer: Makes the value, on the request's finishing queue (see ``Request``).
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func response<Serializer: DataResponseSerializerProtocol>(
         queue: DispatchQueue? = nil,
@@ -100,12 +106,12 @@ public class DataRequest: Request, @unchecked Sendable {
             .queue(queue), responseSerializer, completionHandler: completionHandler)
     }
 
-    /// Serializes the response, and hands over the value.
+    /// Serializes the response, and delivers the value.
     ///
     /// - Parameters:
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - responseSerializer: Makes the value.
-    ///   - completionHandler: Called exactly once.
+    ///   - responseSerializer: Makes the value, on the request's finishing queue (see ``Request``).
+    ///   - completionHandler: Called exactly once, also after a failure or a cancel.
     @discardableResult
     public func response<Serializer: ResponseSerializer>(
         queue: DispatchQueue? = nil,
@@ -157,7 +163,7 @@ public class DataRequest: Request, @unchecked Sendable {
         _ completion:
             @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
     ) -> ResponseHandler.Serialized {
-        // To look at the clock twice takes longer than to hand a body over as it is.
+        // Reading the clock twice takes longer than delivering a body unchanged.
         let watch = isQuick(serializer) ? nil : Stopwatch()
         let result = ResponseHandler.result {
             try serializer.serialize(

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// A request's value, to be awaited: once or often, before or after it is there.
+/// The value of a request, to await; several tasks may await it, also after the request has ended.
 public struct DataTask<Value: Sendable>: Sendable {
     @usableFromInline let request: DataRequest
     @usableFromInline let outcome: Promise<DataResponse<Value, SessionError>>
@@ -25,7 +25,10 @@ public struct DataTask<Value: Sendable>: Sendable {
         request.appendUnserialized { outcome.fulfil($0) }
     }
 
-    /// Everything about the finished request.
+    /// The response of the finished request; waits for it.
+    ///
+    /// Cancelling the awaiting task cancels the request, unless `automaticallyCancelling` was
+    /// `false`.
     @inlinable public var response: DataResponse<Value, SessionError> {
         get async {
             await wait()
@@ -33,7 +36,7 @@ public struct DataTask<Value: Sendable>: Sendable {
         }
     }
 
-    /// The value, or why there is none.
+    /// The serialized value, or the error; waits for it as ``response`` does.
     @inlinable public var result: Result<Value, SessionError> {
         get async {
             await wait()
@@ -41,9 +44,9 @@ public struct DataTask<Value: Sendable>: Sendable {
         }
     }
 
-    /// The value.
+    /// The serialized value; waits for it as ``response`` does.
     ///
-    /// - Throws: ``SessionError``.
+    /// - Throws: The ``SessionError`` that the request failed with.
     @inlinable public var value: Value {
         get async throws {
             await wait()
@@ -51,7 +54,7 @@ public struct DataTask<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits for the response, which is then looked at where it lies.
+    /// Waits for the response, which the callers then read in place, without copying it.
     @inlinable @inline(__always)
     func wait() async {
         guard shouldAutomaticallyCancel else { return await outcome.wait() }
@@ -64,20 +67,21 @@ public struct DataTask<Value: Sendable>: Sendable {
 
     /// Cancels the request.
     public func cancel() { request.cancel() }
-    /// Suspends the request.
+    /// Suspends the request, as ``Request/suspend()``.
     public func suspend() { request.suspend() }
-    /// Resumes the request.
+    /// Starts or resumes the request, as ``Request/resume()``.
     public func resume() { request.resume() }
 }
 
 extension DataRequest {
-    /// Serializes the body as it is, for a task to await; starts the request.
+    /// Starts the request, and returns a task for its body.
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the request.
-    ///   - dataPreprocessor: Changes the body first; it stays as it is if `nil`.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty; 204 and 205 if `nil`.
-    ///   - emptyRequestMethods: Methods whose responses may be empty; `HEAD` if `nil`.
+    ///   - dataPreprocessor: Changes the body first; it is kept as it is if `nil`.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 if
+    ///     `nil`.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` if `nil`.
     public func serializingData(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         dataPreprocessor: (any DataPreprocessor)? = nil,
@@ -90,15 +94,16 @@ extension DataRequest {
             automaticallyCancelling: shouldAutomaticallyCancel)
     }
 
-    /// Decodes the body, for a task to await; starts the request.
+    /// Starts the request, and returns a task for a value decoded from its body.
     ///
     /// - Parameters:
-    ///   - type: What to decode.
+    ///   - type: The type to decode.
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the request.
-    ///   - dataPreprocessor: Changes the body first.
-    ///   - decoder: Makes the value.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty.
-    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - dataPreprocessor: Changes the body first; by default it is kept as it is.
+    ///   - decoder: Decodes the value; may be called on several threads at the same time.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
     public func serializingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
@@ -114,14 +119,15 @@ extension DataRequest {
             automaticallyCancelling: shouldAutomaticallyCancel)
     }
 
-    /// Makes text of the body, for a task to await; starts the request.
+    /// Starts the request, and returns a task for its body as text.
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the request.
-    ///   - dataPreprocessor: Changes the body first.
-    ///   - encoding: The charset; the response's own if `nil`, ISO 8859-1 if it names none.
-    ///   - emptyResponseCodes: Status codes whose responses may be empty.
-    ///   - emptyRequestMethods: Methods whose responses may be empty.
+    ///   - dataPreprocessor: Changes the body first; by default it is kept as it is.
+    ///   - encoding: The charset; if `nil`, the one in `Content-Type`, else ISO 8859-1.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
     public func serializingString(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
@@ -136,10 +142,10 @@ extension DataRequest {
             automaticallyCancelling: shouldAutomaticallyCancel)
     }
 
-    /// Serializes the response, for a task to await; starts the request.
+    /// Starts the request, and returns a task for the value of a serializer.
     ///
     /// - Parameters:
-    ///   - serializer: Makes the value.
+    ///   - serializer: Makes the value, on the request's finishing queue (see ``Request``).
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the request.
     public func serializingResponse<Serializer: DataResponseSerializerProtocol>(
         using serializer: Serializer,
@@ -148,10 +154,10 @@ extension DataRequest {
         DataTask(self, serializer: serializer, automaticallyCancelling: shouldAutomaticallyCancel)
     }
 
-    /// Serializes the response, for a task to await; starts the request.
+    /// Starts the request, and returns a task for the value of a serializer.
     ///
     /// - Parameters:
-    ///   - serializer: Makes the value.
+    ///   - serializer: Makes the value, on the request's finishing queue (see ``Request``).
     ///   - shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the request.
     public func serializingResponse<Serializer: ResponseSerializer>(
         using serializer: Serializer,
@@ -160,7 +166,7 @@ extension DataRequest {
         DataTask(self, serializer: serializer, automaticallyCancelling: shouldAutomaticallyCancel)
     }
 
-    /// Takes the response as it is, for a task to await; starts the request.
+    /// Starts the request, and returns a task for its response without serializing it.
     ///
     /// - Parameter shouldAutomaticallyCancel: Whether cancelling the awaiting task cancels the
     ///   request.

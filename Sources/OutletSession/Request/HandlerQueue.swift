@@ -1,30 +1,30 @@
-/// A request's response handlers: which is to make its value next, and the values that were made.
+/// The response handlers of a request, and the serialized values that wait for delivery.
 ///
-/// Part of a request's state, under its lock.
+/// Part of a request's state, protected by its lock.
 struct HandlerQueue: ~Copyable, Sendable {
-    /// Those that have not had their values delivered.
+    /// The handlers whose values were not delivered yet.
     private(set) var handlers = InlineFirst<ResponseHandler>()
     /// The next of ``handlers`` to serialize.
     private var nextIndex = 0
-    /// What the serializers that are done want delivered.
+    /// The serialized values that were not delivered yet.
     private var deliveries = InlineFirst<Delivery>()
 
-    /// Adds a handler behind the others.
+    /// Appends a handler.
     mutating func append(_ handler: ResponseHandler) { handlers.append(handler) }
 
-    /// Keeps a value until all are made.
+    /// Keeps a value until all values are made.
     mutating func keep(_ delivery: Delivery) { deliveries.append(delivery) }
 
-    /// The next handler to make its value; `nil` when all have.
+    /// Returns the next handler to serialize for; `nil` when there is none.
     mutating func next() -> ResponseHandler? {
         guard let handler = handlers[nextIndex] else { return nil }
         nextIndex += 1
         return handler
     }
 
-    /// Hands over all values, and the handlers that have run.
+    /// Moves out all values, and the handlers that have run.
     ///
-    /// In place, because a request's every end passes here.
+    /// Swaps in place instead of copying, because every request calls it.
     mutating func drain(
         _ values: inout InlineFirst<Delivery>, _ spent: inout InlineFirst<ResponseHandler>
     ) {
@@ -33,7 +33,7 @@ struct HandlerQueue: ~Copyable, Sendable {
         swap(&spent, &handlers)
     }
 
-    /// Begins anew, for another attempt: all handlers make their values again.
+    /// Resets the queue for another attempt: all handlers serialize again.
     mutating func rewind() {
         nextIndex = 0
         deliveries = InlineFirst()

@@ -1,10 +1,9 @@
 import OutletHTTP
 import OutletTransport
 
-/// A request and the form that is its body.
+/// A request and a form as its body.
 ///
-/// What was encoded in memory is kept for further attempts; a form that is sent as a stream is
-/// read anew.
+/// A form encoded in memory is kept for further attempts; a form sent as a stream is read again.
 final class MultipartUpload: UploadConvertible {
     private let request: any URLRequestConvertible
     private let form: MultipartFormData
@@ -19,7 +18,7 @@ final class MultipartUpload: UploadConvertible {
 
     func asURLRequest() throws -> HTTPRequest {
         var request = try request.asURLRequest()
-        // Last, because no other type names the boundary.
+        // Overwrites `Content-Type`, which has to contain the boundary.
         request.headers.update(.contentType(form.contentType))
         return request
     }
@@ -36,9 +35,13 @@ final class MultipartUpload: UploadConvertible {
 }
 
 extension MultipartFormData {
-    /// The body, in memory while its parts are smaller than that many bytes, else as a stream.
+    /// Returns the body: in memory if it is small, else as a stream.
     ///
+    /// - Parameter threshold: The limit in bytes, compared to ``contentLength``: forms from this
+    ///   size on, and forms with a part of unknown length, are streamed.
     /// - Throws: As ``encode()``.
+    ///
+    /// Thread: any; blocks while files and streams are read into memory.
     public func uploadable(
         usingThreshold threshold: UInt64 = MultipartFormData.encodingMemoryThreshold
     ) throws -> UploadRequest.Uploadable {

@@ -1,26 +1,26 @@
-/// Keeps a request's completions behind its progress closures, which may have queues of their own: as
-/// a value.
+/// Delays a request's completion handlers until its progress closures, which may run on other
+/// queues, have returned.
 ///
-/// A call is queued, begins unless it comes too late, and ends. Completions wait while a call is
-/// queued or runs; once they have given up, or nobody wants progress any more, no call begins.
+/// A progress call is queued, begins unless it is too late, and ends. Completion handlers wait
+/// while a call is queued or runs; after the time limit or a cancel, no further call begins.
 struct ProgressOrder: Sendable {
     private var queued = 0
     private var running = 0
-    /// No call begins any more.
+    /// Whether no further call may begin.
     private var isOver = false
-    /// The completions have waited long enough.
+    /// Whether the time limit has passed.
     private var hasGivenUp = false
     private var wait: Wait<Void>?
 
-    /// Whether completions have to wait.
+    /// Whether completion handlers have to wait.
     var holdsCompletions: Bool { !hasGivenUp && (running > 0 || queued > 0 && !isOver) }
 
     /// A call was put on its queue.
     mutating func queue() { queued += 1 }
 
-    /// Its queue has come to a call.
+    /// A queued call is about to run.
     ///
-    /// - Returns: Whether the closure may be called; ``end()`` follows then.
+    /// - Returns: Whether the closure may be called; if so, ``end()`` must follow.
     mutating func begin() -> Bool {
         queued -= 1
         guard !isOver else { return false }
@@ -30,7 +30,7 @@ struct ProgressOrder: Sendable {
 
     /// A closure has returned.
     ///
-    /// - Returns: What was waiting for the last of them.
+    /// - Returns: The wait to end, if this was the last call.
     mutating func end() -> Wait<Void>? {
         running -= 1
         guard !holdsCompletions else { return nil }
@@ -38,19 +38,19 @@ struct ProgressOrder: Sendable {
         return wait
     }
 
-    /// Keeps who waits for the last call.
+    /// Stores the wait for the last call.
     ///
-    /// - Returns: False when there is nothing to wait for any more.
+    /// - Returns: `false` if there is nothing to wait for.
     mutating func keep(_ wait: Wait<Void>) -> Bool {
         guard holdsCompletions else { return false }
         self.wait = wait
         return true
     }
 
-    /// Nobody wants progress any more; calls that have begun are still waited for.
+    /// Drops queued calls after a cancel; calls that have begun are still waited for.
     mutating func dropQueued() { isOver = true }
 
-    /// The completions wait no longer.
+    /// Ends the waiting after the time limit.
     mutating func giveUp() {
         isOver = true
         hasGivenUp = true

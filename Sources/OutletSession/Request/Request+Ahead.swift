@@ -2,14 +2,14 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// Set-up before anybody asks for a run, as ``Session/RequestSetup/eager`` has it.
+/// Setup before the first `resume()`, for ``Session/RequestSetup/eager``.
 extension Request {
-    /// Makes the request ready, without running it.
+    /// Makes the request ready without starting it.
     func setUpAhead() {
         perform(mutable.withLock { $0.machine.setUpAhead() })
     }
 
-    /// Tells of the transfer of a request that is ready, and waits for `resume()`.
+    /// Reports a placeholder for the transfer of a request that is ready and waits for `resume()`.
     func announceAhead(_ request: HTTPRequest, attempt: Int) {
         let task = AheadTask(of: self, sending: request)
         let channel = mutable.withLock {
@@ -31,11 +31,11 @@ extension Request {
     }
 }
 
-/// Stands for a transfer until its request is resumed; what is done to it is done to the request.
+/// A placeholder for a transfer until its request is resumed; forwards its methods to the request.
 private final class AheadTask: TransferTask {
     private struct Owner: Sendable { weak var request: Request? }
 
-    /// Below every transport's own.
+    /// Lower than the identifiers of all transfers.
     let identifier: UInt64 = 0
     let currentRequest: HTTPRequest?
     private let owner: Lock<Owner>

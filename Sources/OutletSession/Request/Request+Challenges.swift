@@ -1,9 +1,11 @@
 public import OutletHTTP
 public import OutletTransport
 
-/// Challenges, which the layers below and the transport answer.
+/// Authentication challenges that the layers or the transport have answered.
 extension Request {
-    /// A challenge was answered: the next head answers the request with credentials.
+    /// Records that a challenge was answered and the request is sent again with credentials.
+    ///
+    /// Thread: the transport's.
     public func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {
@@ -11,7 +13,7 @@ extension Request {
         guard head.statusCode == 401 || head.statusCode == 407 else { return }
         for call in mutable.withLock({ mutable in
             let calls = keep(task, &mutable)
-            // The same is sent once more; what the layers make of it, the next head tells.
+            // The same request is sent again; the next head shows what the layers have changed.
             if let request = mutable.attempt.prepared {
                 mutable.history.addPerformed(
                     request, mayChange: core.layersMayChangeRequests)
@@ -20,7 +22,10 @@ extension Request {
         }) { call() }
     }
 
-    /// Takes the body back to its start.
+    /// Rewinds the request's body stream.
+    ///
+    /// - Throws: `TransferError` with `requestBodyStreamExhausted` when the stream cannot be
+    ///   rewound.
     public func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError) {
         guard let request = mutable.withLock({ $0.attempt.prepared }) else { return }
         do throws(SessionError) {

@@ -1,9 +1,13 @@
 import OutletTransport
 
 extension DataRequest {
-    /// Lets the request share the transfer of an equal one, or not, whatever the session's setting.
+    /// Allows or forbids the request to share its transfer with equal requests.
     ///
-    /// Ask before the start; see ``SessionConfiguration/coalescesRequests``.
+    /// Overrides ``SessionConfiguration/coalescesRequests``, which says what requests are equal.
+    /// Call it before the request starts: it has no effect on a transfer that has begun.
+    ///
+    /// - Parameter coalesces: Whether the transfer may be shared. Uploads, and requests with a
+    ///   redirect handler or an `onHTTPResponse` closure of their own, never share one.
     @discardableResult
     public func coalesces(_ coalesces: Bool = true) -> Self {
         mutable.withLock { $0.coalesces = coalesces }
@@ -12,7 +16,7 @@ extension DataRequest {
 }
 
 extension Request {
-    /// Whether the transfer that is about to begin may be shared with equal ones.
+    /// Whether the transfer that is about to start may be shared with equal requests.
     func sharesTransfer(_ mutable: borrowing Mutable) -> Bool {
         guard mutable.coalesces ?? core.configuration.coalescesRequests else { return false }
         return self is DataRequest && !(self is UploadRequest)

@@ -1,7 +1,7 @@
 import Dispatch
 import OutletTransport
 
-/// From an attempt that was the last to the user's completions: serialize, then deliver.
+/// The end of a request after its last attempt: serializes the response, then delivers the values.
 extension Request {
     func finish(at place: FinishingPlace) {
         var step = FinishingStep()
@@ -9,7 +9,7 @@ extension Request {
         conclude(end, &step, at: place)
     }
 
-    /// Does what follows when an attempt was the last.
+    /// Continues after the last attempt.
     func conclude(_ end: EndOfAttempts, _ step: inout FinishingStep, at place: FinishingPlace) {
         switch end {
         case .none: break
@@ -19,9 +19,9 @@ extension Request {
         }
     }
 
-    /// Tells that an attempt was the last, and sees to the handlers.
+    /// Reports the end of the last attempt, and runs the handlers.
     ///
-    /// Monitors get the end before anything is serialized: a later handler adds no event.
+    /// Monitors get `didFinish` before serialization; handlers added later cause no further event.
     private func finish(_ step: inout FinishingStep, at place: FinishingPlace) {
         if core.hasMiddleware { endInterception() }
         if isMonitored { monitors?.observe(.didFinish, of: self) }
@@ -29,7 +29,8 @@ extension Request {
         go(on: &step, at: place)
     }
 
-    /// Runs the handlers that have not run, one after the other, then delivers all values.
+    /// Serializes for the handlers that have not run, one after the other, then delivers all
+    /// values.
     func serializeNext(at place: FinishingPlace) {
         var step = FinishingStep()
         mutable.withLock { $0.advance(&step) }
@@ -69,12 +70,12 @@ extension Request {
         if isLast { core.endDraining() }
     }
 
-    /// Goes on after the retriers' word about a serializer's failure.
+    /// Continues after the retriers' decision about a serialization failure.
     private func conclude(
         _ handler: ResponseHandler, _ serialized: ResponseHandler.Serialized,
         _ verdict: RetryVerdict, attempt: Int
     ) {
-        // A cancel may have come between the answer and this: it alone counts.
+        // After a cancel, the retriers' decision is ignored.
         let isWanted = mutable.withLock { $0.machine.endConsulting() }
         switch isWanted ? verdict : .fail(error ?? .explicitlyCancelled) {
         case .retry(let delay): retry(attempt: attempt, after: delay)
@@ -108,7 +109,7 @@ extension Request {
 
     // MARK: Handlers
 
-    /// Starts a request that nobody has asked anything of, where requests start by themselves.
+    /// Starts a request in state `initialized`, if requests start automatically.
     func startAutomatically() {
         guard shouldAutomaticallyResume ?? core.startsImmediately else { return }
         let decision = mutable.withLock { mutable in
@@ -117,7 +118,8 @@ extension Request {
         if let decision { carryOut(decision) }
     }
 
-    /// Adds a handler: it starts the request, or runs at once on one that is over.
+    /// Adds a handler, which starts the request; if the request has finished, runs the handler at
+    /// once.
     func append(_ handler: ResponseHandler) {
         let starts = shouldAutomaticallyResume ?? core.startsImmediately
         let (isOver, decision) = mutable.withLock { mutable in

@@ -3,15 +3,15 @@ import OutletHTTP
 import OutletTransport
 
 extension Request: Equatable, Hashable {
-    /// The same request.
+    /// Whether both are the same object.
     public static func == (a: Request, b: Request) -> Bool { a === b }
 
-    /// Hashes the identity.
+    /// Hashes the object's identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension Request: CustomStringConvertible {
-    /// Method and address, as last sent, secrets left out, and, once known, status.
+    /// Method and URL as last sent, without secrets, and the status code once it is known.
     public var description: String {
         let (request, response) = mutable.withLock {
             ($0.history.performedRequests.last ?? $0.history.requests.last, $0.attempt.response)

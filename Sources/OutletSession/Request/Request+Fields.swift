@@ -2,22 +2,22 @@ public import Dispatch
 public import OutletHTTP
 import OutletTransport
 
-/// What a server says besides the head and the body.
+/// Trailer fields and interim responses.
 extension Request {
-    /// The fields that came behind the last response's body (RFC 9110 §6.5); `nil` without any.
+    /// The trailer fields of the last response (RFC 9110 §6.5); `nil` if there are none.
     public var trailers: HTTPHeaders? { mutable.withLock { $0.observers?.trailers } }
 
-    /// The interim heads of the last attempt, such as `103 Early Hints`, in order
+    /// The interim responses of the last attempt, such as `103 Early Hints`, in order
     /// (RFC 9110 §15.2).
     public var informationalResponses: [HTTPResponse] {
         mutable.withLock { $0.observers?.informationalResponses ?? [] }
     }
 
-    /// Calls a closure with each interim head, as it comes.
+    /// Calls a closure with each interim response, such as `103 Early Hints`, when it arrives.
     ///
     /// - Parameters:
     ///   - queue: Where `handler` runs; the session's callback queue if `nil`.
-    ///   - handler: Given the head; the last one set counts.
+    ///   - handler: Called with the head; replaces a closure set before.
     @discardableResult
     public func onInformationalResponse(
         on queue: DispatchQueue? = nil, perform handler: @escaping @Sendable (HTTPResponse) -> Void
@@ -28,7 +28,7 @@ extension Request {
         return self
     }
 
-    /// An interim head has come.
+    /// Stores and reports an interim response.
     ///
     /// Thread: the transport's.
     func tellInformational(_ head: HTTPResponse) {

@@ -3,9 +3,11 @@ import OutletHTTP
 import OutletLayers
 public import OutletTransport
 
-/// From a transfer's end to the judges of its attempt: redirects first.
+/// The end of a transfer: follows redirects, else validates the response.
 extension Request: TransferHandler {
-    /// Follows a redirect, or takes the result to the validators.
+    /// Follows a redirect, or evaluates the result of the attempt.
+    ///
+    /// Thread: the transport's.
     public func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {
@@ -43,7 +45,9 @@ extension Request: TransferHandler {
         conclude(task, result, turn: turn)
     }
 
-    /// Takes a result as the attempt's last; outside a transport's turn without one.
+    /// Ends the attempt with a transfer's result, and evaluates it.
+    ///
+    /// - Parameter turn: The transport's turn; `nil` outside of the transport's thread.
     func conclude(_ task: any TransferTask, _ result: TransferResult, turn: TransportTurn?) {
         var calls: LaterCalls = []
         let evaluation = mutable.withLock { mutable -> Evaluation? in
@@ -86,12 +90,12 @@ extension Request: TransferHandler {
             on: queue)
     }
 
-    /// Stores why an attempt failed, before handlers are called; the first reason counts.
+    /// Sets the error of the attempt, unless it has one.
     func note(_ error: SessionError) {
         mutable.withLock { $0.attempt.fail(error) }
     }
 
-    /// A step before the transfer failed: no task, straight to the retriers or to the end.
+    /// Ends an attempt that failed before its transfer: asks the retriers, or finishes.
     func fail(with error: SessionError, attempt: Int, mayRetry: Bool) {
         let isMine = mutable.withLock { mutable in
             guard mutable.machine.beginEvaluating(attempt: attempt) else { return false }
@@ -108,7 +112,7 @@ extension Request: TransferHandler {
         }
     }
 
-    /// Ends the request whatever it is doing: its session goes away.
+    /// Ends the request in any phase, because its session was invalidated or deallocated.
     func abandon(with error: SessionError) {
         let (isMine, wait) = mutable.withLock { mutable -> (Bool, (any PendingWait)?) in
             let isConsulting = mutable.machine.endConsulting()
@@ -131,7 +135,7 @@ extension Request: TransferHandler {
         onFinishingQueue { self.serializeNext(at: $0) }
     }
 
-    // MARK: Where
+    // MARK: Queues
 
     func onFinishingQueue(_ body: @escaping @Sendable (FinishingPlace) -> Void) {
         let queue = mutable.withLock { mutable in
@@ -141,10 +145,10 @@ extension Request: TransferHandler {
         place.async { body(.queue(place)) }
     }
 
-    /// The queue to finish on; `nil` for the transport's thread.
+    /// The request's finishing queue; `nil` for the transport's thread.
     ///
-    /// One hop serves validation, serialization and the completion: it goes to where the first
-    /// completion is wanted, unless the session has a queue for serialization.
+    /// The queue of the first completion handler, unless the session has a serialization queue: so
+    /// that validation, serialization and completion take one thread switch.
     private func finishingQueue(
         _ mutable: inout Mutable, inTransport: Bool, isQuick: Bool
     ) -> DispatchQueue? {
@@ -169,15 +173,15 @@ extension Request: TransferHandler {
     }
 }
 
-/// How an attempt that is over is judged.
+/// How an attempt is evaluated.
 struct Evaluation: Sendable {
     let attempt: Int
     let validates: Bool
-    /// Where; `nil` for the transport's thread.
+    /// The finishing queue; `nil` for the transport's thread.
     let queue: DispatchQueue?
 }
 
-/// The evaluation of one attempt, put off to the end of a turn.
+/// The evaluation of one attempt, deferred to the end of the transport's turn.
 private final class PendingEvaluation: TurnWork {
     let request: Request
     let task: any TransferTask

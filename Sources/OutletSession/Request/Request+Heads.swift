@@ -1,19 +1,19 @@
 public import Dispatch
 public import OutletHTTP
 
-/// A request whose response can be looked at, and refused, before its body is read.
+/// A request whose response can be inspected, and refused, before its body is read.
 public protocol EarlyResponseRequest: Request {}
 
 extension DataRequest: EarlyResponseRequest {}
 extension DataStreamRequest: EarlyResponseRequest {}
 
 extension EarlyResponseRequest {
-    /// Asks a closure whether the body of a response is wanted, before any of it is read.
+    /// Lets a closure decide, from the head of a response, whether to read the body.
     ///
     /// - Parameters:
     ///   - queue: Where `handler` runs; the session's callback queue if `nil`.
-    ///   - handler: Has to call its second argument; until then the transfer waits. Called for the
-    ///     response of every attempt; the last one set counts.
+    ///   - handler: Called for the response of every attempt; must call its second argument exactly
+    ///     once, on any thread: until then the transfer is paused. Replaces a closure set before.
     @_disfavoredOverload
     @discardableResult
     public func onHTTPResponse(
@@ -28,11 +28,12 @@ extension EarlyResponseRequest {
         return self
     }
 
-    /// Calls a closure with the head of a response before its body is read.
+    /// Calls a closure with the head of a response before the body is read.
     ///
     /// - Parameters:
     ///   - queue: Where `handler` runs; the session's callback queue if `nil`.
-    ///   - handler: Called for the response of every attempt; the last one set counts.
+    ///   - handler: Called for the response of every attempt; the transfer is paused until it
+    ///     returns. Replaces a closure set before.
     @discardableResult
     public func onHTTPResponse(
         on queue: DispatchQueue? = nil,
@@ -44,10 +45,10 @@ extension EarlyResponseRequest {
         }
     }
 
-    /// Asks a closure whether the body of a response is wanted, before any of it is read.
+    /// Lets an `async` closure decide, from the head of a response, whether to read the body.
     ///
-    /// - Parameter handler: The transfer waits for its answer. Called for the response of every
-    ///   attempt, in a task of its own; the last one set counts.
+    /// - Parameter handler: Called for the response of every attempt, in a new task; the transfer
+    ///   is paused until it returns. Replaces a closure set before.
     @_disfavoredOverload
     @discardableResult
     public func onHTTPResponse(
@@ -58,10 +59,10 @@ extension EarlyResponseRequest {
         return self
     }
 
-    /// Calls a closure with the head of a response before its body is read.
+    /// Calls an `async` closure with the head of a response before the body is read.
     ///
-    /// - Parameter handler: The transfer waits for its end. Called for the response of every attempt,
-    ///   in a task of its own; the last one set counts.
+    /// - Parameter handler: Called for the response of every attempt, in a new task; the transfer
+    ///   is paused until it returns. Replaces a closure set before.
     @discardableResult
     public func onHTTPResponse(
         perform handler: @escaping @Sendable (_ response: HTTPResponse) async -> Void
@@ -73,9 +74,11 @@ extension EarlyResponseRequest {
         return self
     }
 
-    /// The heads of responses before their bodies, for a `for await` loop; ends with the request.
+    /// Returns the heads of responses, for a `for await` loop; ends with the request.
     ///
-    /// - Parameter bufferingPolicy: What becomes of heads that nobody takes in time.
+    /// Does not start the request, and does not pause the transfer.
+    ///
+    /// - Parameter bufferingPolicy: How many heads are kept for a slow loop; all by default.
     public func httpResponses(
         bufferingPolicy: StreamOf<HTTPResponse>.BufferingPolicy = .unbounded
     ) -> StreamOf<HTTPResponse> {

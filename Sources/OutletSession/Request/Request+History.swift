@@ -1,40 +1,40 @@
 public import OutletHTTP
 public import OutletTransport
 
-/// What became of a request, attempt by attempt.
+/// The requests, transfers, metrics and results of all attempts.
 extension Request {
     /// The requests of all attempts, before and after adaptation, in order.
     public var requests: [HTTPRequest] { mutable.withLock { $0.history.requests.array } }
-    /// The first request that was made.
+    /// The first request that was made; `nil` before.
     public var firstRequest: HTTPRequest? { mutable.withLock { $0.history.requests.first } }
-    /// The last request that was made.
+    /// The last request that was made, as adapted; `nil` before the first.
     public var lastRequest: HTTPRequest? { mutable.withLock { $0.history.requests.last } }
     /// Same as ``lastRequest``.
     public var request: HTTPRequest? { lastRequest }
-    /// What went on the wire, in order: session's fields included, redirects too.
+    /// The requests that were sent, in order: with the session's fields, redirects included.
     public var performedRequests: [HTTPRequest] {
         mutable.withLock { $0.history.performedRequests.array }
     }
-    /// The transfers of all attempts, of redirects the last, in order.
+    /// The transfers of all attempts, in order; of an attempt with redirects, the last one.
     public var tasks: [any TransferTask] { mutable.withLock { $0.history.tasks.array } }
-    /// The first transfer.
+    /// The first transfer; `nil` before it is started.
     public var firstTask: (any TransferTask)? { mutable.withLock { $0.history.tasks.first } }
-    /// The last transfer.
+    /// The last transfer; `nil` before the first is started.
     public var lastTask: (any TransferTask)? { mutable.withLock { $0.history.tasks.last } }
     /// Same as ``lastTask``.
     public var task: (any TransferTask)? { lastTask }
-    /// The measures of all attempts, in order.
+    /// The metrics of all attempts that are over, in order.
     public var allMetrics: [TransferMetrics] { mutable.withLock { $0.attempt.allMetrics } }
-    /// The measures of the first attempt.
+    /// The metrics of the first attempt; `nil` until it is over.
     public var firstMetrics: TransferMetrics? { mutable.withLock { $0.attempt.allMetrics.first } }
-    /// The measures of the last attempt.
+    /// The metrics of the last attempt that is over; `nil` before.
     public var lastMetrics: TransferMetrics? { mutable.withLock { $0.attempt.lastMetrics } }
     /// Same as ``lastMetrics``.
     public var metrics: TransferMetrics? { lastMetrics }
-    /// The last response's head.
+    /// The head of the last response; `nil` before it arrives.
     public var response: HTTPResponse? { mutable.withLock { $0.attempt.response } }
-    /// Why the request failed, so far as known.
+    /// Why the request, or its current attempt, has failed; `nil` if it has not.
     public var error: SessionError? { mutable.withLock { $0.attempt.error } }
-    /// How often the request was tried again.
+    /// How often the request was retried.
     public var retryCount: Int { mutable.withLock { $0.machine.retryCount } }
 }

@@ -2,13 +2,13 @@ package import Dispatch
 package import OutletHTTP
 package import OutletTransport
 
-/// For who describes requests that are made, or will not be.
+/// Access for code that describes requests, such as cURL descriptions.
 extension Request {
-    /// The request as it goes over the wire next, or went last, with the session's cookies; `nil`
-    /// until it is made.
+    /// The request as it is sent next, or was sent last, with the session's cookies; `nil` until it
+    /// is made.
     package var wireRequest: HTTPRequest? {
         let (made, prepared) = mutable.withLock { mutable in
-            // After a redirect what is prepared is the next hop.
+            // After a redirect, the prepared request is that of the next hop.
             (
                 mutable.history.requests.last,
                 mutable.machine.redirects == 0 ? mutable.attempt.prepared : nil
@@ -18,17 +18,17 @@ extension Request {
         return core.wireRequestWithCookies(request)
     }
 
-    /// What the request itself was given to authenticate with.
+    /// The credential set for this request.
     package var ownCredential: Credential? { mutable.withLock { $0.credential } }
 
-    /// The settings of its session.
+    /// The configuration of its session.
     package var sessionConfiguration: SessionConfiguration { core.configuration }
 
     /// Calls a closure once the request is made, or could not be made.
     ///
     /// - Parameters:
     ///   - queue: Where `handler` runs; the session's root queue if `nil`.
-    ///   - handler: Called once; one that was set before and not yet called is forgotten.
+    ///   - handler: Called once; replaces a closure that was set before and not called yet.
     package func whenMade(
         on queue: DispatchQueue?, _ handler: @escaping @Sendable (Request) -> Void
     ) {
@@ -42,7 +42,7 @@ extension Request {
         if isMade { core.tell(observer, self) }
     }
 
-    /// Calls who waits for that, if anybody does.
+    /// Calls the closure of ``whenMade(on:_:)``, if there is one.
     func tellMade() {
         let observer = mutable.withLock { mutable in
             defer { mutable.observers?.made = nil }

@@ -2,28 +2,28 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// Where the middleware around a call stands.
+/// The state of the middleware around a call.
 final class Interception: @unchecked Sendable {
     // because it is read and written under the lock of its request only.
 
-    /// What the attempts are made of; `nil` until the middleware has called for the first.
+    /// The request that the attempts send; `nil` until the middleware calls `next`.
     fileprivate(set) var request: HTTPRequest?
-    /// Waits for what the attempts come to.
+    /// Receives the result of the attempts.
     fileprivate var next: (@Sendable (CallResult) -> Void)?
     /// The middleware's result, until the request takes it.
     fileprivate var answer: CallResult?
-    /// Whether what the attempts came to is being handed to the middleware.
+    /// Whether the result of the attempts is being passed to the middleware.
     fileprivate var isHandingOver = false
-    /// What tells those that run it that nobody waits any more.
+    /// Cancels the running middleware when the request ends.
     fileprivate var abandons: [@Sendable () -> Void] = []
 
-    /// An attempt was the last; what it came to is handed over next.
+    /// The last attempt is over; its result is passed to the middleware next.
     func beginHandingOver() { isHandingOver = true }
 }
 
 /// The session's middleware around a call.
 extension Request {
-    /// Hands the request to the middleware, which asks for the attempts.
+    /// Calls the middleware with the request; the middleware calls `next` for the attempts.
     func beginIntercepting(_ made: HTTPRequest, attempt: Int) {
         let interception = Interception()
         var initial = made
@@ -78,7 +78,7 @@ extension Request {
         keep({ task.cancel() }, of: interception)
     }
 
-    /// Keeps what is to be told that nobody waits any more; tells it now where that is so already.
+    /// Stores a closure to call when the request ends; calls it at once if the request has ended.
     private func keep(_ abandon: @escaping @Sendable () -> Void, of interception: Interception) {
         let isOver = mutable.withLock { mutable in
             interception.abandons.append(abandon)
@@ -87,7 +87,7 @@ extension Request {
         if isOver { abandon() }
     }
 
-    /// Begins the attempts that the innermost middleware asks for.
+    /// Starts the attempts when the innermost middleware calls `next`.
     private func proceed(
         with request: HTTPRequest, _ interception: Interception,
         _ completion: @escaping @Sendable (CallResult) -> Void
@@ -108,9 +108,9 @@ extension Request {
         setUp(request, attempt: attempt)
     }
 
-    /// Hands what the attempts came to over to the middleware that waits for it.
+    /// Passes the result of the attempts to the middleware.
     ///
-    /// - Returns: Whether the call has come to its end with it, and the request is to be finished.
+    /// - Returns: Whether the middleware has returned, and the request is to be finished.
     func handOver(_ interception: Interception) -> Bool {
         var next: (@Sendable (CallResult) -> Void)?
         let facts = mutable.withLock { mutable in
@@ -129,7 +129,7 @@ extension Request {
         }
     }
 
-    /// The outermost middleware has answered.
+    /// The outermost middleware has returned.
     private func didIntercept(
         _ initial: HTTPRequest, _ result: CallResult, _ interception: Interception
     ) {
@@ -139,7 +139,8 @@ extension Request {
             }
             interception.answer = result
             if interception.request == nil { mutable.history.add(initial) }
-            // While attempts are under way, or their outcome is handed over, somebody else comes to ask.
+            // During attempts, and while their result is passed on, `handOver(_:)` takes the answer
+            // later.
             guard mutable.machine.phase == .intercepting, !interception.isHandingOver else {
                 return false
             }
@@ -148,7 +149,7 @@ extension Request {
         if isMine { onFinishingQueue { self.finishIntercepted(at: $0) } }
     }
 
-    /// Takes what the middleware made of the call; `false` if it has not answered yet.
+    /// Applies the middleware's result; returns `false` if there is none yet.
     private func take(_ interception: Interception, _ mutable: inout Mutable) -> Bool {
         guard mutable.interception === interception, let answer = interception.answer else {
             return false
@@ -179,12 +180,12 @@ extension Request {
         return true
     }
 
-    /// All handlers have run: whatever middleware keeps for the request goes.
+    /// Releases what middleware keeps for the request, after all handlers have run.
     func endLifetime() {
         mutable.withLock { $0.specials?.lifetime.take() }?.end()
     }
 
-    /// The request ends whatever its middleware does: tells it so.
+    /// Cancels the middleware, because the request ends.
     func endInterception() {
         let ended = mutable.withLock { mutable -> Interception? in
             defer { mutable.interception = nil }
@@ -199,7 +200,8 @@ extension Request {
     }
 }
 
-/// Middleware called its `next` while another call of it was under way, or after it had answered.
+/// The error of a `next` called while another call of it was running, or after the middleware had
+/// returned.
 struct UntimelyMiddleware: Error, CustomStringConvertible {
     var description: String {
         "middleware called its next while another call of it was under way, or after its answer"

@@ -3,24 +3,24 @@ import OutletHTTP
 import OutletTransport
 
 extension Request {
-    /// Everything that changes.
+    /// The mutable state of a request, protected by its lock.
     struct Mutable: ~Copyable, Sendable {
         var machine = RequestMachine()
         /// The requests and transfers of all attempts.
         var history = AttemptHistory()
-        /// The transfer that was told to end, be it at once or in order.
+        /// The identifier of the transfer that was cancelled or closed.
         var endingTask: UInt64?
-        /// What the attempt under way has come to.
+        /// The state of the current attempt.
         var attempt = Attempt()
-        /// Who wants the response.
+        /// The response handlers.
         var handlers = HandlerQueue()
         var dataValidators = InlineFirst<DataRequest.Validator>()
-        /// Who else watches; most requests have nobody.
+        /// Other observers; most requests have none.
         var observers: RequestObservers?
-        /// The request's own; boxed, because an empty place for one is copied and cleared by way of its
-        /// type's table.
+        /// The request's own interceptor; boxed, because copying and destroying an optional
+        /// existential goes through its value witness table.
         var interceptor: Boxed<any RequestInterceptor>?
-        /// What this request has of its own besides; most have nothing.
+        /// Rarely used settings and state; most requests have none.
         var specials: RequestOverrides?
     }
 }

@@ -3,12 +3,14 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// From a convertible to a transfer: make, adapt, send.
+/// The steps before a transfer: makes, adapts and sends the request.
 extension Request {
-    /// Does what the machine has decided.
+    /// Performs an action of the state machine.
     ///
-    /// - Parameter task: The transfer under way; a transfer that is just being started finds out
-    ///   afterwards what was decided meanwhile.
+    /// - Parameters:
+    ///   - action: What to do.
+    ///   - task: The current transfer; `nil` also while one is being started, which then reads the
+    ///     request's state itself.
     func perform(_ action: RequestMachine.Action, on task: (any TransferTask)? = nil) {
         switch action {
         case .nothing: break
@@ -17,7 +19,8 @@ extension Request {
         case .resumeTransfer, .suspendTransfer: if let task { settle(task) }
         case .cancelTransfer:
             task?.cancel()
-            // Between two hops there is no transfer to end, but a redirect handler at work.
+            // Between two hops there is no transfer to cancel, but a redirect handler may be
+            // running.
             let wait = mutable.withLock { $0.wait }
             wait?.callOff(.explicitlyCancelled)
         case .endWait:
@@ -38,33 +41,34 @@ extension Request {
         setUp(attempt: attempt, here: isQuick) { self.make(attempt: attempt, adapters: adapters) }
     }
 
-    /// Who adapts the request.
+    /// The adapters of this request.
     private var currentAdapters: [any RequestAdapter] {
         hasInterceptors && usesAdapters ? core.adapters(for: interceptor) : []
     }
 
-    /// Whether adapters can be asked on the thread that starts the request: they answer at once.
+    /// Whether the adapters can run on the thread that starts the request, because all of them
+    /// return at once.
     ///
-    /// A further attempt begins on a thread that others need.
+    /// Not for retries, which start on the session's root queue.
     private func mayAdaptHere(_ adapters: [any RequestAdapter]) -> Bool {
         adapters.allSatisfy { $0.synchronous != nil } && (adapters.isEmpty || retryCount == 0)
     }
 
-    /// Makes a request ready: here where nobody is kept waiting by it, else on the request queue.
+    /// Runs the setup of an attempt: on this thread if it is quick, else on the request queue.
     private func setUp(
         attempt: Int, here isQuick: Bool, _ body: @escaping @Sendable () -> Void
     ) {
         guard !isQuick else { return body() }
-        // A session that is dropped meanwhile still sees the request made.
+        // Retains the session until the request is made.
         let session = core.session
         core.requestQueue.async {
-            // A request that was cancelled in the queue is not made.
+            // Skips a request that was cancelled while it was queued.
             let isWanted = self.mutable.withLock { $0.machine.isCurrent(attempt, in: .settingUp) }
             if isWanted { withExtendedLifetime(session) { body() } }
         }
     }
 
-    /// Makes the attempts' request ready that the middleware asks for.
+    /// Sets up an attempt with the request that the middleware passed to `next`.
     func setUp(_ request: HTTPRequest, attempt: Int) {
         let adapters = currentAdapters
         setUp(attempt: attempt, here: mayAdaptHere(adapters)) {
@@ -101,7 +105,7 @@ extension Request {
         mutable.withLock { $0.history.add(initial) }
         monitors?.observe(.didCreateInitialURLRequest(initial), of: self)
         guard !adapters.isEmpty else {
-            // An interceptor that only retries was passed over, and has adapted all the same.
+            // Interceptors that only retry are skipped, but monitors expect the event all the same.
             if hasInterceptors, usesAdapters {
                 mutable.withLock { $0.history.add(initial) }
                 monitors?.observe(.didAdaptInitialRequest(initial, to: initial), of: self)
@@ -138,9 +142,9 @@ extension Request {
         }
     }
 
-    /// Sees to it that a request is sent that needs no more adapting.
+    /// Prepares and sends an adapted request.
     ///
-    /// - Parameter isNoted: Whether it is among those of the request.
+    /// - Parameter isNoted: Whether the history has it already.
     private func send(_ request: HTTPRequest, attempt: Int, isNoted: Bool = true) {
         var prepared: HTTPRequest
         do {
@@ -163,7 +167,7 @@ extension Request {
         perform(action)
     }
 
-    /// Takes a stream that was read already back to its start.
+    /// Rewinds the body stream if it was sent before.
     func rewind(_ request: HTTPRequest) throws(SessionError) {
         guard case .stream(let stream) = request.body,
             mutable.withLock({
@@ -181,22 +185,22 @@ extension Request {
         didRewind(stream)
     }
 
-    /// Begins the transfer of the prepared request; the machine has said so.
+    /// Starts the transfer of the prepared request.
     private func startTransfer() {
         transfer(isHop: false)
     }
 
-    /// Begins the transfer of the prepared request, a redirect's next hop.
+    /// Starts the transfer of the prepared request as the next hop of a redirect.
     func continueTransfer() {
         transfer(isHop: true)
     }
 
-    /// Whether a request that the transport refuses is answered from a file of this machine.
+    /// Whether a request that the transport refuses is answered from a local file.
     enum FileAnswer {
         case read
         /// The session's configuration does not allow it.
         case refused
-        /// Its own address names no file, or the file was read already.
+        /// The request's own URL is not a `file:` URL, or the file was read already.
         case noFile
     }
 
@@ -225,7 +229,7 @@ extension Request {
             return TransferJob(
                 request: request, delivery: delivery,
                 priority: mutable.priority ?? request.priority, reportsProgress: isCounted,
-                // Inline completions are the user's.
+                // Inline completion handlers are user code.
                 mayRunOnCaller: !core.deliversInline,
                 answers: answers(for: request, &mutable))
         }
@@ -234,7 +238,8 @@ extension Request {
             readsFile
             ? FileReading.start(job, core.configuration.transport, core.deadlines, handler: self)
             : begin(job)
-        // Calls of cancel, suspend and progress found no task meanwhile.
+        // Calls of `cancel()` and `suspend()`, and progress observers, may have found no task
+        // meanwhile.
         let (calls, state, wantsProgress, isEnding) = mutable.withLock { mutable in
             (
                 keep(task, &mutable), mutable.machine.state,
@@ -245,17 +250,17 @@ extension Request {
         for call in calls { call() }
         if wantsProgress, !job.reportsProgress { task.reportProgress() }
         switch state {
-        // One that learnt of the task from the transport has told it, perhaps to close in order.
+        // With `endingTask` set, the task was cancelled or closed already.
         case .cancelled where !isEnding: task.cancel()
         case .suspended: settle(task)
         default: break
         }
     }
 
-    /// Brings a transfer into the wanted state, suspended or running.
+    /// Suspends or resumes a transfer according to the request's state.
     ///
-    /// Loops until the wanted state is unchanged after the call: a concurrent `suspend()` and `resume()` may
-    /// reach the transfer in the wrong order.
+    /// Loops until the wanted state is unchanged after the call: a concurrent `suspend()` and
+    /// `resume()` may reach the transfer in the wrong order.
     func settle(_ task: any TransferTask) {
         var done: RequestMachine.TransferWish?
         while true {
@@ -270,7 +275,7 @@ extension Request {
         }
     }
 
-    /// What the transfer of a request takes along, where there is anything besides the request.
+    /// Additional data for the transfer of a request; `nil` if there is none.
     private func answers(
         for request: HTTPRequest, _ mutable: inout Mutable
     ) -> TransferJob.Answers? {
@@ -296,7 +301,7 @@ extension Request {
         return answers
     }
 
-    /// Whether a request's own credential goes along: not to another origin that a redirect leads to.
+    /// Whether the request's own credential may be sent: not after a redirect to another origin.
     private func keepsCredential(for request: HTTPRequest, _ mutable: borrowing Mutable) -> Bool {
         mutable.machine.redirects == 0
             || Origin.isSame(

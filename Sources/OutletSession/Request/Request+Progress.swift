@@ -3,7 +3,10 @@ import OutletHTTP
 public import OutletTransport
 
 extension Request {
-    /// How far the request's body has come; live from the first call on, or once watched.
+    /// The progress of sending the request's body, of the current attempt.
+    ///
+    /// Without a progress closure or sequence, counting starts with the first read of this
+    /// property, which returns 0 of 0 bytes unless the transfer is over.
     public var uploadProgress: TransferProgress {
         progress(\.uploaded) { mutable in
             TransferProgress(
@@ -12,10 +15,13 @@ extension Request {
         }
     }
 
-    /// How far the response's body has come; live from the first call on, or once watched.
+    /// The progress of receiving the response's body, of the current attempt.
+    ///
+    /// Without a progress closure or sequence, counting starts with the first read of this
+    /// property, which returns 0 of 0 bytes unless the transfer is over.
     public var downloadProgress: TransferProgress {
         progress(\.downloaded) { mutable in
-            // What came from the cache was not received, but is there.
+            // A body from the cache was not received, but counts as complete.
             if let data = mutable.attempt.data,
                 mutable.attempt.lastMetrics?.resourceFetchType != .networkLoad
             {
@@ -28,14 +34,15 @@ extension Request {
         }
     }
 
-    /// Calls a closure whenever bytes of the request's body have been sent; the last one set counts.
+    /// Calls a closure whenever bytes of the request's body have been sent.
     ///
-    /// Not called once completions are: those wait until `queue` has run what came before, for a
-    /// second at most, and not after a cancel. What is late by then is not told.
+    /// Completion handlers wait until all calls of the closure have returned, for at most one
+    /// second, and not after a cancel; the closure is not called any more after that.
     ///
     /// - Parameters:
     ///   - queue: Where `closure` runs; the session's callback queue if `nil`.
-    ///   - closure: Given bytes sent and in all, of the attempt under way.
+    ///   - closure: Called with the bytes sent and to be sent in the current attempt. Replaces a
+    ///     closure set before.
     @discardableResult
     public func uploadProgress(
         queue: DispatchQueue? = nil, closure: @escaping ProgressHandler
@@ -44,15 +51,16 @@ extension Request {
         return self
     }
 
-    /// Calls a closure whenever bytes of the response's body have come; the last one set counts.
+    /// Calls a closure whenever bytes of the response's body have been received.
     ///
-    /// Not called once completions are: those wait until `queue` has run what came before, for a
-    /// second at most, and not after a cancel. What is late by then is not told.
+    /// Completion handlers wait until all calls of the closure have returned, for at most one
+    /// second, and not after a cancel; the closure is not called any more after that.
     ///
     /// - Parameters:
     ///   - queue: Where `closure` runs; the session's callback queue if `nil`.
-    ///   - closure: Given bytes received and in all, of the attempt under way; the total is -1 when
-    ///     the server does not announce it, or the body is decoded on its way.
+    ///   - closure: Called with the bytes received and expected in the current attempt; the total
+    ///     is -1 if the server does not announce it, or the body has a content coding. Replaces a
+    ///     closure set before.
     @discardableResult
     public func downloadProgress(
         queue: DispatchQueue? = nil, closure: @escaping ProgressHandler
@@ -61,7 +69,9 @@ extension Request {
         return self
     }
 
-    /// Tells the closures how far the bodies have come.
+    /// Reports the progress of a transfer to closures, sequences and monitors.
+    ///
+    /// Thread: the transport's.
     public func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {
@@ -77,7 +87,7 @@ extension Request {
         tellProgress(from: former, to: progress, of: task)
     }
 
-    /// Hands the completions over once all progress was told, or would come too late.
+    /// Delivers the values when all progress calls have returned, or after the time limit.
     func waitForProgress() {
         let wait = Wait<Void>(core.deadlines) {
             self.onFinishingQueue { self.serializeNext(at: $0) }
@@ -89,7 +99,7 @@ extension Request {
         }
     }
 
-    /// Whether a progress closure may be called, now that its queue has come to it.
+    /// Whether a queued progress closure may still be called.
     func beginProgressCall() -> Bool {
         mutable.withLock { $0.observers?.progressOrder.begin() == true }
     }
@@ -100,7 +110,7 @@ extension Request {
         wait?.answer(())
     }
 
-    /// Changes who watches; from now on the transport counts.
+    /// Changes the progress observers, and makes the transport count bytes.
     func watchProgress(_ change: (RequestObservers) -> Void) {
         watchesHeads = true
         let task = mutable.withLock { mutable -> (any TransferTask)? in
@@ -129,7 +139,7 @@ extension Request {
 }
 
 extension Request.Mutable {
-    /// The observers, made if there are none yet.
+    /// The observers, created on first use.
     mutating func watched() -> RequestObservers {
         if let observers { return observers }
         let observers = RequestObservers()

@@ -4,10 +4,10 @@ import OutletHTTP
 import OutletTransport
 
 extension Request {
-    /// Follows a redirect, or asks whether to.
+    /// Follows a redirect, or asks the redirect handler.
     ///
-    /// - Returns: Whether somebody else finishes what the transfer began; if not, the redirect is
-    ///   the response.
+    /// - Returns: `false` if the redirect is the response; `true` if this method continues or ends
+    ///   the attempt.
     func redirect(
         _ task: any TransferTask, _ response: HTTPResponse, _ result: TransferResult
     ) -> Bool {
@@ -21,7 +21,7 @@ extension Request {
         }
         for call in calls { call() }
         guard var sent else { return false }
-        // A layer may have sent it elsewhere.
+        // A layer may have changed the URL.
         if let url = task.currentRequest?.url { sent.url = url }
         if let handler = handler as? Redirector, case .doNotFollow = handler.behavior {
             return false
@@ -54,7 +54,7 @@ extension Request {
                 follow(next, after: hop)
                 return true
             }
-            // Taking a stream back runs code of the user's: not on the transport's thread.
+            // Rewinding a stream calls user code: not on the transport's thread.
             core.requestQueue.async { self.follow(next, after: hop) }
             return true
         }
@@ -87,27 +87,27 @@ extension Request {
         return true
     }
 
-    /// Takes a redirect that somebody was asked about as the response.
+    /// Takes a redirect as the response after its handler or a judge decided so.
     private func take(_ hop: Hop) {
         tellLateHead(hop.response, of: hop.task)
         judgeLate(hop.response) { $0.conclude(hop.task, hop.result, turn: nil) }
     }
 
-    /// What becomes of a redirect, as its handler says.
+    /// The decision of a redirect handler.
     private enum Verdict: Sendable {
         case follow(HTTPRequest)
-        /// It is the response.
+        /// The redirect is the response.
         case take
         case fail(SessionError)
     }
 
-    /// What becomes of a response as far as its head tells.
+    /// What the head of a response shows.
     enum RedirectFate {
-        /// It is the response.
+        /// It is the response of the attempt.
         case response
-        /// It leads somewhere else.
+        /// It is a redirect that will be followed.
         case redirect
-        /// A handler will say.
+        /// It is a redirect; a handler or a judge decides.
         case undecided
     }
 
@@ -131,7 +131,7 @@ extension Request {
         return true
     }
 
-    /// Follows a redirect once all judges and guards agree.
+    /// Follows a redirect if all judges and guards accept it.
     private func follow(_ next: HTTPRequest, after hop: Hop) {
         var next = next
         if next.hasContext {
@@ -142,7 +142,7 @@ extension Request {
         core.requestQueue.async { [next] in self.judge(next, with: judges[...], after: hop) }
     }
 
-    /// Has judges decide about a redirect, one after the other.
+    /// Asks the judges about a redirect, one after the other.
     private func judge(
         _ next: HTTPRequest, with judges: ArraySlice<any RedirectJudge>, after hop: Hop
     ) {
@@ -172,7 +172,7 @@ extension Request {
         if let abandon { wait.onAbandon(abandon) }
     }
 
-    /// Asks the guards among the adapters about a hop, and sends it.
+    /// Asks the adapters that are redirect guards about a hop, then sends it.
     private func ask(_ next: HTTPRequest, after hop: Hop) {
         let guards =
             hasInterceptors
@@ -211,7 +211,7 @@ extension Request {
         proceed(to: next, after: hop)
     }
 
-    /// Begins the next transfer of an attempt, unless the request was cancelled.
+    /// Starts the next transfer of an attempt, unless the request was cancelled.
     func proceed(to next: HTTPRequest, after hop: Hop) {
         let mayGoOn = mutable.withLock { mutable in
             guard mutable.machine.mayProceed(attempt: hop.attempt) else { return false }
@@ -225,7 +225,7 @@ extension Request {
         continueTransfer()
     }
 
-    /// Ends the attempt between two transfers: what the last one brought, and this error.
+    /// Ends the attempt between two transfers, with the last one's result and an error.
     func end(_ hop: Hop, with error: SessionError) {
         mutable.withLock { mutable in
             guard mutable.machine.isCurrent(hop.attempt, in: .transferring) else { return }
@@ -235,7 +235,7 @@ extension Request {
     }
 }
 
-/// A transfer that led somewhere else.
+/// A transfer that ended with a redirect, or has to be followed by another one.
 struct Hop: Sendable {
     let task: any TransferTask
     let response: HTTPResponse

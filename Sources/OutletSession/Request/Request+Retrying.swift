@@ -1,7 +1,7 @@
 import Dispatch
 import OutletTransport
 
-/// Is an attempt good? If not, do the retriers want another?
+/// The evaluation of an attempt: validation, then retries.
 extension Request {
     func evaluate(
         _ task: any TransferTask, _ evaluation: Evaluation, at place: FinishingPlace
@@ -49,15 +49,15 @@ extension Request {
         }
     }
 
-    /// Runs what asks the retriers on the root queue, one after the other.
+    /// Asks the retriers on the root queue, or at once with inline delivery.
     ///
-    /// The next attempt is made there too, so that a retrier which notes its answer after giving it
-    /// has noted it before its own adapter is asked.
+    /// The next attempt starts on the same serial queue, so that a retrier which changes its state
+    /// after calling its completion has changed it before its own adapter is called.
     func consult(_ question: @escaping @Sendable () -> Void) {
         if core.deliversInline { question() } else { core.rootQueue.async(execute: question) }
     }
 
-    /// Forgets the attempt and begins the next, after so many seconds.
+    /// Resets the request and starts the next attempt after a delay in seconds.
     func retry(attempt: Int, after delay: Double) {
         let pause = Wait<Void>(core.deadlines) {
             self.core.rootQueue.async {

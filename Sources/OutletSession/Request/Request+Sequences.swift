@@ -1,11 +1,12 @@
 public import OutletHTTP
 public import OutletTransport
 
-/// What happens to a request, for `for await` loops; they end with the request, and do not start it.
+/// Sequences of a request's events, for `for await` loops; they end with the request, and do not
+/// start it.
 extension Request {
-    /// How far the request's body has come.
+    /// Returns the progress of sending the request's body.
     ///
-    /// - Parameter bufferingPolicy: What becomes of values that nobody takes in time.
+    /// - Parameter bufferingPolicy: How many values are kept for a slow loop; all by default.
     public func uploadProgress(
         bufferingPolicy: StreamOf<TransferProgress>.BufferingPolicy = .unbounded
     ) -> StreamOf<TransferProgress> {
@@ -14,9 +15,9 @@ extension Request {
         }
     }
 
-    /// How far the response's body has come.
+    /// Returns the progress of receiving the response's body.
     ///
-    /// - Parameter bufferingPolicy: What becomes of values that nobody takes in time.
+    /// - Parameter bufferingPolicy: How many values are kept for a slow loop; all by default.
     public func downloadProgress(
         bufferingPolicy: StreamOf<TransferProgress>.BufferingPolicy = .unbounded
     ) -> StreamOf<TransferProgress> {
@@ -25,9 +26,9 @@ extension Request {
         }
     }
 
-    /// The requests of all attempts, adapted; the last one that was made comes first.
+    /// Returns the adapted requests of all attempts, starting with the last one made so far.
     ///
-    /// - Parameter bufferingPolicy: What becomes of requests that nobody takes in time.
+    /// - Parameter bufferingPolicy: How many requests are kept for a slow loop; all by default.
     public func urlRequests(
         bufferingPolicy: StreamOf<HTTPRequest>.BufferingPolicy = .unbounded
     ) -> StreamOf<HTTPRequest> {
@@ -39,9 +40,9 @@ extension Request {
         }
     }
 
-    /// The transfers of all attempts; the last one that was begun comes first.
+    /// Returns the transfers of all attempts, starting with the last one started so far.
     ///
-    /// - Parameter bufferingPolicy: What becomes of transfers that nobody takes in time.
+    /// - Parameter bufferingPolicy: How many transfers are kept for a slow loop; all by default.
     public func urlSessionTasks(
         bufferingPolicy: StreamOf<any TransferTask>.BufferingPolicy = .unbounded
     ) -> StreamOf<any TransferTask> {
@@ -51,11 +52,11 @@ extension Request {
         }
     }
 
-    /// What a closure makes of each attempt once its request is made.
+    /// Returns a value for each attempt, computed when its request is made.
     ///
     /// - Parameters:
-    ///   - bufferingPolicy: What becomes of values that nobody takes in time.
-    ///   - value: Called at each attempt, where its request was made.
+    ///   - bufferingPolicy: How many values are kept for a slow loop.
+    ///   - value: Called for each attempt, on the thread on which its request was made.
     package func valuesWhenMade<Value: Sendable>(
         bufferingPolicy: StreamOf<Value>.BufferingPolicy,
         _ value: @escaping @Sendable (Request) -> Value
@@ -84,8 +85,9 @@ extension Request {
     }
 
     /// - Parameters:
-    ///   - prepare: Called when a loop begins.
-    ///   - subscribe: Called under the lock, when no loop waits yet.
+    ///   - bufferingPolicy: How many values are kept for a slow loop.
+    ///   - prepare: Called when a loop starts, before `subscribe`.
+    ///   - subscribe: Adds the loop's buffer to the observers; called under the request's lock.
     private func observe<Value: Sendable>(
         _ bufferingPolicy: StreamOf<Value>.BufferingPolicy,
         prepare: @escaping @Sendable (Request) -> Void = { _ in },

@@ -2,17 +2,23 @@ public import Dispatch
 public import OutletHTTP
 public import OutletTransport
 
-/// What may be set for one request, and where its work runs.
+/// Settings of a single request, and its queues.
 extension Request {
-    /// Where the request's own work runs: the session's root queue.
+    /// The queue of the request's internal work: the session's root queue.
     public var underlyingQueue: DispatchQueue { core.rootQueue }
-    /// Where the request's responses are serialized for tasks: the session's queue.
+    /// The queue on which responses are serialized for tasks: the session's serialization queue.
     public var serializationQueue: DispatchQueue { core.serializationQueue }
 
-    /// What answers authentication challenges.
+    /// The credential set for this request, which answers authentication challenges; `nil` if none.
     public var credential: Credential? { mutable.withLock { $0.credential } }
 
-    /// Answers authentication challenges with a name and a password.
+    /// Answers authentication challenges with a user name and a password.
+    ///
+    /// - Parameters:
+    ///   - username: The user name.
+    ///   - password: The password; sent only when the server or proxy asks for it.
+    ///   - persistence: With `forSession`, an accepted credential is kept in the session's
+    ///     ``SessionConfiguration/urlCredentialStorage``, if it has one.
     @discardableResult
     public func authenticate(
         username: String, password: String, persistence: Credential.Persistence = .forSession
@@ -22,43 +28,55 @@ extension Request {
     }
 
     /// Answers authentication challenges with a credential.
+    ///
+    /// - Parameter credential: Replaces one set before. Not used after a redirect to another
+    ///   origin.
     @discardableResult
     public func authenticate(with credential: Credential) -> Self {
         mutable.withLock { $0.credential = credential }
         return self
     }
 
-    /// What decides about redirects, if it was set for this request.
+    /// The redirect handler set for this request; `nil` if the session's is used.
     public var redirectHandler: (any RedirectHandler)? { mutable.withLock { $0.redirectHandler } }
 
-    /// Decides about redirects of this request; the last one set counts.
+    /// Sets a redirect handler for this request.
+    ///
+    /// - Parameter handler: Called for each redirect in place of the session's handler; replaces
+    ///   one set before.
     @discardableResult
     public func redirect(using handler: any RedirectHandler) -> Self {
         mutable.withLock { $0.redirectHandler = handler }
         return self
     }
 
-    /// Which of several requests that wait for a connection goes first: what was set here, else what
-    /// the request that was made says.
+    /// The priority among requests that wait for a connection: the one set here, else that of the
+    /// last request that was made.
     public var priority: TransferPriority {
         mutable.withLock { $0.priority ?? $0.history.requests.last?.priority ?? .normal }
     }
 
-    /// Lets this request go before or after others that wait for a connection to the same host.
+    /// Sets the priority among requests that wait for a connection to the same host.
     ///
-    /// Counts from the next transfer on. A lower priority waits longer, but not for ever.
+    /// Takes effect with the next transfer. Requests with a lower priority wait longer, but not for
+    /// ever.
+    ///
+    /// - Parameter priority: Overrides the priority of the `HTTPRequest`.
     @discardableResult
     public func priority(_ priority: TransferPriority) -> Self {
         mutable.withLock { $0.priority = priority }
         return self
     }
 
-    /// What decides about storing the response, if it was set for this request.
+    /// The cached-response handler set for this request; `nil` if the session's is used.
     public var cachedResponseHandler: (any CachedResponseHandler)? {
         mutable.withLock { $0.cachedResponseHandler }
     }
 
-    /// Decides about storing this request's response; the last one set counts.
+    /// Sets a cached-response handler for this request.
+    ///
+    /// - Parameter handler: Decides in place of the session's handler whether, and as what, the
+    ///   response is stored in the cache; replaces one set before.
     @discardableResult
     public func cacheResponse(using handler: any CachedResponseHandler) -> Self {
         mutable.withLock { $0.cachedResponseHandler = handler }

@@ -1,73 +1,74 @@
 import OutletHTTP
 
-/// What a finished request has to do next, decided under its lock and done without it.
+/// The next step of a finished request, decided under its lock and performed after unlocking.
 ///
-/// Filled in place: on every request's way, copies of it would cost more than the deciding.
+/// Filled in place, because copying it would cost every request more than the decision.
 struct FinishingStep {
-    /// The handler whose value is to be made, and of what; without one there is nothing to be made.
+    /// The handler to serialize for, with the outcome to serialize; `nil` if there is none.
     var handler: ResponseHandler?
     var facts: AttemptOutcome?
-    /// The value that was made last, and is not yet among those of the request.
+    /// The value made last, which the request does not store yet.
     var made: Delivery?
-    /// All values were made, but progress has still to be told before they are handed over.
+    /// Whether all values were made, but delivery waits for progress closures.
     var waitsForProgress = false
-    /// All values were made, and are to be handed over: first ``deliveries``, then ``made``.
+    /// Whether all values were made and are to be delivered: first ``deliveries``, then ``made``.
     var isLast = false
     var deliveries = InlineFirst<Delivery>()
-    /// The handlers that have run for good; what they hold, often the request itself, is let go of
-    /// outside the lock.
+    /// The handlers that have run; kept here so that their captures, often the request itself, are
+    /// released outside the lock.
     var spent = InlineFirst<ResponseHandler>()
     var observers: EndOfObservers?
 }
 
-/// What follows when an attempt was the last.
+/// What to do after the last attempt.
 enum EndOfAttempts {
-    /// Nothing: somebody else sees to the end.
+    /// Nothing: the request is being finished elsewhere.
     case none
-    /// The handlers' values are made and delivered.
+    /// Serialize for the handlers, and deliver the values.
     case finishing
-    /// Gives the session's middleware the result of the attempts.
+    /// Pass the result of the attempts to the session's middleware.
     case intercepted(Interception)
 }
 
-/// What those who watch a request are told at its end.
+/// What to do for the observers when a request ends.
 struct EndOfObservers {
     let tellsMade: Bool
     let endStreams: [@Sendable () -> Void]
-    /// Let go of with this.
+    /// Released with this value, outside the lock.
     let closures: RequestObservers.Closures
 }
 
-/// What it takes to judge a response.
+/// The cost of validating a response.
 enum ValidationEffort {
-    /// Nobody judges it.
+    /// There are no validators.
     case none
-    /// No code of the user's runs.
+    /// All validators belong to this library: no user code is called.
     case quick
-    /// It may take long.
+    /// User code is called, which may take long.
     case slow
 }
 
 extension Request.Mutable {
-    /// What it takes to judge a response that is collected.
+    /// The cost of the validators of a data request.
     var dataValidation: ValidationEffort {
         guard !dataValidators.isEmpty else { return .none }
         return dataValidators.allSatisfy(\.isQuick) ? .quick : .slow
     }
 
-    /// Takes an attempt for the last: the session's middleware is told of it, or the first handler found.
+    /// Ends the attempts: passes the result to the session's middleware, or finds the first
+    /// handler.
     mutating func endAttempts(_ step: inout FinishingStep) -> EndOfAttempts {
         if let interception, machine.endAttempts() {
             interception.beginHandingOver()
             return .intercepted(interception)
         }
         guard machine.beginFinishing() else { return .none }
-        // Without handlers the end is told before it is looked for them again.
+        // Without handlers, `didFinish` is reported before `advance` is called.
         if !handlers.handlers.isEmpty { advance(&step) }
         return .finishing
     }
 
-    /// Finds the next handler that has not run; without one the values are delivered.
+    /// Finds the next handler that has not run; if there is none, the values are delivered.
     mutating func advance(_ step: inout FinishingStep) {
         step.handler = nil
         guard machine.phase == .finishing else { return keep(&step) }

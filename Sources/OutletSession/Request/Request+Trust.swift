@@ -1,8 +1,10 @@
 public import OutletTransport
 
-/// Who decides about the servers of a request.
+/// Server trust.
 extension Request {
-    /// Keeps a policy's refusal as the request's error.
+    /// Sets the refusal of a trust policy as the request's error.
+    ///
+    /// Thread: the transport's.
     public func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
         let refusal = refusal.asSessionError {
             .serverTrustEvaluationFailed(reason: .customEvaluationFailed(error: $0))

@@ -1,7 +1,7 @@
 import OutletHTTP
 
 extension Request {
-    /// Takes a validator's verdict; the first failure is the request's error.
+    /// Applies a validator's result; the first failure is the request's error.
     func refuse(_ verdict: ValidationResult) {
         guard case .failure(let error) = verdict else { return }
         note(
@@ -12,14 +12,14 @@ extension Request {
 }
 
 extension HTTPRequest {
-    /// The content types that `Accept` names; `nil` without the field.
+    /// The content types in `Accept`; `nil` without the field.
     var acceptedContentTypes: [String]? {
         headers.value(for: "Accept").map { $0.listItems().map(String.init) }
     }
 }
 
 extension HTTPResponse {
-    /// Whether the status code is among those acceptable.
+    /// Checks whether the status code is acceptable.
     func validate(
         statusCode acceptable: some Sequence<Int>
     ) -> Request.ValidationResult {

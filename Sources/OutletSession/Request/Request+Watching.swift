@@ -4,21 +4,21 @@ public import OutletHTTP
 import OutletLayers
 public import OutletTransport
 
-/// What is known of a request before its response is whole.
+/// Events before the end of a request.
 extension Request {
-    /// Whether the body of a response is wanted.
+    /// Whether to read the body of a response.
     public enum ResponseDisposition: Sendable {
-        /// It is.
+        /// Reads the body.
         case allow
-        /// It is not: the request is cancelled.
+        /// Cancels the request with ``SessionError/explicitlyCancelled``.
         case cancel
     }
 
-    /// Calls a closure with each request that is made: now, if there is one, and at every attempt.
+    /// Calls a closure with the request of every attempt; at once if one was made already.
     ///
     /// - Parameters:
     ///   - queue: Where `handler` runs; the session's callback queue if `nil`.
-    ///   - handler: Given the adapted request; the last one set counts.
+    ///   - handler: Called with the adapted request; replaces a closure set before.
     @discardableResult
     public func onURLRequestCreation(
         on queue: DispatchQueue? = nil, perform handler: @escaping @Sendable (HTTPRequest) -> Void
@@ -32,11 +32,11 @@ extension Request {
         return self
     }
 
-    /// Calls a closure with each transfer that is begun: now, if there is one, and at every attempt.
+    /// Calls a closure with the transfer of every attempt; at once if one was started already.
     ///
     /// - Parameters:
     ///   - queue: Where `handler` runs; the session's callback queue if `nil`.
-    ///   - handler: Given the transfer; the last one set counts.
+    ///   - handler: Called with the transfer; replaces a closure set before.
     @discardableResult
     public func onURLSessionTaskCreation(
         on queue: DispatchQueue? = nil,
@@ -58,7 +58,9 @@ extension Request {
         mutable.withLock { $0.watched().response = judge }
     }
 
-    /// Takes the next bytes of the body, where they are wanted piece by piece.
+    /// Passes a chunk of the body on, for requests that get the body in chunks.
+    ///
+    /// Thread: the transport's.
     public func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
@@ -67,7 +69,9 @@ extension Request {
         return consume(chunk, from: task)
     }
 
-    /// Lets those who watch see the head, and say whether the body is wanted.
+    /// Reports the head of a response, and decides whether to read the body.
+    ///
+    /// Thread: the transport's.
     public func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
@@ -91,7 +95,7 @@ extension Request {
         }
     }
 
-    /// Asks the user whether the body of a final head is wanted; the transfer waits meanwhile.
+    /// Asks the `onHTTPResponse` closure whether to read the body; pauses the transfer meanwhile.
     func judge(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
         let (judge, streams, attempt) = mutable.withLock { mutable in
             mutable.attempt.receive(head)
@@ -105,7 +109,8 @@ extension Request {
         return .pause
     }
 
-    /// Asks about a head whose body has come already: a redirect that nobody wants to follow.
+    /// Asks the `onHTTPResponse` closure after the body was received, as for redirects not
+    /// followed.
     func judgeLate(_ head: HTTPResponse, then goOn: @escaping @Sendable (Request) -> Void) {
         let (judge, streams) = mutable.withLock { mutable in
             (mutable.observers?.response, mutable.observers?.responseStreams ?? [])
@@ -115,10 +120,10 @@ extension Request {
         ask(judge, head, goOn)
     }
 
-    /// Asks for an answer that does not hold the request.
+    /// Calls a closure with a completion that references the request weakly.
     ///
-    /// The request holds the callee, which may keep the answer; the session holds the
-    /// request until it is there.
+    /// The request retains the closure, which may store the completion: a strong reference would be
+    /// a cycle. The session retains the request until the completion is called.
     private func ask(
         _ judge: RequestObservers.Judge, _ head: HTTPResponse,
         _ goOn: @escaping @Sendable (Request) -> Void
@@ -133,7 +138,7 @@ extension Request {
         }
     }
 
-    /// Takes one reason for waiting away; without any the transfer goes on.
+    /// Removes a hold on the transfer; without any, the transfer continues.
     func release(_ hold: TransferHolds, of task: any TransferTask, attempt: Int) {
         let goesOn = mutable.withLock { $0.machine.release(hold, attempt: attempt) }
         if goesOn { settle(task) }

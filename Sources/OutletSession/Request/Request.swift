@@ -4,44 +4,51 @@ import OutletHTTP
 import OutletTransport
 import Synchronization
 
-/// What all kinds of requests share: a state, a pipeline, a history of attempts.
+/// The base class of all requests: state, pipeline and history of attempts.
 ///
-/// Made by a ``Session``. Starts by itself when its first response handler is added, unless the
-/// session or the call says otherwise. Every method may be called from any thread.
+/// Made by a ``Session``. Starts when its first response handler is added, unless
+/// `startRequestsImmediately` or `shouldAutomaticallyResume` is `false`. All methods may be called
+/// from any thread.
+///
+/// Validators and serializers run one after the other on the request's finishing queue: the
+/// serialization queue that the session was made with; without one, for downloads a queue for file
+/// work, for other requests the queue of the first response handler or, if that belongs to a task,
+/// the session's ``Session/serializationQueue``. With ``Session/CallbackDelivery/inline`` they
+/// usually run on the transport's thread.
 public class Request: @unchecked Sendable {
     // because every mutable property is in `mutable`, behind its lock.
 
-    /// What has been asked of a request.
+    /// The state of a request, as set by its methods.
     public enum State: Sendable {
-        /// Nothing yet. May go to any other state.
+        /// Not started. May change to any other state.
         case initialized
-        /// To run. May go to `suspended`, `cancelled`, `finished`.
+        /// Started. May change to `suspended`, `cancelled` or `finished`.
         case resumed
-        /// To wait. May go to `resumed`, `cancelled`, `finished`.
+        /// Paused. May change to `resumed`, `cancelled` or `finished`.
         case suspended
-        /// To stop. Final.
+        /// Cancelled. Final.
         case cancelled
-        /// Over. Final, unless another handler is added.
+        /// Ended without a cancel. Final, unless another handler is added.
         case finished
     }
 
-    /// Told how far a body has come.
+    /// A closure that gets the progress of a body.
     public typealias ProgressHandler = @Sendable (_ progress: TransferProgress) -> Void
-    /// A validator's verdict.
+    /// The result of a validator; a failure becomes the request's error.
     public typealias ValidationResult = Result<Void, any Error>
 
     let mutable: Lock<Mutable>
     let core: SessionCore
-    /// Counts the requests of this process.
+    /// The number of this request among those of the process.
     let serial: UInt64
-    /// What the request is made of, at each attempt.
+    /// Converted to the request at each attempt.
     public let convertible: any URLRequestConvertible
     /// Whether the first handler starts the request; the session's setting if `nil`.
     public let shouldAutomaticallyResume: Bool?
     let hasOwnMonitors = Atomic(false)
     let hasOwnInterceptor: Atomic<Bool>
     private let looksAtHeads = Atomic(false)
-    /// Whether heads are looked at before the end; where not, they cost nothing.
+    /// Whether heads are handled before the transfer ends; if not, they cost nothing.
     var watchesHeads: Bool {
         get { looksAtHeads.load(ordering: .relaxed) }
         set { looksAtHeads.store(newValue, ordering: .relaxed) }
@@ -59,36 +66,36 @@ public class Request: @unchecked Sendable {
         mutable = Lock(Mutable(interceptor: interceptor))
     }
 
-    /// Identifies the request; the same at every attempt.
+    /// Identifies the request, unique among processes; the same at every attempt.
     public var id: UUID { core.uuid(serial: serial) }
 
     // MARK: State
 
-    /// What has been asked of the request.
+    /// The current state.
     public var state: State { mutable.withLock { $0.machine.state } }
-    /// Whether nothing was asked yet.
+    /// Whether the request was not started yet.
     public var isInitialized: Bool { state == .initialized }
-    /// Whether the request is to run.
+    /// Whether the request was started and is not paused.
     public var isResumed: Bool { state == .resumed }
-    /// Whether the request is to wait.
+    /// Whether the request is paused.
     public var isSuspended: Bool { state == .suspended }
     /// Whether the request was cancelled.
     public var isCancelled: Bool { state == .cancelled }
-    /// Whether the request is over, and was not cancelled.
+    /// Whether the request has ended and was not cancelled.
     public var isFinished: Bool { state == .finished }
 
-    /// Starts the request, or goes on after ``suspend()``; has no effect otherwise.
+    /// Starts the request, or continues it after ``suspend()``; has no effect otherwise.
     @discardableResult
     public func resume() -> Self {
         if let decision = mutable.withLock({ resume(&$0) }) { carryOut(decision) }
         return self
     }
 
-    /// Decides about a start, under the lock; `nil` when there is nothing to do.
+    /// Decides under the lock how to start or continue; `nil` when there is nothing to do.
     func resume(_ mutable: inout Mutable) -> Decision? {
         guard let action = mutable.machine.resume() else { return nil }
-        // Here and below under the lock, so that no later event comes first: all that is
-        // done with an event here is to put it on its monitors' queues.
+        // Events are reported under the lock, here and below, so that they stay in order: they are
+        // only enqueued on the monitors' queues.
         monitors(mutable)?.observe(.didResume, of: self)
         guard action == .resumeTransfer else { return Decision(action: action, task: nil) }
         let task = mutable.currentTask
@@ -96,7 +103,9 @@ public class Request: @unchecked Sendable {
         return Decision(action: action, task: task)
     }
 
-    /// Makes the request wait: no byte is read or written until ``resume()``.
+    /// Pauses the request: no byte is read or written until ``resume()``.
+    ///
+    /// Has no effect on a request that has ended or was cancelled.
     @discardableResult
     public func suspend() -> Self {
         let decision = mutable.withLock { mutable -> Decision? in
@@ -115,7 +124,7 @@ public class Request: @unchecked Sendable {
 
     /// Ends the request with ``SessionError/explicitlyCancelled``; it is not retried.
     ///
-    /// Handlers are still called, once each. No effect on a request that is over.
+    /// Response handlers are still called, once each. Has no effect on a request that has ended.
     @discardableResult
     public func cancel() -> Self {
         let decision = mutable.withLock { mutable -> Decision? in
@@ -140,72 +149,74 @@ public class Request: @unchecked Sendable {
         let task: (any TransferTask)?
     }
 
-    /// Does what was decided under the lock.
+    /// Performs a decision, outside the lock.
     func carryOut(_ decision: Decision) { perform(decision.action, on: decision.task) }
 
-    // MARK: What the kinds fill in
+    // MARK: Overridden by subclasses
 
-    /// Whether making the request runs no code of the user's, so that no thread is needed.
+    /// Whether the request can be made on the thread that starts it, without the request queue.
     var isMadeOfValues: Bool { isConvertibleValues }
 
-    /// The same of what it is made of.
+    /// Whether ``convertible`` is a request, or a URL, a method and headers.
     final var isConvertibleValues: Bool {
-        // Every request passes here: cheaper than a dynamic cast.
+        // Called for every request: comparing types is cheaper than a dynamic cast.
         let type = type(of: convertible)
         return type == HTTPRequest.self || type == PlainRequest.self
     }
 
-    /// Makes of the adapted request what goes on the wire.
+    /// Returns the request to send for an adapted request.
     func prepare(_ request: HTTPRequest) throws(SessionError) -> HTTPRequest {
         core.wireRequest(from: request)
     }
 
-    /// Begins a transfer.
+    /// Starts a transfer.
     func begin(_ job: TransferJob) -> any TransferTask {
         core.stack.start(job, handler: self)
     }
 
-    /// Whether the request is a WebSocket's handshake, of which the transport leaves more to others.
+    /// Whether the request is a WebSocket handshake.
     var opensWebSocket: Bool { false }
 
     /// Whether adapters see the request.
     var usesAdapters: Bool { true }
 
-    /// Where the request is finished, if not where its first completion is wanted.
+    /// The finishing queue of this kind of request; `nil` for that of the first completion handler.
     var ownFinishingQueue: DispatchQueue? { nil }
 
-    /// Another request that has to be sent before the result counts.
+    /// Another request to send before the result counts; `nil` if there is none.
     func nextHop(after result: TransferResult) -> HTTPRequest? { nil }
 
-    /// Whether ``didTransfer(_:)`` gives what came its place.
+    /// Whether ``didTransfer(_:)`` moves a downloaded file to its destination.
     func placesFile(of result: TransferResult) -> Bool { false }
 
-    /// Takes the body that the session's middleware made of a stream's; under the lock.
+    /// Sets the body returned by the session's middleware for a stream; called under the lock.
     func takeIntercepted(_ body: Data?) {}
 
-    /// Goes on to the handlers with what the session's middleware made of the call.
+    /// Finishes the request with the result of the session's middleware.
     func finishIntercepted(at place: FinishingPlace) { finish(at: place) }
 
-    /// Does what has to be done with the attempt's result before it is judged.
+    /// Processes the attempt's result before validation.
     ///
-    /// Thread: where the request is being finished.
+    /// Thread: the request's finishing queue.
     func didTransfer(_ task: any TransferTask) {}
 
-    /// A stream was taken back to its start, to be sent again.
+    /// Called after a body stream was rewound to be sent again.
     func didRewind(_ stream: any BodyStream) {}
 
-    /// Removes what the request leaves behind, before completions are called.
+    /// Removes temporary files, before completion handlers are called.
     func cleanUp() {}
 
-    /// Judges the response where the request is being finished; the first failure wins.
+    /// Runs the validators until the first failure.
+    ///
+    /// Thread: the request's finishing queue.
     func runValidators() {}
 
-    /// What it takes to judge the response.
+    /// The cost of validating the response.
     ///
-    /// Called under the lock; inout, because a copy would be made of all that changes.
+    /// Called under the lock.
     func validation(_ mutable: inout Mutable) -> ValidationEffort { .quick }
 
-    /// Forgets what the last attempt brought.
+    /// Resets the state for another attempt.
     func reset(_ mutable: inout Mutable) {
         mutable.attempt.reset()
         mutable.memory = nil
@@ -214,28 +225,28 @@ public class Request: @unchecked Sendable {
         mutable.observers?.reset()
     }
 
-    /// Decides about the head of a response that is no redirect to be followed.
+    /// Decides from the head whether to read the body, and where to; not for redirects to follow.
     ///
-    /// Thread: the transport's. Asked only where ``watchesHeads``.
+    /// Thread: the transport's. Called only if ``watchesHeads`` is set.
     func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
         judge(head, from: task)
     }
 
-    /// Takes the next bytes of the body.
+    /// Processes a chunk of the body.
     ///
     /// Thread: the transport's.
     func consume(
         _ chunk: UnsafeRawBufferPointer, from task: any TransferTask
     ) -> TransferDecision { .proceed }
 
-    /// How many bytes of the response's body were there before this transfer.
+    /// How many bytes of the content were received before this transfer.
     var bodyOffset: Int64 { 0 }
 
-    /// Where the body of a response goes.
+    /// How the transport delivers the body of the response.
     func delivery() -> BodyDelivery { .collect }
 
-    /// Takes what a transfer brought.
+    /// Processes the result of the attempt's last transfer; called under the lock.
     ///
-    /// - Returns: The body that serializers are to see.
+    /// - Returns: The body for the serializers.
     func take(_ result: TransferResult, _ mutable: inout Mutable) -> Data? { result.body }
 }

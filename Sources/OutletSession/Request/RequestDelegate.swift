@@ -2,39 +2,44 @@ import Dispatch
 public import FoundationEssentials
 import OutletTransport
 
-/// What a request sees of its session.
+/// A request's view of its session.
 public protocol RequestDelegate: AnyObject, Sendable {
-    /// The session's settings.
+    /// The session's configuration.
     var sessionConfiguration: SessionConfiguration { get }
     /// Whether a request starts when its first handler is added.
     var startImmediately: Bool { get }
 
-    /// Makes a request ready without starting it; no effect on one that is ready, or was cancelled.
+    /// Makes a request ready without starting it; has no effect if it is ready or was cancelled.
+    ///
+    /// - Parameter request: A request of this session; one of another session is ignored.
     func readyToPerform(request: Request)
 
-    /// Takes a request out of those under way, as is done at its end.
+    /// Removes a request from the session's active requests, as at its end.
     ///
-    /// One that is not over goes on; nothing that is done to all requests reaches it any more.
+    /// A request that has not ended continues, but is not among those of `cancelAllRequests` and
+    /// `withAllRequests` any more.
+    ///
+    /// - Parameter request: A request of this session; one of another session is ignored.
     func cleanup(after request: Request)
 
-    /// Asks the session's retriers, then the request's own, what they make of an error.
+    /// Asks the session's retriers, then the request's own, whether to retry after an error.
     ///
     /// - Parameters:
     ///   - request: The failed request.
     ///   - error: Why it failed.
-    ///   - completion: Called once with the first answer that is not ``RetryResult/doNotRetry``, or
-    ///     with that one. What it says is not done.
+    ///   - completion: Called once with the first answer other than ``RetryResult/doNotRetry``,
+    ///     else with that. The request is not retried by this call.
     func retryResult(
         for request: Request, dueTo error: SessionError,
         completion: @escaping @Sendable (RetryResult) -> Void)
 
-    /// Tries a request again whose retriers are being asked, in place of their answer.
+    /// Retries a request whose retriers are being asked, in place of their answer.
+    ///
+    /// Has no effect on a request that is not asking retriers, or was cancelled.
     ///
     /// - Parameters:
-    ///   - request: The failed request.
-    ///   - timeDelay: After how many seconds; at once if `nil`.
-    ///
-    /// No effect on a request that asks nobody, nor after a cancel.
+    ///   - request: The failed request; one of another session is ignored.
+    ///   - timeDelay: The delay in seconds; none if `nil`.
     func retryRequest(_ request: Request, withDelay timeDelay: TimeInterval?)
 }
 
@@ -48,13 +53,13 @@ extension Session: RequestDelegate {
         core.rootQueue.async { request.setUpAhead() }
     }
 
-    /// Takes a request out of those under way; one of another session stays where it is.
+    /// Removes a request from the active requests; ignores one of another session.
     public func cleanup(after request: Request) {
         guard request.core === core else { return }
         if core.unregister(request) { core.endDraining() }
     }
 
-    /// Asks the retriers on ``rootQueue``.
+    /// Asks the retriers, on ``rootQueue``.
     public func retryResult(
         for request: Request, dueTo error: SessionError,
         completion: @escaping @Sendable (RetryResult) -> Void
@@ -65,7 +70,7 @@ extension Session: RequestDelegate {
         }
     }
 
-    /// Tries a request again whose retriers are being asked; no effect on another session's.
+    /// Retries a request whose retriers are being asked; ignores one of another session.
     public func retryRequest(_ request: Request, withDelay timeDelay: TimeInterval?) {
         guard request.core === core else { return }
         let wait = request.mutable.withLock { $0.wait as? Wait<RetryVerdict> }
@@ -74,6 +79,6 @@ extension Session: RequestDelegate {
 }
 
 extension Request {
-    /// The request's session; `nil` once it is gone.
+    /// The request's session; `nil` once it is deallocated.
     public var delegate: (any RequestDelegate)? { core.session }
 }

@@ -1,31 +1,31 @@
-/// The life of a request as a value: what state it is in, and what its owner must do next.
+/// The state machine of a request, as a value; its methods return what the owner must do next.
 ///
-/// Work that answers later (an adapter, a transfer, a retrier) carries the number of the attempt
-/// it belongs to; an answer for an attempt that is over is dropped.
+/// Asynchronous work (adapters, transfers, retriers) carries the number of its attempt; results for
+/// an attempt that is over are dropped.
 struct RequestMachine: Sendable {
-    /// Where the request's own work stands, whatever its owner has asked for.
+    /// The phase of the request's work, independent of its state.
     enum Phase: Equatable, Sendable {
-        /// Nothing was begun.
+        /// Nothing was started.
         case idle
-        /// The session's middleware is at work, before, between or after the attempts.
+        /// The session's middleware is running, before, between or after the attempts.
         case intercepting
         /// The request is being made and adapted.
         case settingUp
         /// Ready to be sent, but suspended.
         case ready
-        /// A transfer is under way.
+        /// A transfer is running.
         case transferring
-        /// Validators and retriers are at work.
+        /// Validators and retriers are running.
         case evaluating
-        /// A retry waits for its time.
+        /// Waiting for the delay of a retry.
         case waitingToRetry
-        /// Serializers are at work.
+        /// Serializers are running.
         case finishing
-        /// All is done.
+        /// Everything is done.
         case finished
     }
 
-    /// What the owner must do once the lock is released.
+    /// What the owner must do after unlocking.
     enum Action: Equatable, Sendable {
         case nothing
         case setUp(attempt: Int)
@@ -39,24 +39,24 @@ struct RequestMachine: Sendable {
 
     private(set) var state = Request.State.initialized
     private(set) var phase = Phase.idle
-    /// How often the request was set up; answers carry it.
+    /// How often the request was set up; asynchronous results carry this number.
     private(set) var attempt = 0
     private(set) var retryCount = 0
-    /// How many redirects this attempt has followed.
+    /// How many redirects were followed in this attempt.
     private(set) var redirects = 0
-    /// Why the transfer waits besides the user's own suspending.
+    /// Why the transfer is paused besides `suspend()`.
     private(set) var holds: TransferHolds = []
     /// Whether a retrier is being asked about a serializer's failure.
     private(set) var isConsulting = false
 
-    /// Whether an answer for that attempt still matters.
+    /// Whether the attempt is the current one and in this phase, so that its results count.
     func isCurrent(_ attempt: Int, in phase: Phase) -> Bool {
         self.attempt == attempt && self.phase == phase
     }
 
-    // MARK: What the user asks for
+    // MARK: Methods of the request
 
-    /// `nil` when the state does not change.
+    /// Returns `nil` if the state does not change.
     mutating func resume() -> Action? {
         guard state == .initialized || state == .suspended else { return nil }
         state = .resumed
@@ -70,14 +70,14 @@ struct RequestMachine: Sendable {
         }
     }
 
-    /// `nil` when the state does not change.
+    /// Returns `nil` if the state does not change.
     mutating func suspend() -> Action? {
         guard state == .initialized || state == .resumed, phase < .finishing else { return nil }
         state = .suspended
         return phase == .transferring ? .suspendTransfer : .nothing
     }
 
-    /// `nil` when the state does not change.
+    /// Returns `nil` if the state does not change.
     mutating func cancel() -> Action? {
         guard state != .cancelled, state != .finished, phase < .finishing || isConsulting else {
             return nil
@@ -86,31 +86,32 @@ struct RequestMachine: Sendable {
         if endConsulting() { return .endWait }
         if phase == .transferring { return .cancelTransfer }
         if phase == .ready {
-            // The transfer is begun and cancelled, so that it is measured as any other.
+            // The transfer is started and cancelled, so that it has metrics.
             phase = .transferring
             return .startTransfer
         }
         return beginFinishing() ? .finish : .nothing
     }
 
-    /// Sets up before anybody asks for a run, whether or not it is to wait; no effect once somebody
-    /// did, or after a cancel.
+    /// Sets the request up before it is resumed; has no effect if it was set up already, or
+    /// cancelled.
     mutating func setUpAhead() -> Action {
         phase == .idle && state != .cancelled ? setUpAgain() : .nothing
     }
 
-    // MARK: What the pipeline reports
+    // MARK: Reports of the pipeline
 
-    /// The request is made; middleware takes over.
+    /// The request is made; the middleware starts.
     mutating func beginIntercepting(attempt: Int) -> Bool {
         guard isCurrent(attempt, in: .settingUp) else { return false }
         phase = .intercepting
         return true
     }
 
-    /// The middleware asks for attempts.
+    /// The middleware calls `next`.
     ///
-    /// - Returns: The number of the first; `nil` when one is under way, or none is wanted any more.
+    /// - Returns: The number of the first attempt; `nil` if an attempt is running, or after a
+    ///   cancel.
     mutating func proceed() -> Int? {
         guard phase == .intercepting, state != .cancelled else { return nil }
         forgetTransfer()
@@ -119,8 +120,9 @@ struct RequestMachine: Sendable {
         return attempt
     }
 
-    /// An attempt was the last, and the middleware is told of it; not after a cancel, nor where it has
-    /// been told.
+    /// The last attempt is over.
+    ///
+    /// - Returns: Whether the middleware gets the result: not after a cancel, nor a second time.
     mutating func endAttempts() -> Bool {
         guard state != .cancelled, phase != .intercepting, phase < .finishing else { return false }
         phase = .intercepting
@@ -140,20 +142,20 @@ struct RequestMachine: Sendable {
 
     // MARK: The transfer
 
-    /// Whether the attempt goes on with another transfer: a redirect's next hop.
+    /// Whether the attempt may continue with another transfer: a redirect's next hop.
     func mayProceed(attempt: Int) -> Bool {
         isCurrent(attempt, in: .transferring) && state != .cancelled
     }
 
-    /// What a transfer under way is to do.
+    /// The wanted state of the current transfer.
     enum TransferWish: Equatable, Sendable {
         case run
         case wait
-        /// Neither: somebody holds it, or it is to end.
+        /// Neither: it is on hold, or is to end.
         case none
     }
 
-    /// What a transfer under way is to do now.
+    /// The wanted state of the current transfer.
     var transferWish: TransferWish {
         switch state {
         case .resumed: holds.isEmpty ? .run : .none
@@ -165,32 +167,32 @@ struct RequestMachine: Sendable {
     /// A redirect is followed.
     mutating func beginHop() { redirects += 1 }
 
-    /// Makes the transfer wait.
+    /// Puts the transfer on hold.
     mutating func hold(_ reason: TransferHolds) { holds.insert(reason) }
 
-    /// Takes one reason for waiting away.
+    /// Removes a hold.
     ///
-    /// - Returns: Whether the transfer goes on.
+    /// - Returns: Whether the transfer continues.
     mutating func release(_ reason: TransferHolds, attempt: Int) -> Bool {
         guard isCurrent(attempt, in: .transferring) else { return false }
         holds.remove(reason)
         return holds.isEmpty && state == .resumed
     }
 
-    /// The next transfer is another attempt's.
+    /// Resets the state of the transfer for another attempt.
     private mutating func forgetTransfer() {
         redirects = 0
         holds = []
     }
 
-    /// The transfer, or the setting up, has come to an end; validation and retry follow.
+    /// The transfer, or the setup, has ended; validation and retries follow.
     mutating func beginEvaluating(attempt: Int) -> Bool {
         guard self.attempt == attempt, phase < .evaluating else { return false }
         phase = .evaluating
         return true
     }
 
-    /// A retrier wants another attempt, at once or later; for a serializer's failure, too.
+    /// A retrier asks for another attempt, after an attempt or a serialization failure.
     mutating func willRetry(attempt: Int) -> Bool {
         guard self.attempt == attempt, phase == .evaluating || phase == .finishing,
             state != .cancelled
@@ -200,40 +202,42 @@ struct RequestMachine: Sendable {
         return true
     }
 
-    /// A retrier is about to be asked about a serializer's failure.
+    /// Retriers are about to be asked about a serialization failure.
     mutating func beginConsulting() {
         isConsulting = state != .cancelled && phase == .finishing
     }
 
-    /// The retrier has answered, or its answer is no longer wanted.
+    /// The retriers have answered, or their answer is not needed any more.
     ///
-    /// - Returns: Whether it was wanted until now.
+    /// - Returns: Whether it was needed until now.
     mutating func endConsulting() -> Bool {
         defer { isConsulting = false }
         return isConsulting
     }
 
-    /// The time for the next attempt has come.
+    /// The delay before the next attempt is over.
     mutating func retryNow(attempt: Int) -> Action {
         guard isCurrent(attempt, in: .waitingToRetry) else { return .nothing }
         retryCount += 1
         return setUpAgain()
     }
 
-    /// Whether the caller is the one who finishes the request.
+    /// Returns `true` to the first caller, which has to finish the request.
     mutating func beginFinishing() -> Bool {
         guard phase < .finishing else { return false }
         phase = .finishing
         return true
     }
 
-    /// All completions are about to be called.
+    /// The completion handlers are about to be called.
     mutating func didFinish() {
         phase = .finished
         if state != .cancelled { state = .finished }
     }
 
-    /// A handler was added to a finished request: it alone runs, on what is already there.
+    /// A handler was added; if the request has finished, only the new handler runs.
+    ///
+    /// - Returns: Whether the request had finished.
     mutating func reopen() -> Bool {
         guard phase == .finished else { return false }
         phase = .finishing
@@ -249,7 +253,7 @@ struct RequestMachine: Sendable {
 }
 
 extension RequestMachine.Phase: Comparable {
-    /// Phases in the order of a life; a retry goes back.
+    /// The order of the phases; a retry goes back.
     private var order: Int {
         switch self {
         case .idle: 0
@@ -267,11 +271,11 @@ extension RequestMachine.Phase: Comparable {
     static func < (a: Self, b: Self) -> Bool { a.order < b.order }
 }
 
-/// Why a transfer waits besides the user's own suspending.
+/// Why a transfer is paused besides `suspend()`.
 struct TransferHolds: OptionSet, Sendable {
     let rawValue: UInt8
-    /// Somebody thinks about the head.
+    /// An `onHTTPResponse` closure has not decided yet.
     static let judgement = TransferHolds(rawValue: 1)
-    /// Those who read the body cannot keep up.
+    /// The handlers have too many bytes to process.
     static let backPressure = TransferHolds(rawValue: 2)
 }

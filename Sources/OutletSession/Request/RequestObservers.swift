@@ -2,30 +2,30 @@ import Dispatch
 import OutletHTTP
 import OutletTransport
 
-/// What was decided under a request's lock, to be called once it is released.
+/// Calls decided under a request's lock, to be made after unlocking.
 typealias LaterCalls = [@Sendable () -> Void]
 
-/// Who watches one request besides its response handlers; most requests have nobody.
+/// The observers of one request besides its response handlers; most requests have none.
 final class RequestObservers: @unchecked Sendable {
     // because it is read and written under the lock of its request only.
 
-    /// A closure of the user's, and where it wants to run.
+    /// A user's closure and its queue.
     struct Observer<Value: Sendable>: Sendable {
-        /// The session's callback queue when `nil`.
+        /// The session's callback queue if `nil`.
         let queue: DispatchQueue?
         let body: @Sendable (Value) -> Void
     }
 
-    /// A closure that says whether a body is wanted.
+    /// A closure that decides whether to read a body.
     struct Judge: Sendable {
-        /// The session's callback queue when `nil`.
+        /// The session's callback queue if `nil`.
         let queue: DispatchQueue?
         let body:
             @Sendable (HTTPResponse, @escaping @Sendable (Request.ResponseDisposition) -> Void) ->
                 Void
     }
 
-    /// All who want to know of one kind of thing.
+    /// The closure and the sequences that get one kind of value.
     struct Channel<Value: Sendable>: Sendable {
         var observer: Observer<Value>?
         var streams: [StreamBuffer<Value>] = []
@@ -35,35 +35,35 @@ final class RequestObservers: @unchecked Sendable {
     var task = Channel<any TransferTask>()
     /// The session's monitors and the request's own, if it has any.
     var monitors: CompositeEventMonitor?
-    /// Told once that the request is made, or will not be.
+    /// Called once when the request is made or could not be made.
     var made: Observer<Request>?
-    /// Told at each attempt that its request is made.
+    /// Get a value for each attempt when its request is made.
     var madeStreams: [MadeStream] = []
-    /// Told of interim heads.
+    /// Called with interim responses.
     var informational: Observer<HTTPResponse>?
-    /// The interim heads of this attempt.
+    /// The interim responses of this attempt.
     var informationalResponses: [HTTPResponse] = []
-    /// What came behind the body.
+    /// The trailer fields.
     var trailers: HTTPHeaders?
-    /// The end of a transfer whose file has still to find its place; told afterwards.
+    /// The result of a transfer that is reported to monitors after its file was moved.
     var untoldEnd: TransferResult?
     var response: Judge?
     var responseStreams: [StreamBuffer<HTTPResponse>] = []
 
     var uploadProgress = Channel<TransferProgress>()
     var downloadProgress = Channel<TransferProgress>()
-    /// What the transport has counted of the transfer under way.
+    /// The byte counts of the current transfer.
     var counts = TransferCounts()
-    /// Whether the transport has to count.
+    /// Whether the transport has to count bytes.
     var wantsProgress = false
-    /// Whether the transfer under way only leads somewhere else: its body does not count.
+    /// Whether the current body is that of a redirect, and so not reported as progress.
     var isPassingBy = false
-    /// How completions keep behind progress.
+    /// Delays completion handlers until progress closures have returned.
     var progressOrder = ProgressOrder()
     private(set) var uploaded = TransferProgress()
     private(set) var downloaded = TransferProgress()
 
-    /// Who is to be told that the request was made.
+    /// Returns the observers to call when the request was made.
     func takeMade() -> Made {
         defer { made = nil }
         return Made(urlRequest: urlRequest, observer: made, streams: madeStreams)
@@ -75,23 +75,23 @@ final class RequestObservers: @unchecked Sendable {
         let streams: [MadeStream]
     }
 
-    /// A loop over what somebody makes of requests that are made.
+    /// A loop over values computed from requests that were made.
     struct MadeStream: Sendable {
         let yield: @Sendable (Request) -> Void
         let finish: @Sendable () -> Void
     }
 
-    /// A transfer begins.
+    /// Resets the byte counts for a new transfer.
     ///
-    /// - Returns: Whether the transport has to count.
+    /// - Returns: Whether the transport has to count bytes.
     func startCounting() -> Bool {
         counts = TransferCounts()
         return wantsProgress
     }
 
-    /// Takes what the transport has counted.
+    /// Updates the progress with new byte counts.
     ///
-    /// - Returns: What is to be called once the lock is released.
+    /// - Returns: The calls to make after unlocking.
     func note(_ counts: TransferCounts, offset: Int64, of request: Request) -> LaterCalls {
         var calls: LaterCalls = []
         let up = TransferProgress(
@@ -112,7 +112,8 @@ final class RequestObservers: @unchecked Sendable {
         return calls
     }
 
-    /// Tells progress, once the lock is released; the call counts from now on until it has returned.
+    /// Returns a call that reports progress; completion handlers wait from now on until it has
+    /// returned.
     private func call(
         _ channel: Channel<TransferProgress>, _ progress: TransferProgress, of request: Request
     ) -> @Sendable () -> Void {
@@ -128,9 +129,9 @@ final class RequestObservers: @unchecked Sendable {
         }
     }
 
-    /// The transfer is over: the last bytes of an upload may not have been reported.
+    /// Reports the last bytes of an upload at the end of the transfer, if they were not reported.
     ///
-    /// - Returns: What is to be called once the lock is released.
+    /// - Returns: The calls to make after unlocking.
     func finish(_ metrics: TransferMetrics, of request: Request) -> LaterCalls {
         let sent = metrics.requestBodyBytes
         guard sent > 0, uploaded.completedUnitCount < sent, sent >= uploaded.totalUnitCount else {
@@ -141,18 +142,18 @@ final class RequestObservers: @unchecked Sendable {
             offset: 0, of: request)
     }
 
-    /// Sets the download off from where an earlier one had come to.
+    /// Sets the progress of a resumed download to its offset, in bytes.
     ///
-    /// - Returns: What is to be called once the lock is released.
+    /// - Returns: The calls to make after unlocking.
     func resume(at offset: Int64, of total: Int64, _ request: Request) -> LaterCalls {
         let down = TransferProgress(completedUnitCount: offset, totalUnitCount: total)
         downloaded = down
         return [call(downloadProgress, down, of: request)]
     }
 
-    /// The request is over: loops end.
+    /// Removes all sequences at the end of the request.
     ///
-    /// - Returns: What is to be called once the lock is released.
+    /// - Returns: The calls that end them, to make after unlocking.
     func endStreams() -> [@Sendable () -> Void] {
         defer {
             urlRequest.streams = []
@@ -168,7 +169,7 @@ final class RequestObservers: @unchecked Sendable {
             + downloadProgress.streams.map { $0.finish }
     }
 
-    /// Closures of the user's that are called no more.
+    /// User closures that are not called any more.
     struct Closures: Sendable {
         let urlRequest: Observer<HTTPRequest>?
         let task: Observer<any TransferTask>?
@@ -177,7 +178,8 @@ final class RequestObservers: @unchecked Sendable {
         let progress: [Observer<TransferProgress>?]
     }
 
-    /// Lets go of all closures; of what they hold, often the request itself, outside the lock.
+    /// Moves all closures out, so that their captures, often the request itself, are released
+    /// outside the lock.
     func takeClosures() -> Closures {
         defer {
             urlRequest.observer = nil
@@ -196,7 +198,7 @@ final class RequestObservers: @unchecked Sendable {
         for end in endStreams() { end() }
     }
 
-    /// Forgets what the last attempt brought.
+    /// Resets the state for another attempt.
     func reset() {
         uploaded = TransferProgress()
         downloaded = TransferProgress()
@@ -207,20 +209,20 @@ final class RequestObservers: @unchecked Sendable {
 }
 
 extension SessionCore {
-    /// Tells all who want to know, each where it wants to run.
+    /// Passes a value to the sequences and to the closure, on its queue.
     func tell<Value: Sendable>(_ channel: RequestObservers.Channel<Value>, _ value: Value) {
         for stream in channel.streams { stream.yield(value) }
         if let observer = channel.observer { tell(observer, value) }
     }
 
-    /// Calls a closure where it wants to run.
+    /// Calls a closure with a value, on its queue.
     func tell<Value: Sendable>(
         _ observer: RequestObservers.Observer<Value>, _ value: Value
     ) {
         call(on: observer.queue) { observer.body(value) }
     }
 
-    /// Runs a closure of the user's on a queue, or at once where nobody needs one.
+    /// Runs a user's closure on a queue; at once if it names none and the session delivers inline.
     func call(on queue: DispatchQueue?, _ body: @escaping @Sendable () -> Void) {
         if queue == nil, deliversInline {
             body()

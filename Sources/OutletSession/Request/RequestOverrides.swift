@@ -2,9 +2,10 @@ import OutletHTTP
 import OutletLayers
 import OutletTransport
 
-/// What few requests have: settings of their own, somebody to answer or to wait for.
+/// Settings and state that few requests have.
 ///
-/// Behind one reference, because each stored in the request would cost every request its release.
+/// Behind one reference, because each property stored in the request would cost every request a
+/// release.
 final class RequestOverrides: @unchecked Sendable {
     // because it is read and written under the lock of its request only.
 
@@ -17,12 +18,12 @@ final class RequestOverrides: @unchecked Sendable {
     var priority: TransferPriority?
     var redirectBody: DroppedBody?
     var interception: Interception?
-    /// What middleware keeps until the request is over.
+    /// Objects that middleware keeps until the request has ended.
     var lifetime: RequestLifetime?
 }
 
 extension Request.Mutable {
-    /// What this request has of its own, made on first use.
+    /// The request's overrides, created on first use.
     private mutating func special() -> RequestOverrides {
         if let specials { return specials }
         let made = RequestOverrides()
@@ -30,61 +31,61 @@ extension Request.Mutable {
         return made
     }
 
-    /// What answers authentication challenges, if it was said for this request.
+    /// The credential set for this request.
     var credential: Credential? {
         get { specials?.credential }
         set { if newValue != nil || specials != nil { special().credential = newValue } }
     }
 
-    /// What the layers have found out in this attempt.
+    /// The state of the layers in this attempt.
     var memory: AttemptMemory? {
         get { specials?.memory }
         set { if newValue != nil || specials != nil { special().memory = newValue } }
     }
 
-    /// What decides about redirects, if it was said for this request.
+    /// The redirect handler set for this request.
     var redirectHandler: (any RedirectHandler)? {
         get { specials?.redirectHandler }
         set { special().redirectHandler = newValue }
     }
 
-    /// What decides about storing the response, if it was said for this request.
+    /// The cached-response handler set for this request.
     var cachedResponseHandler: (any CachedResponseHandler)? {
         get { specials?.cachedResponseHandler }
         set { special().cachedResponseHandler = newValue }
     }
 
-    /// The answer or the time this is waiting for, between its steps.
+    /// The answer or delay that the request is waiting for.
     var wait: (any PendingWait)? {
         get { specials?.wait }
         set { if newValue != nil || specials != nil { special().wait = newValue } }
     }
 
-    /// The session's middleware at work around this call.
+    /// The state of the session's middleware around this call.
     var interception: Interception? {
         get { specials?.interception }
         set { if newValue != nil || specials != nil { special().interception = newValue } }
     }
 
-    /// Whether transfers may be shared, if it was said for this request.
+    /// Whether transfers may be shared; `nil` for the session's setting.
     var coalesces: Bool? {
         get { specials?.coalesces }
         set { special().coalesces = newValue }
     }
 
-    /// Which of several waiting requests goes first, if it was said for this request.
+    /// The priority set for this request.
     var priority: TransferPriority? {
         get { specials?.priority }
         set { special().priority = newValue }
     }
 
-    /// The body under way, where it is that of a redirect that is followed.
+    /// The state of the current body, if it is that of a redirect to follow.
     var redirectBody: DroppedBody? {
         get { specials?.redirectBody }
         set { if newValue != nil || specials != nil { special().redirectBody = newValue } }
     }
 
-    /// Whether the transfer that has ended as cancelled was cut because its answer, a redirect, went on.
+    /// Whether the transfer was cancelled because the body of a redirect was too long to read.
     mutating func takeRedirectCut() -> Bool {
         defer { redirectBody = nil }
         return redirectBody?.isCut == true

@@ -3,31 +3,31 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// What a user wants done with a finished request: make a value, then hand it over.
+/// A response handler: makes a value of a finished request, then delivers it.
 struct ResponseHandler: Sendable {
-    /// Where the value is handed over.
+    /// Where the value is delivered.
     enum Destination: Sendable {
-        /// On that queue; the session's callback queue when `nil`.
+        /// On this queue; on the session's callback queue if `nil`.
         case queue(DispatchQueue?)
-        /// Wherever the request is being finished: it resumes a task, which runs elsewhere.
+        /// On the finishing queue, because delivery only resumes a task.
         case anywhere
     }
 
     let destination: Destination
-    /// Whether serializing runs no code of the user's and takes microseconds at most.
+    /// Whether serializing calls no user code, and so takes microseconds at most.
     let isQuick: Bool
     /// Makes the value.
     let serialize: @Sendable (Request, AttemptOutcome) -> Serialized
 
-    /// A value that was made, or failed to be.
+    /// A serialized value or a failure.
     struct Serialized: Sendable {
-        /// Why it failed; retriers are asked about it.
+        /// Why serialization failed; retriers are asked about it.
         let failure: SessionError?
-        /// Hands the value over; with an error, hands that over in its place.
+        /// Delivers the value, or the given error in its place.
         let deliver: @Sendable (SessionError?) -> Void
     }
 
-    /// Runs a serializer; what it throws is named.
+    /// Runs a serializer, and wraps errors that are no ``SessionError``.
     @inline(__always)
     static func result<Value>(_ serialize: () throws -> Value) -> Result<Value, SessionError> {
         Result(catching: serialize).mapError { error in
@@ -39,7 +39,8 @@ struct ResponseHandler: Sendable {
 }
 
 extension ResponseHandler.Serialized {
-    /// A response that was not serialized: retriers were asked about its error when the transfer ended.
+    /// A response without serialization: retriers were asked about its error at the end of the
+    /// transfer.
     init<Response: SerializableResponse>(
         unserialized response: Response, _ completion: @escaping @Sendable (Response) -> Void
     ) {
@@ -60,7 +61,7 @@ extension ResponseHandler.Serialized {
     }
 }
 
-/// What a handler is given, of whatever kind of request.
+/// A response of any kind of request, for handlers.
 protocol SerializableResponse: Sendable {
     associatedtype Success: Sendable
     var error: SessionError? { get }
@@ -71,9 +72,9 @@ extension DataResponse: SerializableResponse where Failure == SessionError {}
 extension DownloadResponse: SerializableResponse where Failure == SessionError {}
 
 extension Request.Mutable {
-    /// What serializers are told of the last attempt.
+    /// The outcome of the last attempt, for serializers.
     var facts: AttemptOutcome {
-        // Judges and retriers may have had their say since.
+        // Validators and retriers may have changed the error since.
         if let outcome = attempt.outcome, attempt.error == nil, outcome.error == nil {
             return outcome
         }
@@ -83,7 +84,7 @@ extension Request.Mutable {
     }
 }
 
-/// A value that waits for the other serializers.
+/// A serialized value that waits for delivery.
 struct Delivery: Sendable {
     let destination: ResponseHandler.Destination
     var replacement: SessionError?
@@ -92,9 +93,9 @@ struct Delivery: Sendable {
     func deliver() { serialized.deliver(replacement) }
 }
 
-/// Where a request is being finished right now.
+/// Where a request is being finished.
 enum FinishingPlace {
-    /// On the transport's thread; nothing of the user's runs here, unless declared non-blocking.
+    /// On the transport's thread; calls no user code, except with inline delivery.
     case transport(TransportTurn)
     /// On a queue.
     case queue(DispatchQueue)

@@ -1,24 +1,28 @@
-/// How far a body has come, in bytes.
+/// The progress of a body, in bytes.
 public struct TransferProgress: Sendable, Equatable {
-    /// How many bytes have passed.
+    /// The bytes transferred so far.
     public var completedUnitCount: Int64
-    /// How many bytes there are in all; -1 when that is not known, 0 before anything is.
+    /// The length of the body in bytes; -1 if it is not known, 0 before the transfer has started.
     public var totalUnitCount: Int64
 
     /// Makes a progress.
+    ///
+    /// - Parameters:
+    ///   - completedUnitCount: The bytes transferred so far.
+    ///   - totalUnitCount: The length of the body in bytes; -1 if it is not known.
     public init(completedUnitCount: Int64 = 0, totalUnitCount: Int64 = 0) {
         self.completedUnitCount = completedUnitCount
         self.totalUnitCount = totalUnitCount
     }
 
-    /// The completed part, from 0 to 1; 0 when the total is not known.
+    /// The completed fraction, from 0 to 1; 0 if the length is not known.
     public var fractionCompleted: Double {
         guard totalUnitCount > 0 else { return 0 }
         return min(1, Double(completedUnitCount) / Double(totalUnitCount))
     }
 
-    /// Whether all bytes have passed; never when the total is not known.
+    /// Whether all bytes were transferred; `false` if the length is not known.
     public var isFinished: Bool { totalUnitCount > 0 && completedUnitCount >= totalUnitCount }
-    /// Whether the total is not known.
+    /// Whether the length is not known.
     public var isIndeterminate: Bool { totalUnitCount < 0 }
 }

@@ -2,37 +2,40 @@ public import FoundationEssentials
 public import OutletHTTP
 import OutletTransport
 
-/// Something that makes the body of an upload; asked again at every attempt.
+/// A type that makes the body of an upload; called again for every attempt.
 public protocol UploadableConvertible: Sendable {
-    /// The body.
+    /// Returns the body.
     ///
-    /// - Throws: Any error; the request fails with
-    ///   ``SessionError/createUploadableFailed(error:)`` around it.
+    /// - Throws: Any error; the request fails with it inside
+    ///   ``SessionError/createUploadableFailed(error:)``, or with a ``SessionError`` as it is.
+    ///   Retriers are asked.
     ///
-    /// Thread: the session's request queue.
+    /// Thread: the session's request queue; after an adapter that completes asynchronously, the
+    /// thread on which it completes.
     func createUploadable() throws -> UploadRequest.Uploadable
 }
 
-/// Something that makes both the request and the body of an upload.
+/// A type that makes both the request and the body of an upload.
 public protocol UploadConvertible: UploadableConvertible, URLRequestConvertible {}
 
-/// A request whose body is made when it is sent: bytes, a file, a stream.
+/// A request that uploads data, a file or a stream; the response body is collected in memory.
 public final class UploadRequest: DataRequest, @unchecked Sendable {
     // because what it adds to `Request` is either constant or behind a lock.
 
-    /// What can be sent.
+    /// The body of an upload.
     public enum Uploadable: Sendable {
         /// Bytes in memory.
         case data(Data)
-        /// A file's content, read while it is sent; removed when the request is over if so wished.
+        /// A file's content, read while it is sent; with `shouldRemove`, the file is removed when
+        /// the request has ended.
         case file(URL, shouldRemove: Bool)
-        /// Bytes made while they are sent; taken back to the start when they are needed again.
+        /// Bytes read from a stream while they are sent; rewound when they have to be sent again.
         case stream(any BodyStream)
     }
 
     /// Makes the body.
     public let upload: any UploadableConvertible
-    /// Removes the file that is not wanted any more.
+    /// Removes files of ``Uploadable/file(_:shouldRemove:)``.
     public let fileManager: FileManager
     private let made = Lock<Uploadable?>(nil)
 
@@ -48,8 +51,10 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
-    /// The body of the last attempt, once it was made; ``Uploadable/data(_:)`` for a form below its
-    /// threshold, ``Uploadable/stream(_:)`` for one from there on, which leaves no file behind.
+    /// The body of the last attempt; `nil` before it is made.
+    ///
+    /// For a form, ``Uploadable/data(_:)`` below its threshold, else ``Uploadable/stream(_:)``,
+    /// which uses no temporary file.
     public var uploadable: Uploadable? { made.withLock { $0 } }
 
     override var isMadeOfValues: Bool { super.isMadeOfValues && upload is Uploadable }
@@ -85,7 +90,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
         super.cleanUp()
     }
 
-    /// Nobody hears of a failure: the request is over, and its file may be gone already.
+    /// Ignores errors: the request has ended, and the file may have been removed already.
     private func remove(_ uploadable: Uploadable) {
         guard case .file(let url, shouldRemove: true) = uploadable else { return }
         try? fileManager.removeItem(at: url)
@@ -93,7 +98,7 @@ public final class UploadRequest: DataRequest, @unchecked Sendable {
 }
 
 extension UploadRequest.Uploadable: UploadableConvertible {
-    /// The body itself.
+    /// Returns the body itself; never throws.
     public func createUploadable() throws -> UploadRequest.Uploadable { self }
 
     fileprivate var body: HTTPBody {
@@ -110,7 +115,7 @@ extension UploadRequest.Uploadable: UploadableConvertible {
     }
 }
 
-/// A request and a body that were made apart.
+/// A request and a body from separate sources.
 struct Upload: UploadConvertible {
     let request: any URLRequestConvertible
     let uploadable: any UploadableConvertible

@@ -2,19 +2,19 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// What is known of an attempt that is over, as serializers are told.
+/// The outcome of an attempt that is over: what validators and serializers get.
 ///
-/// A reference, because responses carry it through many hands.
+/// A class, because responses are copied often.
 final class AttemptOutcome: Sendable {
     /// The last request that was made.
     let request: HTTPRequest?
     let response: HTTPResponse?
     let data: Data?
-    /// The measures of the last transfer, if there was one.
+    /// The metrics of the last transfer, if there was one.
     var metrics: TransferMetrics? { isMeasured ? measures : nil }
     private let measures: TransferMetrics
     private let isMeasured: Bool
-    /// Why the request has failed already.
+    /// Why the request has failed; `nil` if it has not.
     let error: SessionError?
 
     init(
@@ -24,7 +24,7 @@ final class AttemptOutcome: Sendable {
         self.request = request
         self.response = response
         self.data = data
-        // Not an optional, which would be cleared by way of its type's table.
+        // Not an optional, whose destruction would go through the type's value witness table.
         self.measures = measures
         self.isMeasured = isMeasured
         self.error = error

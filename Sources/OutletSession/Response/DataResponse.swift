@@ -2,32 +2,40 @@ public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
 
-/// Everything about a finished request: what was sent, what came back, what was made of it.
+/// The response of a finished request: request, head, body, metrics and serialized value.
 public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
     private let facts: AttemptOutcome
-    /// The last request that was sent; `nil` when none could be made.
+    /// The last request, as adapted; `nil` when none could be made.
     public var request: HTTPRequest? { facts.request }
     /// The head of the response, if one arrived.
     public var response: HTTPResponse? { facts.response }
     /// The body; `nil` when no byte arrived.
     public var data: Data? { facts.data }
-    /// The measures of the last attempt.
+    /// The metrics of the last attempt; `nil` when there was no transfer.
     public var metrics: TransferMetrics? { facts.metrics }
-    /// How long serializing took, in seconds; 0 where the body was handed over as it is.
+    /// How long serialization took, in seconds; 0 for a body that is delivered unchanged.
     public let serializationDuration: TimeInterval
-    /// The value, or why there is none.
+    /// The serialized value, or the error.
     public let result: Result<Success, Failure>
 
-    /// The value, if there is one.
+    /// The serialized value; `nil` after a failure.
     public var value: Success? { try? result.get() }
 
-    /// Why there is no value.
+    /// The error; `nil` after a success.
     public var error: Failure? {
         guard case .failure(let error) = result else { return nil }
         return error
     }
 
-    /// Makes a response.
+    /// Makes a response, for instance in tests.
+    ///
+    /// - Parameters:
+    ///   - request: The last request, as adapted; `nil` when none could be made.
+    ///   - response: The head of the response, if one arrived.
+    ///   - data: The body; `nil` when no byte arrived.
+    ///   - metrics: The metrics of the last attempt; `nil` when there was no transfer.
+    ///   - serializationDuration: How long serialization took, in seconds.
+    ///   - result: The serialized value, or the error.
     public init(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, metrics: TransferMetrics?,
         serializationDuration: TimeInterval, result: Result<Success, Failure>
@@ -50,12 +58,16 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
         DataResponse<S, F>(facts, result, took: serializationDuration)
     }
 
-    /// The same response with another value.
+    /// Returns the response with its value transformed.
+    ///
+    /// - Parameter transform: Called at once with the value; not called after a failure.
     public func map<New>(_ transform: (Success) -> New) -> DataResponse<New, Failure> {
         with(result.map(transform))
     }
 
-    /// The same response with another value, or the error that `transform` throws.
+    /// Returns the response with its value transformed, or with the error that `transform` throws.
+    ///
+    /// - Parameter transform: Called at once with the value; not called after a failure.
     public func tryMap<New>(
         _ transform: (Success) throws -> New
     ) -> DataResponse<New, any Error> {
@@ -65,12 +77,16 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
             })
     }
 
-    /// The same response with another error.
+    /// Returns the response with its error transformed.
+    ///
+    /// - Parameter transform: Called at once with the error; not called after a success.
     public func mapError<New: Error>(_ transform: (Failure) -> New) -> DataResponse<Success, New> {
         with(result.mapError(transform))
     }
 
-    /// The same response with another error, or the one that `transform` throws.
+    /// Returns the response with its error transformed, or with the error that `transform` throws.
+    ///
+    /// - Parameter transform: Called at once with the error; not called after a success.
     public func tryMapError<New: Error>(
         _ transform: (Failure) throws -> New
     ) -> DataResponse<Success, any Error> {
@@ -82,11 +98,11 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
 }
 
 extension DataResponse: CustomStringConvertible, CustomDebugStringConvertible {
-    /// The result; of a failure the request too, method and address without secrets.
+    /// The result; for a failure also the request's method and URL, without secrets.
     public var description: String { DebugSections.result(result, of: request) }
 
-    /// Request, response, durations and result, a section each; secrets are left out but for those
-    /// in the result's value.
+    /// Request, response, durations and result, a section each; without secrets, except those in
+    /// the result's value.
     public var debugDescription: String {
         guard let request else { return "[Request]: None\n[Result]: \(result)" }
         let type = response?.mimeType

@@ -2,48 +2,57 @@ public import FoundationEssentials
 public import OutletHTTP
 import OutletTransport
 
-/// Makes a value of a response whose body is in memory.
+/// Serializes a response whose body is in memory.
 public protocol DataResponseSerializerProtocol<SerializedObject>: Sendable {
-    /// What is made.
+    /// The type of the value.
     associatedtype SerializedObject: Sendable
 
-    /// Makes the value.
+    /// Returns the value of a response.
+    ///
+    /// Called for failed requests too.
     ///
     /// - Parameters:
-    ///   - request: The last request that was sent.
+    ///   - request: The last request, as adapted; `nil` when none could be made.
     ///   - response: The head of the response, if one arrived.
     ///   - data: The body; `nil` when no byte arrived.
-    ///   - error: Why the request failed already; to be thrown again first.
-    /// - Throws: ``SessionError``, or any error; it is wrapped in
+    ///   - error: Why the request has failed; throw it again first. `nil` if it has not.
+    /// - Throws: A ``SessionError``, which becomes the response's error as it is, or any other
+    ///   error, which is wrapped in
     ///   ``SessionError/ResponseSerializationFailureReason/customSerializationFailed(error:)``.
     ///
-    /// Thread: where the request is being finished.
+    /// Thread: the request's finishing queue (see ``Request``); downloads call this too, with the
+    /// file's content.
     func serialize(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> SerializedObject
 }
 
-/// Changes a body before it is serialized; not asked about empty ones.
+/// Changes a body before it is serialized; not called for empty bodies.
 public protocol DataPreprocessor: Sendable {
     /// Returns the body to serialize.
+    ///
+    /// - Parameter data: The body as received, not empty; in a stream, one piece of it.
+    /// - Throws: Any error; the response fails with it, wrapped as an error of the serializer.
+    ///
+    /// Thread: the serializer's.
     func preprocess(_ data: Data) throws -> Data
 }
 
 /// Leaves the body as it is.
 public struct PassthroughPreprocessor: DataPreprocessor {
-    /// Makes one.
+    /// Makes a preprocessor.
     public init() {}
 
-    /// Returns `data`.
+    /// Returns `data`; never throws.
     public func preprocess(_ data: Data) throws -> Data { data }
 }
 
-/// Takes off the prefix `)]}',` and line feed, which some services put before JSON.
+/// Removes the prefix `)]}',` and line feed, which some services put before JSON.
 public struct GoogleXSSIPreprocessor: DataPreprocessor {
-    /// Makes one.
+    /// Makes a preprocessor.
     public init() {}
 
-    /// Returns `data` without the prefix.
+    /// Returns `data` without the prefix, or unchanged if it has none; never throws.
     public func preprocess(_ data: Data) throws -> Data {
         let prefix = Data(")]}',\n".utf8)
         return data.starts(with: prefix) ? data.dropFirst(prefix.count) : data
@@ -56,19 +65,19 @@ extension DataPreprocessor where Self == PassthroughPreprocessor {
 }
 
 extension DataPreprocessor where Self == GoogleXSSIPreprocessor {
-    /// Takes off the prefix that some services put before JSON.
+    /// Removes the prefix `)]}',` and line feed, which some services put before JSON.
     public static var googleXSSI: GoogleXSSIPreprocessor { GoogleXSSIPreprocessor() }
 }
 
-/// A serializer that prepares the body, and knows when an empty one is all right.
+/// A serializer with a preprocessor and rules for empty bodies; for data requests and downloads.
 public protocol ResponseSerializer<SerializedObject>:
     DataResponseSerializerProtocol, DownloadResponseSerializerProtocol
 {
-    /// Changes the body first.
+    /// Changes the body before it is serialized.
     var dataPreprocessor: any DataPreprocessor { get }
-    /// Methods whose responses may be empty; `HEAD` by default.
+    /// Methods whose responses may have an empty body; `HEAD` by default.
     var emptyRequestMethods: Set<HTTPMethod> { get }
-    /// Status codes whose responses may be empty; 204 and 205 by default.
+    /// Status codes whose responses may have an empty body; 204 and 205 by default.
     var emptyResponseCodes: Set<Int> { get }
 }
 
@@ -87,17 +96,21 @@ extension ResponseSerializer {
     /// 204 and 205.
     public var emptyResponseCodes: Set<Int> { Self.defaultEmptyResponseCodes }
 
-    /// Whether the request's method allows an empty body; `nil` without a request.
+    /// Whether the request's method allows an empty body.
+    ///
+    /// - Returns: Whether ``emptyRequestMethods`` contains the method; `nil` without a request.
     public func requestAllowsEmptyResponseData(_ request: HTTPRequest?) -> Bool? {
         request.map { emptyRequestMethods.contains($0.method) }
     }
 
-    /// Whether the status code allows an empty body; `nil` without a response.
+    /// Whether the response's status code allows an empty body.
+    ///
+    /// - Returns: Whether ``emptyResponseCodes`` contains the code; `nil` without a response.
     public func responseAllowsEmptyResponseData(_ response: HTTPResponse?) -> Bool? {
         response.map { emptyResponseCodes.contains($0.statusCode) }
     }
 
-    /// Whether method or status code allow an empty body.
+    /// Whether the request's method or the response's status code allows an empty body.
     public func emptyResponseAllowed(
         forRequest request: HTTPRequest?, response: HTTPResponse?
     ) -> Bool {
@@ -105,7 +118,7 @@ extension ResponseSerializer {
             || responseAllowsEmptyResponseData(response) == true
     }
 
-    /// The prepared body; `nil` when it is empty, and that is allowed.
+    /// Returns the body after the preprocessor; `nil` if it is empty and may be.
     func body(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> Data? {
@@ -120,24 +133,30 @@ extension ResponseSerializer {
     }
 }
 
-/// The usual rules for empty bodies, made once.
+/// The default rules for empty bodies, allocated once.
 enum EmptyResponseRules {
     static let methods: Set<HTTPMethod> = [.head]
     static let codes: Set<Int> = [204, 205]
 }
 
-/// Hands the body over as it is.
+/// Returns the body unchanged.
 public final class DataResponseSerializer: ResponseSerializer {
-    /// Changes the body first.
+    /// Changes the body before it is serialized.
     public let dataPreprocessor: any DataPreprocessor
-    /// Status codes whose responses may be empty.
+    /// Status codes whose responses may have an empty body.
     public let emptyResponseCodes: Set<Int>
-    /// Methods whose responses may be empty.
+    /// Methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
-    /// Whether it runs no code of the user's and takes microseconds at most.
+    /// Whether serializing calls no user code, and so takes microseconds at most.
     let isQuick: Bool
 
     /// Makes a serializer.
+    ///
+    /// - Parameters:
+    ///   - dataPreprocessor: Changes the body first; by default the body is kept as it is.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
@@ -149,7 +168,11 @@ public final class DataResponseSerializer: ResponseSerializer {
         self.isQuick = type(of: dataPreprocessor) == PassthroughPreprocessor.self
     }
 
-    /// Returns the body; empty data when it is empty, and that is allowed.
+    /// Returns the body; empty data if the body is empty and may be.
+    ///
+    /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
+    ///   with `inputDataNilOrZeroLength` when the body is empty and may not be; what the
+    ///   preprocessor throws.
     public func serialize(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> Data {
@@ -158,18 +181,25 @@ public final class DataResponseSerializer: ResponseSerializer {
     }
 }
 
-/// Makes text of the body.
+/// Decodes the body as text.
 public final class StringResponseSerializer: ResponseSerializer {
-    /// Changes the body first.
+    /// Changes the body before it is serialized.
     public let dataPreprocessor: any DataPreprocessor
-    /// The charset; the response's own if `nil`, ISO 8859-1 if it names none.
+    /// The charset; if `nil`, the one in `Content-Type`, else ISO 8859-1.
     public let encoding: String.Encoding?
-    /// Status codes whose responses may be empty.
+    /// Status codes whose responses may have an empty body.
     public let emptyResponseCodes: Set<Int>
-    /// Methods whose responses may be empty.
+    /// Methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
 
     /// Makes a serializer.
+    ///
+    /// - Parameters:
+    ///   - dataPreprocessor: Changes the body first; by default the body is kept as it is.
+    ///   - encoding: The charset; if `nil`, the one in `Content-Type`, else ISO 8859-1.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
         encoding: String.Encoding? = nil,
@@ -182,7 +212,12 @@ public final class StringResponseSerializer: ResponseSerializer {
         self.emptyRequestMethods = emptyRequestMethods
     }
 
-    /// Returns the text; empty when the body is, and that is allowed.
+    /// Returns the text; an empty string if the body is empty and may be.
+    ///
+    /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
+    ///   with `inputDataNilOrZeroLength` when the body is empty and may not be, or with
+    ///   `stringSerializationFailed` when it is not text in the charset; what the preprocessor
+    ///   throws.
     public func serialize(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> String {
@@ -198,7 +233,8 @@ public final class StringResponseSerializer: ResponseSerializer {
 }
 
 extension HTTPResponse {
-    /// The charset that `Content-Type` names (RFC 9110 §8.3.2), if it is one known here.
+    /// The charset in `Content-Type` (RFC 9110 §8.3.2); `nil` without one, or if it is not
+    /// supported.
     public var textEncoding: String.Encoding? {
         let parameters = headers.value(for: "Content-Type")?.listItems(separatedBy: ";").dropFirst()
         let charset = parameters?.lazy

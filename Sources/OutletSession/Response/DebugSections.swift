@@ -2,8 +2,8 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// What the debug descriptions of responses have in common: a section's parts stand below it, four
-/// spaces further in.
+/// Sections of the debug descriptions of responses; the parts of a section are indented by four
+/// spaces below its title.
 enum DebugSections {
     static func request(_ request: HTTPRequest) -> String {
         let rules = Redaction.standard
@@ -18,14 +18,14 @@ enum DebugSections {
             ])
     }
 
-    /// - Parameter body: The section of the body, where it is known.
+    /// - Parameter body: The section of the body; left out if `nil`.
     static func response(_ response: HTTPResponse?, body: String? = nil) -> String {
         guard let response else { return "[Response]: None" }
         let parts = ["[Status Code]: \(response.statusCode)", headers(response.headers), body]
         return section("[Response]:", parts.compactMap(\.self))
     }
 
-    /// Texts up to 100 000 bytes, the length of everything else.
+    /// Shows texts of up to 100 000 bytes; for other bodies, the length.
     static func body(_ data: Data?, type: String?) -> String {
         guard let data, !data.isEmpty else { return "[Body]: None" }
         let isText = ["json", "xml", "text"].contains { type?.containsBytes(of: $0) == true }
@@ -41,7 +41,7 @@ enum DebugSections {
         return "[Network Duration]: \(network)\n[Serialization Duration]: \(serialization)s"
     }
 
-    /// A result in one line; a failure that does not name its request comes after the request.
+    /// Shows a result in one line; a failure whose error has no URL is preceded by the request.
     static func result<Success, Failure: Error>(
         _ result: Result<Success, Failure>, of request: HTTPRequest?
     ) -> String {

@@ -1,42 +1,60 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// Makes values of bytes.
+/// Decodes values from bytes; `JSONDecoder` and `PropertyListDecoder` conform.
 public protocol DataDecoder: Sendable {
     /// Decodes a value.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - data: The body after the preprocessor; in a stream, one piece of it.
+    /// - Throws: Any error; the response fails with it inside
+    ///   ``SessionError/ResponseSerializationFailureReason/decodingFailed(error:)``.
+    ///
+    /// Thread: the serializer's; one decoder may be called on several threads at the same time.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 
 extension JSONDecoder: DataDecoder {}
 extension PropertyListDecoder: DataDecoder {}
 
-/// A type that has a value for an empty body.
+/// A type with a value that stands for an empty body.
 public protocol EmptyResponse: Sendable {
-    /// That value.
+    /// Returns the value that stands for an empty body.
     static func emptyValue() -> Self
 }
 
-/// The value of an empty body.
+/// The value of an empty body, for requests whose responses have no content.
 public struct Empty: Codable, Hashable, Sendable, EmptyResponse {
-    /// The only one.
+    /// The only value of this type.
     public static let value = Empty()
 
-    /// The only one.
+    /// The only value of this type.
     public static func emptyValue() -> Empty { value }
 }
 
-/// Makes a value of the body with a decoder.
+/// Decodes the body with a decoder.
+///
+/// An empty body that is allowed gives ``EmptyResponse/emptyValue()`` if `T` is an
+/// ``EmptyResponse``, and an error if not.
 public final class DecodableResponseSerializer<T: Decodable & Sendable>: ResponseSerializer {
-    /// Changes the body first.
+    /// Changes the body before it is decoded.
     public let dataPreprocessor: any DataPreprocessor
-    /// Makes the value.
+    /// Decodes the value.
     public let decoder: any DataDecoder
-    /// Status codes whose responses may be empty.
+    /// Status codes whose responses may have an empty body.
     public let emptyResponseCodes: Set<Int>
-    /// Methods whose responses may be empty.
+    /// Methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
 
     /// Makes a serializer.
+    ///
+    /// - Parameters:
+    ///   - dataPreprocessor: Changes the body first; by default the body is kept as it is.
+    ///   - decoder: Decodes the value; may be called on several threads at the same time.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
     public init(
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),
         decoder: any DataDecoder = JSONDecoder(),
@@ -50,6 +68,11 @@ public final class DecodableResponseSerializer<T: Decodable & Sendable>: Respons
     }
 
     /// Returns the decoded value.
+    ///
+    /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
+    ///   with `inputDataNilOrZeroLength` when the body is empty and may not be, with
+    ///   `invalidEmptyResponse` when it may be but `T` has no value for it, or with
+    ///   `decodingFailed`; what the preprocessor throws.
     public func serialize(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> T {
@@ -72,10 +95,16 @@ public final class DecodableResponseSerializer<T: Decodable & Sendable>: Respons
 }
 
 extension ResponseSerializer where Self == DataResponseSerializer {
-    /// Hands the body over as it is.
+    /// Returns the body unchanged.
     public static var data: DataResponseSerializer { DataResponseSerializer() }
 
-    /// Hands the body over as it is.
+    /// Returns the body unchanged.
+    ///
+    /// - Parameters:
+    ///   - dataPreprocessor: Changes the body first; by default the body is kept as it is.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
     public static func data(
         dataPreprocessor: any DataPreprocessor = DataResponseSerializer.defaultDataPreprocessor,
         emptyResponseCodes: Set<Int> = DataResponseSerializer.defaultEmptyResponseCodes,
@@ -88,10 +117,17 @@ extension ResponseSerializer where Self == DataResponseSerializer {
 }
 
 extension ResponseSerializer where Self == StringResponseSerializer {
-    /// Makes text of the body.
+    /// Decodes the body as text.
     public static var string: StringResponseSerializer { StringResponseSerializer() }
 
-    /// Makes text of the body.
+    /// Decodes the body as text.
+    ///
+    /// - Parameters:
+    ///   - dataPreprocessor: Changes the body first; by default the body is kept as it is.
+    ///   - encoding: The charset; if `nil`, the one in `Content-Type`, else ISO 8859-1.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
     public static func string(
         dataPreprocessor: any DataPreprocessor = StringResponseSerializer.defaultDataPreprocessor,
         encoding: String.Encoding? = nil,
@@ -105,7 +141,15 @@ extension ResponseSerializer where Self == StringResponseSerializer {
 }
 
 extension ResponseSerializer {
-    /// Makes a value of the body with a decoder.
+    /// Decodes the body with a decoder.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - dataPreprocessor: Changes the body first; by default the body is kept as it is.
+    ///   - decoder: Decodes the value; may be called on several threads at the same time.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
     public static func decodable<T: Decodable & Sendable>(
         of type: T.Type,
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor(),

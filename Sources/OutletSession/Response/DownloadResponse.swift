@@ -2,33 +2,42 @@ public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
 
-/// Everything about a finished download: what was sent, where the file is, what was made of it.
+/// The response of a finished download: request, head, file, metrics and serialized value.
 public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
-    /// The last request that was sent; `nil` when none could be made.
+    /// The last request, as adapted; `nil` when none could be made.
     public let request: HTTPRequest?
     /// The head of the response, if one arrived.
     public let response: HTTPResponse?
-    /// Where the file is; `nil` when there is none.
+    /// The downloaded file; `nil` when there is none.
     public let fileURL: URL?
-    /// What is needed to go on with a download that broke off.
+    /// The data to resume the download with; `nil` when there is nothing to resume.
     public let resumeData: Data?
-    /// The measures of the last attempt.
+    /// The metrics of the last attempt; `nil` when there was no transfer.
     public let metrics: TransferMetrics?
-    /// How long serializing took, in seconds.
+    /// How long serialization took, in seconds.
     public let serializationDuration: TimeInterval
-    /// The value, or why there is none.
+    /// The serialized value, or the error.
     public let result: Result<Success, Failure>
 
-    /// The value, if there is one.
+    /// The serialized value; `nil` after a failure.
     public var value: Success? { try? result.get() }
 
-    /// Why there is no value.
+    /// The error; `nil` after a success.
     public var error: Failure? {
         guard case .failure(let error) = result else { return nil }
         return error
     }
 
-    /// Makes a response.
+    /// Makes a response, for instance in tests.
+    ///
+    /// - Parameters:
+    ///   - request: The last request, as adapted; `nil` when none could be made.
+    ///   - response: The head of the response, if one arrived.
+    ///   - fileURL: The downloaded file; `nil` when there is none.
+    ///   - resumeData: The data to resume the download with; `nil` when it cannot be resumed.
+    ///   - metrics: The metrics of the last attempt; `nil` when there was no transfer.
+    ///   - serializationDuration: How long serialization took, in seconds.
+    ///   - result: The serialized value, or the error.
     public init(
         request: HTTPRequest?, response: HTTPResponse?, fileURL: URL?, resumeData: Data?,
         metrics: TransferMetrics?, serializationDuration: TimeInterval,
@@ -49,12 +58,16 @@ public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
             metrics: metrics, serializationDuration: serializationDuration, result: result)
     }
 
-    /// The same response with another value.
+    /// Returns the response with its value transformed.
+    ///
+    /// - Parameter transform: Called at once with the value; not called after a failure.
     public func map<New>(_ transform: (Success) -> New) -> DownloadResponse<New, Failure> {
         with(result.map(transform))
     }
 
-    /// The same response with another value, or the error that `transform` throws.
+    /// Returns the response with its value transformed, or with the error that `transform` throws.
+    ///
+    /// - Parameter transform: Called at once with the value; not called after a failure.
     public func tryMap<New>(
         _ transform: (Success) throws -> New
     ) -> DownloadResponse<New, any Error> {
@@ -64,14 +77,18 @@ public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
             })
     }
 
-    /// The same response with another error.
+    /// Returns the response with its error transformed.
+    ///
+    /// - Parameter transform: Called at once with the error; not called after a success.
     public func mapError<New: Error>(
         _ transform: (Failure) -> New
     ) -> DownloadResponse<Success, New> {
         with(result.mapError(transform))
     }
 
-    /// The same response with another error, or the one that `transform` throws.
+    /// Returns the response with its error transformed, or with the error that `transform` throws.
+    ///
+    /// - Parameter transform: Called at once with the error; not called after a success.
     public func tryMapError<New: Error>(
         _ transform: (Failure) throws -> New
     ) -> DownloadResponse<Success, any Error> {
@@ -83,10 +100,11 @@ public struct DownloadResponse<Success: Sendable, Failure: Error>: Sendable {
 }
 
 extension DownloadResponse: CustomStringConvertible, CustomDebugStringConvertible {
-    /// The result; of a failure the request too, method and address without secrets.
+    /// The result; for a failure also the request's method and URL, without secrets.
     public var description: String { DebugSections.result(result, of: request) }
 
-    /// Request, response, file, durations and result, a section each; secrets are left out.
+    /// Request, response, file, durations and result, a section each; without secrets, except those
+    /// in the result's value.
     public var debugDescription: String {
         guard let request else { return "[Request]: None\n[Result]: \(result)" }
         return [

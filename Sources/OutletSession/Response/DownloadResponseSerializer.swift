@@ -2,29 +2,36 @@ public import FoundationEssentials
 import OutletFiles
 public import OutletHTTP
 
-/// Makes a value of a response whose body is in a file.
+/// Serializes a response whose body is in a file.
 public protocol DownloadResponseSerializerProtocol<SerializedObject>: Sendable {
-    /// What is made.
+    /// The type of the value.
     associatedtype SerializedObject: Sendable
 
-    /// Makes the value.
+    /// Returns the value of a response.
+    ///
+    /// Called for failed requests too.
     ///
     /// - Parameters:
-    ///   - request: The last request that was sent.
+    ///   - request: The last request, as adapted; `nil` when none could be made.
     ///   - response: The head of the response, if one arrived.
-    ///   - fileURL: Where the body is; `nil` when there is none.
-    ///   - error: Why the request failed already; to be thrown again first.
-    /// - Throws: ``SessionError``, or any error; it is wrapped in
+    ///   - fileURL: The downloaded file; `nil` when there is none.
+    ///   - error: Why the request has failed; throw it again first. `nil` if it has not.
+    /// - Throws: A ``SessionError``, which becomes the response's error as it is, or any other
+    ///   error, which is wrapped in
     ///   ``SessionError/ResponseSerializationFailureReason/customSerializationFailed(error:)``.
     ///
-    /// Thread: where the request is being finished.
+    /// Thread: the request's finishing queue (see ``Request``).
     func serializeDownload(
         request: HTTPRequest?, response: HTTPResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> SerializedObject
 }
 
 extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerProtocol {
-    /// Reads the whole file into memory, and serializes that.
+    /// Reads the whole file into memory, and serializes its content.
+    ///
+    /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
+    ///   with `inputFileNil` or `inputFileReadFailed`; what
+    ///   ``DataResponseSerializerProtocol/serialize(request:response:data:error:)`` throws.
     public func serializeDownload(
         request: HTTPRequest?, response: HTTPResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> SerializedObject {
@@ -43,12 +50,15 @@ extension DownloadResponseSerializerProtocol where Self: DataResponseSerializerP
     }
 }
 
-/// Hands over where the file is; its content is not read.
+/// Returns the URL of the file; does not read the file.
 public struct URLResponseSerializer: DownloadResponseSerializerProtocol {
     /// Makes a serializer.
     public init() {}
 
     /// Returns the file's URL.
+    ///
+    /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
+    ///   with `inputFileNil` when there is no file.
     public func serializeDownload(
         request: HTTPRequest?, response: HTTPResponse?, fileURL: URL?, error: (any Error)?
     ) throws -> URL {
@@ -61,6 +71,6 @@ public struct URLResponseSerializer: DownloadResponseSerializerProtocol {
 }
 
 extension DownloadResponseSerializerProtocol where Self == URLResponseSerializer {
-    /// Hands over where the file is.
+    /// Returns the URL of the file; does not read the file.
     public static var url: URLResponseSerializer { URLResponseSerializer() }
 }

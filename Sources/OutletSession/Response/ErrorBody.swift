@@ -1,21 +1,24 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// What a server said about a failure, decoded: the error of ``ErrorBodyResponseSerializer``.
+/// The decoded body of an error response, thrown by ``ErrorBodyResponseSerializer``.
 public struct ErrorBody<Body: Decodable & Sendable>: Error {
     /// The status code.
     public let statusCode: Int
-    /// What the server said.
+    /// The decoded body.
     public let body: Body
 }
 
 extension ErrorBody: CustomStringConvertible {
-    /// The status code; the body is the server's, and may hold anything.
+    /// The status code; without the body, which may contain anything.
     public var description: String { "the server answered \(statusCode) with an error body" }
 }
 
 extension SessionError {
-    /// What a server said about a failure, if it was decoded as that type.
+    /// Returns the decoded body of the error response.
+    ///
+    /// - Parameter type: The error type of the ``ErrorBodyResponseSerializer``.
+    /// - Returns: The body; `nil` if this error has another cause, or its body another type.
     public func errorBody<Body: Decodable & Sendable>(as type: Body.Type = Body.self) -> Body? {
         guard
             case .responseSerializationFailed(.customSerializationFailed(let error)) = self,
@@ -25,30 +28,32 @@ extension SessionError {
     }
 }
 
-/// Makes a value of the bodies of good responses, and an error of those of the others.
+/// Decodes the body of a successful response as a value, and that of an error response as an error.
 ///
-/// Where the status code is none of ``successCodes``, or a validator has refused it, the body is
-/// decoded as the error's type and thrown as ``ErrorBody``; read it with
-/// ``SessionError/errorBody(as:)``. A body that is no such thing leaves the failure as it was.
+/// If the status code is not in ``successCodes``, or a validator has refused the response, the body
+/// is decoded as `Failure` and thrown inside ``ErrorBody``; read it with
+/// ``SessionError/errorBody(as:)``. If it cannot be decoded, the request fails with the validator's
+/// error, or without one with `unacceptableStatusCode`.
 public final class ErrorBodyResponseSerializer<
     T: Decodable & Sendable, Failure: Decodable & Sendable
 >: ResponseSerializer {
     private let success: DecodableResponseSerializer<T>
-    /// Status codes of good responses.
+    /// Status codes of successful responses.
     public let successCodes: Range<Int>
 
-    /// Changes bodies first.
+    /// Changes the body before it is decoded, in both cases.
     public var dataPreprocessor: any DataPreprocessor { success.dataPreprocessor }
-    /// Status codes whose responses may be empty.
+    /// Status codes whose responses may have an empty body.
     public var emptyResponseCodes: Set<Int> { success.emptyResponseCodes }
-    /// Methods whose responses may be empty.
+    /// Methods whose responses may have an empty body.
     public var emptyRequestMethods: Set<HTTPMethod> { success.emptyRequestMethods }
 
     /// Makes a serializer.
     ///
     /// - Parameters:
-    ///   - success: Makes the values of good responses.
-    ///   - successCodes: Status codes of good responses.
+    ///   - success: Serializes successful responses; its preprocessor and decoder are also used for
+    ///     error bodies.
+    ///   - successCodes: Status codes of successful responses.
     public init(
         success: DecodableResponseSerializer<T> = DecodableResponseSerializer(),
         successCodes: Range<Int> = 200..<300
@@ -59,7 +64,11 @@ public final class ErrorBodyResponseSerializer<
 
     /// Returns the decoded value.
     ///
-    /// - Throws: ``ErrorBody``, or what the serializer of values throws.
+    /// - Throws: ``SessionError/responseSerializationFailed(reason:)`` with
+    ///   `customSerializationFailed` and an ``ErrorBody`` inside;
+    ///   ``SessionError/responseValidationFailed(reason:)`` with `unacceptableStatusCode` when the
+    ///   status code is not in ``successCodes`` and the body cannot be decoded; `error` if there is
+    ///   one; what ``DecodableResponseSerializer`` throws.
     public func serialize(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> T {
@@ -83,7 +92,13 @@ public final class ErrorBodyResponseSerializer<
 }
 
 extension ResponseSerializer {
-    /// Makes a value of the bodies of good responses, and an error of those of the others.
+    /// Decodes the body of a successful response as a value, and that of an error response as an
+    /// error.
+    ///
+    /// - Parameters:
+    ///   - type: The type of successful bodies, with status codes from 200 to 299.
+    ///   - errorType: The type of error bodies; read them with ``SessionError/errorBody(as:)``.
+    ///   - decoder: Decodes both; may be called on several threads at the same time.
     public static func decodable<T: Decodable & Sendable, Failure: Decodable & Sendable>(
         of type: T.Type, orError errorType: Failure.Type, decoder: any DataDecoder = JSONDecoder()
     ) -> ErrorBodyResponseSerializer<T, Failure>

@@ -1,45 +1,48 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// Reads a body as JSON whose shape is not known beforehand.
+/// Parses a body as JSON of unknown structure.
 ///
-/// Use ``DecodableResponseSerializer`` where it is. An allowed empty body is `null`.
+/// Use ``DecodableResponseSerializer`` if the structure is known. An empty body that is allowed
+/// gives `null`.
 public final class JSONResponseSerializer: ResponseSerializer {
-    /// How much is taken for JSON.
+    /// What is accepted as JSON.
     public struct ReadingOptions: OptionSet, Sendable {
-        /// The bits.
+        /// The options as a bit set.
         public let rawValue: UInt
-        /// A string, a number, `true`, `false` or `null` alone will do.
+        /// Accepts a string, a number, `true`, `false` or `null` as the root value.
         public static let fragmentsAllowed = ReadingOptions(rawValue: 1 << 2)
         /// Same as ``fragmentsAllowed``.
         public static let allowFragments = fragmentsAllowed
 
-        /// Makes options of bits.
+        /// Makes options from a bit set.
         public init(rawValue: UInt) { self.rawValue = rawValue }
     }
 
-    /// The body is neither an object nor an array, and nothing else was allowed.
+    /// The root value is neither an object nor an array, and ``ReadingOptions/fragmentsAllowed`` is
+    /// off.
     public struct FragmentError: Error, Equatable, CustomStringConvertible {
-        /// What is wrong.
+        /// The cause, and the option that allows other values.
         public var description: String { "neither an object nor an array (see fragmentsAllowed)" }
     }
 
-    /// Runs on the body before it is read.
+    /// Changes the body before it is parsed.
     public let dataPreprocessor: any DataPreprocessor
-    /// The status codes whose responses may have no body.
+    /// Status codes whose responses may have an empty body.
     public let emptyResponseCodes: Set<Int>
-    /// The methods whose responses may have no body.
+    /// Methods whose responses may have an empty body.
     public let emptyRequestMethods: Set<HTTPMethod>
-    /// How much is taken for JSON.
+    /// What is accepted as JSON.
     public let options: ReadingOptions
 
     /// Makes a serializer.
     ///
     /// - Parameters:
-    ///   - dataPreprocessor: Runs on the body before it is read.
-    ///   - emptyResponseCodes: The status codes whose responses may have no body.
-    ///   - emptyRequestMethods: The methods whose responses may have no body.
-    ///   - options: How much is taken for JSON.
+    ///   - dataPreprocessor: Changes the body first; by default the body is kept as it is.
+    ///   - emptyResponseCodes: Status codes whose responses may have an empty body; 204 and 205 by
+    ///     default.
+    ///   - emptyRequestMethods: Methods whose responses may have an empty body; `HEAD` by default.
+    ///   - options: What is accepted as JSON; any root value by default.
     public init(
         dataPreprocessor: any DataPreprocessor = JSONResponseSerializer.defaultDataPreprocessor,
         emptyResponseCodes: Set<Int> = JSONResponseSerializer.defaultEmptyResponseCodes,
@@ -52,9 +55,12 @@ public final class JSONResponseSerializer: ResponseSerializer {
         self.options = options
     }
 
-    /// The body as JSON.
+    /// Returns the parsed body; `null` if the body is empty and may be.
     ///
-    /// - Throws: ``SessionError/responseSerializationFailed(reason:)``.
+    /// - Throws: `error` if there is one; ``SessionError/responseSerializationFailed(reason:)``
+    ///   with `inputDataNilOrZeroLength` when the body is empty and may not be, or with
+    ///   `jsonSerializationFailed` when it is not JSON or a ``FragmentError`` applies; what the
+    ///   preprocessor throws.
     public func serialize(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> JSONValue {

@@ -5,7 +5,7 @@ struct MediaType: Equatable {
     let type: Substring
     let subtype: Substring
 
-    /// `nil` unless the text has exactly the two parts.
+    /// Parses a media type; `nil` unless it has exactly a type and a subtype.
     init?(_ text: String) {
         let essence = text.prefix(whileByte: { $0 != UInt8(ascii: ";") }).parts(separatedBy: "/")
             .map(\.trimmingBlanks)
@@ -21,7 +21,10 @@ struct MediaType: Equatable {
             && (subtype == "*" || subtype.equalsIgnoringCase(other.subtype))
     }
 
-    /// Whether a response's content type is among those acceptable.
+    /// Checks a response's `Content-Type` against acceptable types and ranges.
+    ///
+    /// - Parameter isEmpty: Whether the body is empty: then any `Content-Type` is accepted, or
+    ///   none.
     static func validate(
         _ acceptable: [String], _ response: HTTPResponse, isEmpty: Bool
     ) -> Result<Void, any Error> {

@@ -2,62 +2,62 @@ public import OutletHTTP
 public import OutletTransport
 
 extension DataStreamRequest {
-    /// One event of a stream, and a way to end it.
+    /// An event of a stream, with methods to cancel the request.
     public struct Stream<Success: Sendable, Failure: Error>: Sendable {
-        /// What has happened.
+        /// The event.
         public let event: Event<Success, Failure>
-        /// Ends the request.
+        /// Cancels the request.
         public let token: CancellationToken
 
-        /// Ends the request.
+        /// Cancels the request; no further values are delivered, but the completion is.
         public func cancel() { token.cancel() }
 
-        /// The value, or why there is none; `nil` at the end.
+        /// The value or error of a piece; `nil` for the completion.
         public var result: Result<Success, Failure>? {
             guard case .stream(let result) = event else { return nil }
             return result
         }
 
-        /// The value, if there is one.
+        /// The value; `nil` for errors and for the completion.
         public var value: Success? {
             guard case .success(let value)? = result else { return nil }
             return value
         }
 
-        /// Why there is no value.
+        /// The serialization error; `nil` for values and for the completion.
         public var error: Failure? {
             guard case .failure(let error)? = result else { return nil }
             return error
         }
 
-        /// How the request ended, at the end.
+        /// The completion; `nil` for pieces of the body.
         public var completion: Completion? {
             guard case .complete(let completion) = event else { return nil }
             return completion
         }
     }
 
-    /// What happens in a stream.
+    /// An event of a stream: a piece of the body, or the end.
     public enum Event<Success: Sendable, Failure: Error>: Sendable {
-        /// A piece has come.
+        /// A piece of the body, serialized.
         case stream(Result<Success, Failure>)
-        /// The request is over; nothing follows.
+        /// The request has ended; the last event.
         case complete(Completion)
     }
 
     /// How a streaming request ended.
     public struct Completion: Sendable {
-        /// The last request that was sent; `nil` when none could be made.
+        /// The last request, as adapted; `nil` when none could be made.
         public let request: HTTPRequest?
         /// The head of the response, if one arrived.
         public let response: HTTPResponse?
-        /// The measures of the last attempt.
+        /// The metrics of the last attempt; `nil` when there was no transfer.
         public let metrics: TransferMetrics?
-        /// Why the request failed.
+        /// Why the request has failed; `nil` if it has not.
         public let error: SessionError?
     }
 
-    /// Ends a streaming request; does not keep it.
+    /// Cancels a streaming request; references it weakly.
     public struct CancellationToken: Sendable {
         private weak let request: DataStreamRequest?
 
@@ -65,7 +65,7 @@ extension DataStreamRequest {
             self.request = request
         }
 
-        /// Cancels the request, unless its handlers have seen the end.
+        /// Cancels the request; has no effect when all its handlers have got the completion.
         public func cancel() { request?.end(with: .explicitlyCancelled) }
     }
 }

@@ -2,12 +2,13 @@ public import Dispatch
 public import FoundationEssentials
 
 extension DataStreamRequest {
-    /// Hands over the body as it comes.
+    /// Delivers the pieces of the body as they arrive.
     ///
     /// - Parameters:
     ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
     ///     `nil`.
-    ///   - stream: Called with each piece, then exactly once with the completion.
+    ///   - stream: Called with each piece, then exactly once with the completion. If it throws, the
+    ///     request ends (see ``Handler``).
     @discardableResult
     public func responseStream(
         on queue: DispatchQueue? = nil, stream: @escaping Handler<Data, Never>
@@ -15,13 +16,14 @@ extension DataStreamRequest {
         parse(on: queue, stream) { PassthroughParser() }
     }
 
-    /// Serializes each piece of the body, and hands over the values.
+    /// Serializes each piece of the body, and delivers the values.
     ///
     /// - Parameters:
-    ///   - serializer: Makes a value of a piece.
+    ///   - serializer: Makes a value of each piece.
     ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
     ///     `nil`.
-    ///   - stream: Called with each value or failure, then exactly once with the completion.
+    ///   - stream: Called with each value or error, then exactly once with the completion. If it
+    ///     throws, the request ends (see ``Handler``).
     @discardableResult
     public func responseStream<Serializer: DataStreamSerializer>(
         using serializer: Serializer, on queue: DispatchQueue? = nil,
@@ -30,13 +32,15 @@ extension DataStreamRequest {
         parse(on: queue, stream) { SerializingParser(serializer: serializer) }
     }
 
-    /// Hands over the body as text in UTF-8; what is not is replaced by U+FFFD.
+    /// Delivers the body as UTF-8 text; invalid bytes become U+FFFD.
+    ///
+    /// A character that is split across two pieces is delivered whole, with the second.
     ///
     /// - Parameters:
     ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
     ///     `nil`.
-    ///   - stream: Called with each piece, then exactly once with the completion. No character is
-    ///     torn apart.
+    ///   - stream: Called with each text, then exactly once with the completion. If it throws, the
+    ///     request ends (see ``Handler``).
     @discardableResult
     public func responseStreamString(
         on queue: DispatchQueue? = nil, stream: @escaping Handler<String, Never>
@@ -44,15 +48,19 @@ extension DataStreamRequest {
         parse(on: queue, stream) { TextParser() }
     }
 
-    /// Decodes each piece of the body, and hands over the values.
+    /// Decodes each piece of the body, and delivers the values.
+    ///
+    /// A piece is what arrived at once: only for servers that send each value in a piece of its
+    /// own.
     ///
     /// - Parameters:
-    ///   - type: What to decode.
+    ///   - type: The type to decode.
     ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
     ///     `nil`.
-    ///   - decoder: Makes a value of a piece.
-    ///   - preprocessor: Changes a piece first.
-    ///   - stream: Called with each value or failure, then exactly once with the completion.
+    ///   - decoder: Decodes each piece; may be called on several threads at the same time.
+    ///   - preprocessor: Changes each piece first; by default it is kept as it is.
+    ///   - stream: Called with each value or error, then exactly once with the completion. If it
+    ///     throws, the request ends (see ``Handler``).
     @discardableResult
     public func responseStreamDecodable<T: Decodable & Sendable>(
         of type: T.Type = T.self, on queue: DispatchQueue? = nil,
@@ -65,15 +73,20 @@ extension DataStreamRequest {
             on: queue, stream: stream)
     }
 
-    /// Hands over server-sent events, one at a time, however the body is cut.
+    /// Delivers server-sent events, one at a time, independent of the pieces of the body.
     ///
-    /// A response that is no event stream (its status is not 200, or its type not `text/event-stream`)
-    /// ends the request with ``ServerSentEventError/notAnEventStream(statusCode:contentType:)``.
+    /// A response that is not an event stream (its status is not 200, or its type not
+    /// `text/event-stream`) ends the request with
+    /// ``ServerSentEventError/notAnEventStream(statusCode:contentType:)`` inside a custom
+    /// validation failure. After an event of more than 16 MiB, the stream delivers
+    /// ``ServerSentEventError/tooLarge(limit:)`` inside a custom serialization failure, and no more
+    /// events.
     ///
     /// - Parameters:
     ///   - queue: Where `stream` runs, one event after the other; the session's callback queue if
     ///     `nil`.
-    ///   - stream: Called with each event, then exactly once with the completion.
+    ///   - stream: Called with each event or error, then exactly once with the completion. If it
+    ///     throws, the request ends (see ``Handler``).
     @discardableResult
     public func responseStreamServerSentEvents(
         on queue: DispatchQueue? = nil, stream: @escaping Handler<ServerSentEvent, SessionError>
@@ -81,16 +94,17 @@ extension DataStreamRequest {
         parse(on: queue, stream) { ServerSentEventParser() }
     }
 
-    // MARK: Ways
+    // MARK: Pipes
 
-    /// Takes an event where it is wanted; has to call `done` once it was taken.
+    /// Delivers an event; must call `done` when the event was processed.
     typealias Deliver<Value: Sendable, Failure: Error> =
         @Sendable (
             _ request: DataStreamRequest, _ stream: Stream<Value, Failure>,
             _ done: @escaping @Sendable () -> Void
         ) -> Void
 
-    /// A handler's way: parsed and handed over on its queue.
+    /// Adds a handler: parses pieces on the session's serialization queue if it was given one, else
+    /// on the handler's queue, and calls the handler on its queue.
     private func parse<Parser: StreamParser>(
         on queue: DispatchQueue?, _ handler: @escaping Handler<Parser.Value, Parser.Failure>,
         _ make: @escaping @Sendable () -> Parser
@@ -121,7 +135,8 @@ extension DataStreamRequest {
         done()
     }
 
-    /// A way that ends wherever `deliver` puts the values; `done` comes with the last of a piece.
+    /// Makes a pipe that parses pieces on `queue` and passes the values to `deliver`; `done` comes
+    /// with the last value of a piece.
     func pipe<Parser: StreamParser>(
         on queue: DispatchQueue?, _ make: @escaping @Sendable () -> Parser,
         deliver: @escaping Deliver<Parser.Value, Parser.Failure>

@@ -1,16 +1,23 @@
 import OutletHTTP
 
 extension DataStreamRequest {
-    /// Judges the response with a closure, after those added before; the first failure wins.
+    /// Validates the response with a closure, after the validators added before.
     ///
-    /// Thread: where the request is being finished: pieces of a refused response have been handed
-    /// over by then. To look first, use `onHTTPResponse(on:perform:)`.
+    /// Called when the body has been received: handlers have got pieces of a refused response by
+    /// then. To check the head before the body, use `onHTTPResponse(on:perform:)`.
+    ///
+    /// - Parameter validation: Called once for each attempt that brought a response and did not
+    ///   fail before. The first failure ends the validation, and is the error that retriers get.
+    ///
+    /// Thread: the request's finishing queue (see ``Request``).
     @discardableResult
     public func validate(_ validation: @escaping Validation) -> Self {
         add(Validator(isQuick: false, validation: validation))
     }
 
-    /// Accepts status codes 200 to 299, and content types that the request's `Accept` names.
+    /// Accepts status codes 200 to 299, and content types in the request's `Accept` field.
+    ///
+    /// Without an `Accept` field, any content type is accepted.
     @discardableResult
     public func validate() -> Self {
         validate(statusCode: 200..<300)
@@ -21,7 +28,9 @@ extension DataStreamRequest {
             })
     }
 
-    /// Accepts those status codes.
+    /// Accepts the given status codes; others fail with `unacceptableStatusCode`.
+    ///
+    /// - Parameter acceptableStatusCodes: Any sequence of codes, such as `200..<300`.
     @discardableResult
     public func validate<Codes: Sequence & Sendable>(
         statusCode acceptableStatusCodes: Codes
@@ -32,7 +41,13 @@ extension DataStreamRequest {
             })
     }
 
-    /// Accepts those content types.
+    /// Accepts the given content types.
+    ///
+    /// Other types fail with `unacceptableContentType`, a response without a type with
+    /// `missingContentType`.
+    ///
+    /// - Parameter acceptableContentTypes: Media types or ranges, such as `text/plain` or `text/*`;
+    ///   `*/*` accepts a response without a type, too. Evaluated for each attempt.
     @discardableResult
     public func validate<Types: Sequence & SendableMetatype>(
         contentType acceptableContentTypes: @escaping @Sendable @autoclosure () -> Types

@@ -2,56 +2,63 @@ import FoundationEssentials
 public import OutletHTTP
 import OutletTransport
 
-/// A request whose response body is handed over piece by piece, and never collected.
+/// A request whose response body is delivered piece by piece, without collecting it.
 ///
-/// Handlers that cannot keep up make the transfer wait: once
-/// ``SessionConfiguration/streamBufferSize`` bytes lie before them, no more is read from the peer.
+/// The transfer is paused while more than ``SessionConfiguration/streamBufferSize`` bytes wait for
+/// handlers, counted once for each handler, and continues at a quarter of that. With middleware
+/// that sets ``Middleware/needsStreamedBodies``, the body is collected and delivered as one piece.
 public final class DataStreamRequest: Request, @unchecked Sendable {
     // because what it adds to `Request` is either constant or behind a lock.
 
-    /// Takes the events of a stream; throwing ends the request.
+    /// Receives the events of a stream.
+    ///
+    /// If it throws, the request ends with the error inside
+    /// ``SessionError/ResponseSerializationFailureReason/customSerializationFailed(error:)``.
     public typealias Handler<Success: Sendable, Failure: Error> =
         @Sendable (Stream<Success, Failure>) throws -> Void
 
-    /// Judges the head of a response; answering a failure refuses it.
+    /// Validates a response without its body; returning a failure refuses it.
+    ///
+    /// `request` is the last request, as adapted.
     public typealias Validation =
         @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse) -> ValidationResult
 
-    /// What goes to a handler.
+    /// An item for a handler.
     enum Item: Sendable {
         case chunk(Data, attempt: Int)
-        /// The last.
+        /// The last item.
         case completion
     }
 
-    /// A handler's way.
+    /// The queue of items of one handler.
     typealias Pipe = StreamPipe<DataStreamRequest, Item>
 
-    /// Says why the body of a response is not for a handler.
+    /// Returns why a handler cannot read the body of a response; `nil` if it can.
     typealias Refusal = @Sendable (_ head: HTTPResponse) -> SessionError?
 
-    /// A validation, and whether it is one of this library's.
+    /// A validation closure.
     struct Validator: Sendable {
+        /// Whether it belongs to this library, and so calls no user code.
         let isQuick: Bool
         let validation: Validation
     }
 
-    /// What changes besides what changes in every request.
+    /// The mutable state besides that of every request.
     private struct State: Sendable {
         var pipes: [Pipe] = []
         var validators = InlineFirst<Validator>()
-        /// What handlers cannot read.
+        /// Checks whether handlers can read a response.
         var refusals: [Refusal] = []
         var backlog = HandlerBacklog()
-        /// A redirect's body that turned out to be the response's.
+        /// A body that was received as a whole: of a redirect not followed, or for middleware.
         var collected: Data?
-        /// Handlers that have not seen the end.
+        /// The number of handlers that have not got the completion.
         var openPipes = 0
-        /// A handler or a serializer wants no more.
+        /// Whether a handler or a serialization error has ended the request.
         var isEnded = false
     }
 
-    /// Whether a piece that cannot be serialized ends the request.
+    /// Whether a serialization error of a piece cancels the request.
     public let automaticallyCancelOnStreamError: Bool
     private let stream = Lock(State())
 
@@ -72,7 +79,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     override func delivery() -> BodyDelivery { core.collectsStreams ? .collect : .chunks }
 
     override func accept(_ head: HTTPResponse, from task: any TransferTask) -> TransferDecision {
-        // The head is judged with the body, as the session's middleware leaves both.
+        // With collecting middleware, the head is checked later, together with the body.
         guard !core.collectsStreams else { return .proceed }
         let decision = super.accept(head, from: task)
         guard let refusal = refusal(of: head) else { return decision }
@@ -108,7 +115,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// A handler is done with so many bytes.
+    /// A handler has processed this number of bytes.
     private func consumed(_ count: Int, of task: any TransferTask, attempt: Int) {
         letPeerGoOn(on: task, attempt: attempt) {
             stream.withLock { state in
@@ -139,7 +146,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     override func didTransfer(_ task: any TransferTask) { offerCollected(from: task) }
 
-    /// Hands over a body that came as a whole.
+    /// Delivers a body that was received as a whole.
     private func offerCollected(from task: (any TransferTask)?) {
         let (data, pipes) = stream.withLock { state in
             defer { state.collected = nil }
@@ -158,7 +165,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
     }
 
     override func cleanUp() {
-        // What handlers hold, often the request itself, is let go of outside the lock.
+        // Captures of handlers, often the request itself, are released outside the lock.
         _ = stream.withLock { state in
             defer { state.pipes = [] }
             return state.pipes
@@ -177,7 +184,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
             ($0.history.requests.last, $0.attempt.response)
         }
         guard let response else { return }
-        // Of a response whose head nobody could look at before, or a handler that came later.
+        // For a response whose head was not checked, and for handlers added after the head.
         if let refusal = refusal(of: response) { note(refusal) }
         validators.forEach { validator in
             guard error == nil else { return }
@@ -197,7 +204,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
 
     // MARK: Handlers
 
-    /// Adds a handler's way; starts the request.
+    /// Adds a handler's pipe; starts the request.
     func add(_ pipe: Pipe, refusal: Refusal? = nil) {
         stream.withLock { state in
             state.pipes.append(pipe)
@@ -213,7 +220,7 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
             })
     }
 
-    /// What a handler gets at the end.
+    /// Returns the completion for a handler.
     func complete() -> Completion {
         stream.withLock { $0.openPipes -= 1 }
         return mutable.withLock { mutable in
@@ -223,9 +230,9 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// A handler or a serializer wants no more, so that no other piece is handed over.
+    /// Ends the request for a handler or a serialization error: no further piece is delivered.
     ///
-    /// The transfer may be over by then, but to its handlers the request is not.
+    /// Also works after the transfer has ended, until all handlers have got the completion.
     func end(with error: SessionError) {
         let isOpen = stream.withLock { state in
             guard state.openPipes > 0 else { return false }
@@ -237,6 +244,6 @@ public final class DataStreamRequest: Request, @unchecked Sendable {
         cancel()
     }
 
-    /// Whether no other piece is wanted.
+    /// Whether no further piece is delivered.
     var isEnded: Bool { stream.withLock { $0.isEnded } || isCancelled }
 }

@@ -1,27 +1,35 @@
 public import FoundationEssentials
 
-/// Makes a value of one piece of a body.
+/// Serializes the pieces of a body, each on its own.
 public protocol DataStreamSerializer<SerializedObject>: Sendable {
-    /// What is made.
+    /// The type of the values.
     associatedtype SerializedObject: Sendable
 
-    /// Makes the value.
+    /// Returns the value of one piece.
     ///
-    /// - Throws: ``SessionError``, or any error; it is wrapped in
-    ///   ``SessionError/ResponseSerializationFailureReason/customSerializationFailed(error:)``.
+    /// - Parameter data: The bytes that arrived at once; their boundaries depend on the network.
+    /// - Throws: A ``SessionError``, which is delivered as it is, or any other error, which is
+    ///   wrapped in
+    ///   ``SessionError/ResponseSerializationFailureReason/customSerializationFailed(error:)``. The
+    ///   request continues unless ``DataStreamRequest/automaticallyCancelOnStreamError`` is set.
     ///
-    /// Thread: where the handler runs, or the session's serialization queue if it was given one.
+    /// Thread: the session's serialization queue if it was given one, and for `for await` loops;
+    /// else the handler's queue. Never called twice at the same time for one handler.
     func serialize(_ data: Data) throws -> SerializedObject
 }
 
-/// Decodes each piece.
+/// Decodes each piece of the body.
 public struct DecodableStreamSerializer<T: Decodable & Sendable>: DataStreamSerializer {
-    /// Makes the value.
+    /// Decodes the values.
     public let decoder: any DataDecoder
-    /// Changes a piece first.
+    /// Changes each piece before it is decoded.
     public let dataPreprocessor: any DataPreprocessor
 
     /// Makes a serializer.
+    ///
+    /// - Parameters:
+    ///   - decoder: Decodes each piece; may be called on several threads at the same time.
+    ///   - dataPreprocessor: Changes each piece first; by default it is kept as it is.
     public init(
         decoder: any DataDecoder = JSONDecoder(),
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor()
@@ -31,6 +39,9 @@ public struct DecodableStreamSerializer<T: Decodable & Sendable>: DataStreamSeri
     }
 
     /// Returns the decoded value.
+    ///
+    /// - Throws: ``SessionError/responseSerializationFailed(reason:)`` with `decodingFailed`; what
+    ///   the preprocessor throws.
     public func serialize(_ data: Data) throws -> T {
         let data = try dataPreprocessor.preprocess(data)
         do {
@@ -41,29 +52,34 @@ public struct DecodableStreamSerializer<T: Decodable & Sendable>: DataStreamSeri
     }
 }
 
-/// Hands each piece over as it is.
+/// Returns each piece unchanged.
 public struct PassthroughStreamSerializer: DataStreamSerializer {
     /// Makes a serializer.
     public init() {}
 
-    /// Returns `data`.
+    /// Returns `data`; never throws.
     public func serialize(_ data: Data) throws -> Data { data }
 }
 
-/// Makes text of each piece, as UTF-8; what is not is replaced by U+FFFD.
+/// Decodes each piece as UTF-8 text; invalid bytes become U+FFFD.
 ///
-/// ``DataStreamRequest/responseStreamString(on:stream:)`` keeps characters whole that lie across two
-/// pieces; this cannot.
+/// Characters that are split across two pieces become U+FFFD;
+/// ``DataStreamRequest/responseStreamString(on:stream:)`` delivers them whole.
 public struct StringStreamSerializer: DataStreamSerializer {
     /// Makes a serializer.
     public init() {}
 
-    /// Returns the text.
+    /// Returns the text; never throws.
     public func serialize(_ data: Data) throws -> String { String(decoding: data, as: UTF8.self) }
 }
 
 extension DataStreamSerializer {
-    /// Decodes each piece.
+    /// Decodes each piece of the body.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: Decodes each piece; may be called on several threads at the same time.
+    ///   - dataPreprocessor: Changes each piece first; by default it is kept as it is.
     public static func decodable<T: Decodable & Sendable>(
         of type: T.Type, decoder: any DataDecoder = JSONDecoder(),
         dataPreprocessor: any DataPreprocessor = PassthroughPreprocessor()
@@ -73,11 +89,11 @@ extension DataStreamSerializer {
 }
 
 extension DataStreamSerializer where Self == PassthroughStreamSerializer {
-    /// Hands each piece over as it is.
+    /// Returns each piece unchanged.
     public static var passthrough: PassthroughStreamSerializer { PassthroughStreamSerializer() }
 }
 
 extension DataStreamSerializer where Self == StringStreamSerializer {
-    /// Makes text of each piece.
+    /// Decodes each piece as UTF-8 text.
     public static var string: StringStreamSerializer { StringStreamSerializer() }
 }

@@ -1,11 +1,11 @@
 public import FoundationEssentials
 
-/// A streaming request's events, for `for await` loops.
+/// The events of a streaming request, for `for await` loops.
 ///
-/// A loop that cannot keep up makes the transfer wait. Each loop adds a handler to the request, and
-/// so starts it.
+/// Each loop adds a handler to the request, and so starts it. The transfer is paused while too many
+/// bytes wait for a loop.
 public struct DataStreamTask: Sendable {
-    /// A stream's events, for a `for await` loop.
+    /// The events of a stream, for a `for await` loop.
     public typealias Stream<Success: Sendable, Failure: Error> =
         StreamOf<DataStreamRequest.Stream<Success, Failure>>
 
@@ -15,11 +15,12 @@ public struct DataStreamTask: Sendable {
         self.request = request
     }
 
-    /// The body as it comes.
+    /// Returns the pieces of the body.
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
-    ///   - bufferingPolicy: What becomes of pieces that nobody takes in time.
+    ///   - bufferingPolicy: How many events are kept for a slow loop; all by default. Dropped
+    ///     events do not pause the transfer.
     public func streamingData(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         bufferingPolicy: Stream<Data, Never>.BufferingPolicy = .unbounded
@@ -27,11 +28,12 @@ public struct DataStreamTask: Sendable {
         stream(shouldAutomaticallyCancel, bufferingPolicy) { PassthroughParser() }
     }
 
-    /// The body as text in UTF-8; what is not is replaced by U+FFFD.
+    /// Returns the body as UTF-8 text; invalid bytes become U+FFFD.
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
-    ///   - bufferingPolicy: What becomes of pieces that nobody takes in time.
+    ///   - bufferingPolicy: How many events are kept for a slow loop; all by default. Dropped
+    ///     events do not pause the transfer.
     public func streamingStrings(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         bufferingPolicy: Stream<String, Never>.BufferingPolicy = .unbounded
@@ -39,13 +41,14 @@ public struct DataStreamTask: Sendable {
         stream(shouldAutomaticallyCancel, bufferingPolicy) { TextParser() }
     }
 
-    /// A value of each piece of the body.
+    /// Returns a decoded value of each piece of the body.
     ///
     /// - Parameters:
-    ///   - type: What to decode.
+    ///   - type: The type to decode.
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
-    ///   - decoder: Makes a value of a piece.
-    ///   - bufferingPolicy: What becomes of values that nobody takes in time.
+    ///   - decoder: Decodes each piece; may be called on several threads at the same time.
+    ///   - bufferingPolicy: How many events are kept for a slow loop; all by default. Dropped
+    ///     events do not pause the transfer.
     public func streamingDecodables<T: Decodable & Sendable>(
         _ type: T.Type = T.self,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
@@ -57,12 +60,13 @@ public struct DataStreamTask: Sendable {
             automaticallyCancelling: shouldAutomaticallyCancel, bufferingPolicy: bufferingPolicy)
     }
 
-    /// A value of each piece of the body.
+    /// Returns the value of a serializer for each piece of the body.
     ///
     /// - Parameters:
-    ///   - serializer: Makes a value of a piece.
+    ///   - serializer: Makes a value of each piece.
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
-    ///   - bufferingPolicy: What becomes of values that nobody takes in time.
+    ///   - bufferingPolicy: How many events are kept for a slow loop; all by default. Dropped
+    ///     events do not pause the transfer.
     public func streamingResponses<Serializer: DataStreamSerializer>(
         serializedUsing serializer: Serializer,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
@@ -75,14 +79,15 @@ public struct DataStreamTask: Sendable {
         }
     }
 
-    /// Server-sent events, one at a time.
+    /// Returns server-sent events, one at a time.
     ///
-    /// A response that is no event stream (its status is not 200, or its type not `text/event-stream`)
-    /// ends the request with ``ServerSentEventError/notAnEventStream(statusCode:contentType:)``.
+    /// Responses that are not event streams, and events that are too large, fail as with
+    /// ``DataStreamRequest/responseStreamServerSentEvents(on:stream:)``.
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
-    ///   - bufferingPolicy: What becomes of events that nobody takes in time.
+    ///   - bufferingPolicy: How many events are kept for a slow loop; all by default. Dropped
+    ///     events do not pause the transfer.
     public func streamingServerSentEvents(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         bufferingPolicy: Stream<ServerSentEvent, SessionError>.BufferingPolicy =
@@ -112,13 +117,13 @@ public struct DataStreamTask: Sendable {
 
     /// Cancels the request.
     public func cancel() { request.cancel() }
-    /// Suspends the request.
+    /// Suspends the request, as ``Request/suspend()``.
     public func suspend() { request.suspend() }
-    /// Resumes the request.
+    /// Starts or resumes the request, as ``Request/resume()``.
     public func resume() { request.resume() }
 }
 
 extension DataStreamRequest {
-    /// The request's events, for `for await` loops.
+    /// Returns the request's events, for `for await` loops; does not start the request.
     public func streamTask() -> DataStreamTask { DataStreamTask(self) }
 }

@@ -1,47 +1,47 @@
 import OutletTransport
 
-/// Bytes that lie before a request's handlers, counted once for each.
+/// The bytes that wait for a request's handlers, counted once for each handler.
 struct HandlerBacklog: Sendable {
     private var bytes = 0
-    /// The attempt that they belong to.
+    /// The attempt that the bytes belong to.
     private var attempt = 0
 
-    /// So many bytes were given to so many handlers.
+    /// Adds bytes that were passed to a number of handlers.
     mutating func add(_ count: Int, handlers: Int, attempt: Int) {
         self.attempt = attempt
         bytes += count * handlers
     }
 
-    /// One handler is done with so many bytes.
+    /// Removes bytes that one handler has processed.
     ///
-    /// - Returns: Whether they still counted.
+    /// - Returns: Whether they belong to the current attempt.
     mutating func remove(_ count: Int, attempt: Int) -> Bool {
         guard self.attempt == attempt else { return false }
         bytes -= count
         return true
     }
 
-    /// What lies there belongs to an attempt that is over.
+    /// Resets the count, because the attempt is over.
     mutating func forget() {
         bytes = 0
         attempt = -1
     }
 
-    /// Whether the peer has to wait.
+    /// Whether the transfer has to be paused.
     func isFull(_ configuration: SessionConfiguration) -> Bool {
         bytes > configuration.streamBufferSize
     }
 
-    /// Whether it may go on.
+    /// Whether a paused transfer may continue.
     func isLow(_ configuration: SessionConfiguration) -> Bool {
         bytes <= configuration.streamBufferSize / 4
     }
 }
 
 extension Request {
-    /// What the transport is to do after bytes were given to handlers.
+    /// Returns whether the transport pauses after bytes were passed to handlers.
     ///
-    /// - Parameter isFull: Asked under the request's lock.
+    /// - Parameter isFull: Called under the request's lock.
     func makePeerWait(if isFull: () -> Bool) -> TransferDecision {
         mutable.withLock { mutable in
             guard isFull() else { return .proceed }
@@ -50,9 +50,9 @@ extension Request {
         }
     }
 
-    /// Goes on once few bytes are left.
+    /// Continues a paused transfer when few bytes are left.
     ///
-    /// - Parameter isLow: Asked under the request's lock.
+    /// - Parameter isLow: Called under the request's lock.
     func letPeerGoOn(on task: any TransferTask, attempt: Int, if isLow: () -> Bool) {
         let goesOn = mutable.withLock { mutable in
             isLow() && mutable.machine.holds.contains(.backPressure)

@@ -1,35 +1,35 @@
 import FoundationEssentials
 
-/// Pieces of a body that wait to be read, each with somebody who waits for that, as a value.
+/// Pieces of a body that wait to be read, each with a closure to call when it was read.
 struct PieceBuffer: Sendable {
-    /// To be called, under no lock, when a piece counts as read.
+    /// Called outside of locks when a piece counts as read.
     typealias Done = @Sendable () -> Void
 
     private struct Piece: Sendable {
         var rest: Data
-        /// `nil` once it was handed out.
+        /// `nil` once it was returned.
         var done: Done?
     }
 
     private var pieces: [Piece] = []
-    /// Unread bytes that count as read.
+    /// The number of unread bytes that count as read.
     private var ahead = 0
     private let allowance: Int
 
-    /// - Parameter allowance: How many unread bytes count as read.
+    /// - Parameter allowance: The maximum number of unread bytes that count as read.
     init(allowance: Int) {
         self.allowance = allowance
     }
 
     var isEmpty: Bool { pieces.isEmpty }
 
-    /// Takes a piece.
+    /// Appends a piece; returns the closures to call.
     mutating func append(_ data: Data, done: @escaping Done) -> [Done] {
         pieces.append(Piece(rest: data, done: done))
         return countAhead()
     }
 
-    /// Copies the next bytes, as many as are there and fit.
+    /// Copies the next bytes, as many as are available and fit; also returns the closures to call.
     mutating func copy(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, done: [Done]) {
         var count = 0
         var read: [Done] = []
@@ -50,7 +50,7 @@ struct PieceBuffer: Sendable {
         return (count, read + countAhead())
     }
 
-    /// Forgets all that is unread.
+    /// Removes all unread pieces; returns the closures to call.
     mutating func drop() -> [Done] {
         defer {
             pieces = []

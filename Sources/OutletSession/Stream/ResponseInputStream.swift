@@ -3,25 +3,25 @@ public import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// The body of a response for code that reads bytes when it wants them, as from a file.
+/// A synchronous input stream over the body of a response.
 ///
-/// Made by ``DataStreamRequest/asInputStream(bufferSize:readTimeout:)``. What is not read makes the
-/// peer wait, so the body is never held as a whole. Dropping the stream, or closing it, leaves the
-/// request to its other handlers.
+/// Made by ``DataStreamRequest/asInputStream(bufferSize:readTimeout:)``. Unread bytes pause the
+/// transfer, so the body is never held as a whole. Releasing or closing the stream does not end the
+/// request; its other handlers continue.
 ///
-/// Thread: any, one at a time; ``close()`` at any time.
+/// Thread: any, one at a time; ``close()`` also during a read.
 public final class ResponseInputStream: Sendable {
-    /// What a stream can do.
+    /// The state of a stream.
     public enum Status: Sendable {
-        /// Nothing yet: it has to be opened.
+        /// Not opened yet.
         case notOpen
-        /// Give bytes, or wait for them.
+        /// Open: bytes can be read, or may follow.
         case open
-        /// Nothing more: all bytes were read.
+        /// All bytes were read.
         case atEnd
-        /// Nothing more: it was closed.
+        /// Closed.
         case closed
-        /// Nothing more: the request failed, or no byte came in time.
+        /// The request has failed, or a read has timed out.
         case error
     }
 
@@ -29,10 +29,10 @@ public final class ResponseInputStream: Sendable {
         var unread: PieceBuffer
         /// The attempt that the bytes belong to.
         var attempt: Int?
-        /// Some of its bytes were read already.
+        /// Whether some bytes of this attempt were read.
         var hasBegun = false
         var status = Status.notOpen
-        /// The request is over; what it brought may still have to be read.
+        /// Whether the request has ended; there may be unread bytes.
         var isComplete = false
         var error: (any Error)?
         var waiting: [DispatchSemaphore] = []
@@ -57,19 +57,20 @@ public final class ResponseInputStream: Sendable {
 
     // MARK: Reading
 
-    /// What the stream can do.
+    /// The state of the stream.
     public var streamStatus: Status { state.withLock { $0.status } }
 
-    /// Why the stream has failed; `nil` as long as it has not.
+    /// Why the stream has failed; `nil` if it has not.
     ///
-    /// A ``SessionError`` of the request, or a `TransferError` with the code `timedOut` when no
-    /// byte came in time.
+    /// The ``SessionError`` of the request; a `TransferError` with the code `timedOut` after a read
+    /// that timed out; a ``SessionError/sessionTaskFailed(error:)`` if the request was retried
+    /// after bytes were read, or had ended before the stream was made.
     public var streamError: (any Error)? { state.withLock { $0.status == .error ? $0.error : nil } }
 
-    /// Whether ``read(_:maxLength:)`` may give bytes, at once or after a wait.
+    /// Whether ``read(_:maxLength:)`` may return bytes, at once or after waiting.
     public var hasBytesAvailable: Bool { state.withLock { $0.status == .open } }
 
-    /// Makes the stream ready to be read.
+    /// Opens the stream for reading; has no effect on a stream that was opened before.
     public func open() {
         change { state in
             if state.status == .notOpen { state.status = .open }
@@ -77,7 +78,7 @@ public final class ResponseInputStream: Sendable {
         }
     }
 
-    /// Ends the stream; a read that waits returns.
+    /// Closes the stream; a waiting read returns -1.
     public func close() {
         change { state in
             state.status = .closed
@@ -85,16 +86,16 @@ public final class ResponseInputStream: Sendable {
         }
     }
 
-    /// Copies the next bytes, and waits for them if none are there.
+    /// Copies the next bytes, and waits for them if there are none.
     ///
-    /// Blocks its thread: until bytes have come, the request is over, or the time for a read has
-    /// passed, which ends the stream.
+    /// Blocks the calling thread until bytes arrive, the request ends, or the read times out, after
+    /// which the stream has failed.
     ///
     /// - Parameters:
-    ///   - buffer: Where to.
-    ///   - maxLength: How many bytes fit there.
-    /// - Returns: How many bytes were copied; 0 at the end of the body; -1 when there can be none:
-    ///   not opened, closed, or failed (``streamError``).
+    ///   - buffer: The memory to copy to, of at least `maxLength` bytes.
+    ///   - maxLength: The maximum number of bytes to copy.
+    /// - Returns: The number of bytes copied; 0 at the end of the body; -1 if the stream is not
+    ///   open or has failed (``streamError``).
     public func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength: Int) -> Int {
         let buffer = UnsafeMutableRawBufferPointer(start: buffer, count: max(0, maxLength))
         let deadline = DispatchTime.now() + readTimeout
@@ -122,7 +123,7 @@ public final class ResponseInputStream: Sendable {
 
     private func expire(_ waiter: DispatchSemaphore) {
         change { state in
-            // It may have been woken just before the deadline.
+            // The read may have been woken just before the deadline.
             guard state.waiting.contains(where: { $0 === waiter }) else { return [] }
             return state.fail(
                 TransferError(
@@ -134,7 +135,7 @@ public final class ResponseInputStream: Sendable {
 
     // MARK: From the request
 
-    /// Takes bytes of the body.
+    /// Appends bytes of the body.
     func take(_ data: Data, attempt: Int, done: @escaping PieceBuffer.Done) {
         change { state in
             guard state.status == .open || state.status == .notOpen, !data.isEmpty else {
@@ -147,7 +148,7 @@ public final class ResponseInputStream: Sendable {
         }
     }
 
-    /// The request is over; what has come before a failure can still be read, but not after a cancel.
+    /// Ends the stream after the unread bytes; after a cancel, without them.
     func finish(_ error: SessionError?) {
         change { state in
             state.isComplete = true
@@ -156,7 +157,8 @@ public final class ResponseInputStream: Sendable {
         }
     }
 
-    /// Changes the state, then does what follows from it: under no lock.
+    /// Changes the state under the lock; then, outside of it, calls closures and wakes waiting
+    /// reads.
     private func change(_ body: (inout State) -> [PieceBuffer.Done]) {
         let (done, waiting) = state.withLock { state -> ([PieceBuffer.Done], [DispatchSemaphore]) in
             let done = body(&state)
@@ -190,18 +192,16 @@ extension SessionError {
 }
 
 extension DataStreamRequest {
-    /// Gives the body to code that reads bytes when it wants them, such as a parser; starts the
-    /// request.
+    /// Starts the request, and returns its body as a stream for synchronous reads.
     ///
-    /// To be asked for before the request has begun, or as soon as it has: bytes that have passed are
-    /// gone.
+    /// Call it before the request starts: the stream does not get bytes that were received before.
     ///
     /// - Parameters:
-    ///   - bufferSize: How many unread bytes do not make the peer wait, besides
+    ///   - bufferSize: The number of unread bytes that do not count against
     ///     ``SessionConfiguration/streamBufferSize``.
     ///   - readTimeout: How long a read waits for bytes, in seconds.
-    /// - Returns: A stream to be opened and read, never `nil`; it fails at once when the request is
-    ///   over.
+    /// - Returns: A stream that has to be opened, never `nil`; it fails if the request has ended
+    ///   already.
     public func asInputStream(
         bufferSize: Int = 1024, readTimeout: TimeInterval = 60
     ) -> ResponseInputStream? {

@@ -3,18 +3,24 @@ import Glibc
 import OutletHTTP
 import OutletTransport
 
-/// One event of an event stream (WHATWG HTML §9.2).
+/// An event of a server-sent event stream (WHATWG HTML §9.2).
 public struct ServerSentEvent: Sendable, Equatable {
-    /// What kind of event; `message` unless the server says otherwise.
+    /// The type of the event; `message` if the server sent none.
     public var event: String
-    /// The text, its lines joined by line feeds.
+    /// The data; several lines are joined by line feeds.
     public var data: String
-    /// The last id that the server has sent, for `Last-Event-ID`; empty when it sent none.
+    /// The last id sent up to this event, for `Last-Event-ID`; empty if there was none.
     public var id: String
-    /// How long to wait before connecting again, as far as the server has said by now.
+    /// The last reconnection delay sent up to this event; `nil` if there was none.
     public var retry: Duration?
 
-    /// Makes an event.
+    /// Makes an event, for instance in tests.
+    ///
+    /// - Parameters:
+    ///   - event: The type of the event.
+    ///   - data: The data; lines are separated by line feeds.
+    ///   - id: The last id; empty for none.
+    ///   - retry: The reconnection delay; `nil` for none.
     public init(event: String = "message", data: String, id: String = "", retry: Duration? = nil) {
         self.event = event
         self.data = data
@@ -23,9 +29,9 @@ public struct ServerSentEvent: Sendable, Equatable {
     }
 }
 
-/// Reads an event stream piece by piece, as a value (WHATWG HTML §9.2.6).
+/// A parser of event streams (WHATWG HTML §9.2.6).
 struct ServerSentEventParser: StreamParser {
-    /// Refuses a response that is none (WHATWG HTML §9.2.2).
+    /// Refuses a response that is not an event stream (WHATWG HTML §9.2.2).
     static func refusal(of head: HTTPResponse) -> SessionError? {
         let type = head.headers.value(for: "Content-Type")
         if head.statusCode == 200, let known = type.flatMap(MediaType.init),
@@ -39,7 +45,7 @@ struct ServerSentEventParser: StreamParser {
                     statusCode: head.statusCode, contentType: type)))
     }
 
-    /// No event may be longer, in bytes.
+    /// The maximum length of an event, in bytes.
     private let limit: Int
     private var line: [UInt8] = []
     private var sawCarriageReturn = false
@@ -87,7 +93,8 @@ struct ServerSentEventParser: StreamParser {
         line.append(contentsOf: bytes[lines.start...])
     }
 
-    /// Whether so many bytes more are not too many; if they are, that is the last that is said.
+    /// Whether the event fits into the limit with `count` more bytes; if not, appends the error,
+    /// after which the parser returns nothing more.
     private mutating func fits(
         _ count: Int, _ events: inout [Result<ServerSentEvent, SessionError>]
     ) -> Bool {
@@ -102,7 +109,7 @@ struct ServerSentEventParser: StreamParser {
         return false
     }
 
-    /// Takes a line; an empty one ends an event.
+    /// Processes a line; an empty line ends an event.
     private mutating func endLine(_ line: UnsafeRawBufferPointer) -> ServerSentEvent? {
         var line = line
         if isFirstLine {
@@ -154,14 +161,14 @@ struct ServerSentEventParser: StreamParser {
     }
 }
 
-/// The lines in some bytes, each ended by a carriage return, a line feed, or both.
+/// Iterates over lines that end with a carriage return, a line feed, or both.
 ///
-/// No byte is looked at more than twice, whatever the lines are ended by.
+/// Scans each byte at most twice, for any kind of line ends.
 private struct LineEnds {
     private let bytes: UnsafeRawBufferPointer
-    /// Where the next line begins.
+    /// The start of the next line.
     var start = 0
-    /// The next line feed and the next carriage return; those before ``start`` are to be looked for.
+    /// The next line feed and the next carriage return; out of date if before ``start``.
     private var lineFeed = -1
     private var carriageReturn = -1
 
@@ -169,7 +176,7 @@ private struct LineEnds {
         self.bytes = bytes
     }
 
-    /// The next line, without its end; `nil` where it has none.
+    /// Returns the next line without its end; `nil` if no complete line is left.
     mutating func next() -> Range<Int>? {
         if lineFeed < start { lineFeed = index(of: 0x0A) }
         if carriageReturn < start { carriageReturn = index(of: 0x0D) }

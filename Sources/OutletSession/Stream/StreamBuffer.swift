@@ -1,19 +1,19 @@
 import OutletTransport
 
-/// Values between those who give and the one loop that takes.
+/// A buffer of values for one loop.
 final class StreamBuffer<Element: Sendable>: Sendable {
     private struct Entry: Sendable {
         let element: Element
-        /// Called when the value was taken, or dropped.
+        /// Called when the value was taken or dropped.
         let done: (@Sendable () -> Void)?
     }
 
     private struct State: Sendable {
         var entries: [Entry] = []
-        /// How many of ``entries`` were taken already.
+        /// How many of ``entries`` were taken.
         var taken = 0
-        /// Unsafe, because a checked one takes an allocation for each element that is awaited; resumed once
-        /// by the function that sets it to `nil`, under the lock.
+        /// Unsafe, because a checked one allocates for each awaited element; resumed once, by the
+        /// function that sets it to `nil` under the lock.
         var waiting: UnsafeContinuation<Element?, Never>?
         var isFinished = false
         var isClosed = false
@@ -24,7 +24,8 @@ final class StreamBuffer<Element: Sendable>: Sendable {
             guard taken < entries.count else { return nil }
             defer {
                 taken += 1
-                // Moved seldom, so that a value costs the same however many lie behind it.
+                // Moved rarely, so that the cost of a value does not depend on the number of
+                // entries.
                 if taken == entries.count || taken > 64 && taken * 2 > entries.count {
                     entries.removeFirst(taken)
                     taken = 0
@@ -41,9 +42,11 @@ final class StreamBuffer<Element: Sendable>: Sendable {
         self.policy = policy
     }
 
-    /// Gives a value.
+    /// Adds a value, or drops one according to the buffering policy.
     ///
-    /// - Parameter done: Called when the value was taken, or dropped.
+    /// - Parameters:
+    ///   - element: The value.
+    ///   - done: Called when the value was taken or dropped.
     func yield(_ element: Element, done: (@Sendable () -> Void)? = nil) {
         let (waiting, dropped) = state.withLock { state in
             guard !state.isFinished, !state.isClosed else {
@@ -69,7 +72,7 @@ final class StreamBuffer<Element: Sendable>: Sendable {
         dropped?()
     }
 
-    /// There are no more values; those that are here may still be taken.
+    /// Ends the sequence after the values in the buffer.
     func finish() {
         let waiting = state.withLock { state in
             state.isFinished = true
@@ -79,9 +82,9 @@ final class StreamBuffer<Element: Sendable>: Sendable {
         waiting?.resume(returning: nil)
     }
 
-    /// Nobody takes values any more.
+    /// Drops all values, because the loop has ended.
     ///
-    /// - Returns: Whether this was the first time.
+    /// - Returns: Whether this is the first call.
     func close() -> Bool {
         let (isFirst, left, waiting) = state.withLock { state in
             defer {
@@ -97,22 +100,22 @@ final class StreamBuffer<Element: Sendable>: Sendable {
         return isFirst
     }
 
-    /// Takes the next value, if it is there.
+    /// Returns the next value; `nil` if there is none yet.
     func takeAtOnce() -> Element? {
         guard let entry = state.withLock({ $0.take() }) else { return nil }
         entry.done?()
         return entry.element
     }
 
-    /// Takes the next value; waits for it until it is there, or there will be none.
+    /// Returns the next value, and waits for it; `nil` at the end.
     ///
-    /// - Parameter actor: The caller's.
+    /// - Parameter actor: The actor of the caller.
     func next(isolation actor: isolated (any Actor)?) async -> Element? {
         defer { state.showOrder() }
         return await withUnsafeContinuation(isolation: actor) { continuation in
             let (entry, isOver) = state.withLock { state -> (Entry?, Bool) in
                 if let entry = state.take() { return (entry, false) }
-                // A second loop on one iterator gets nothing: there is one place to wait.
+                // Only one task can wait: a second one on the same iterator gets `nil`.
                 if state.isFinished || state.isClosed || state.waiting != nil { return (nil, true) }
                 state.waiting = continuation
                 return (nil, false)

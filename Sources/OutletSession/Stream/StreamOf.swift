@@ -1,9 +1,9 @@
-/// Values as they come, for a `for await` loop.
+/// An asynchronous sequence of a request's events, for a `for await` loop.
 ///
-/// Each loop over it subscribes anew. Leaving a loop ends its subscription, and depending on what
-/// the values are of, the request.
+/// Each loop makes a new subscription. Leaving a loop ends its subscription; the method that
+/// returns the sequence says whether it also cancels the request.
 public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
-    /// What becomes of values that nobody takes in time.
+    /// How many values are kept for a slow loop.
     public typealias BufferingPolicy = AsyncStream<Element>.Continuation.BufferingPolicy
 
     private let bufferingPolicy: BufferingPolicy
@@ -13,9 +13,9 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     /// Makes a sequence.
     ///
     /// - Parameters:
-    ///   - bufferingPolicy: What becomes of values that nobody takes in time.
-    ///   - onTermination: Called when a loop ends, by itself or from outside.
-    ///   - subscribe: Called when a loop begins, with what takes the values.
+    ///   - bufferingPolicy: How many values are kept for a slow loop.
+    ///   - onTermination: Called when a loop is left, has ended, or its task is cancelled.
+    ///   - subscribe: Called when a loop starts, with its buffer.
     init(
         bufferingPolicy: BufferingPolicy,
         onTermination: @escaping @Sendable () -> Void = {},
@@ -26,18 +26,18 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
         self.subscribe = subscribe
     }
 
-    /// Begins a loop.
+    /// Starts a loop, and subscribes to the events.
     public func makeAsyncIterator() -> Iterator {
         let buffer = StreamBuffer<Element>(bufferingPolicy)
         subscribe(buffer)
         return Iterator(buffer, onTermination: onTermination)
     }
 
-    /// One loop.
+    /// The iterator of one loop.
     public struct Iterator: AsyncIteratorProtocol {
         private let subscription: Subscription
 
-        /// Ends with the last copy of the iterator.
+        /// Ended when the last copy of the iterator is released.
         private final class Subscription: Sendable {
             let buffer: StreamBuffer<Element>
             private let onTermination: @Sendable () -> Void
@@ -58,13 +58,13 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
             subscription = Subscription(buffer, onTermination)
         }
 
-        /// The next value; `nil` at the end, and when the task is cancelled.
+        /// Returns the next value; `nil` at the end, and when the task is cancelled.
         public func next() async -> Element? { await next(isolation: nil) }
 
-        /// The next value; `nil` at the end, and when the task is cancelled.
+        /// Returns the next value; `nil` at the end, and when the task is cancelled.
         ///
-        /// - Parameter actor: The caller's, which is not left where a value is there already: on the
-        ///   main actor, leaving it and coming back takes two switches between threads.
+        /// - Parameter actor: The actor of the caller; a value that is available is returned
+        ///   without leaving it, which on the main actor saves two thread switches.
         public func next(isolation actor: isolated (any Actor)?) async -> Element? {
             if !Task.isCancelled, let element = subscription.buffer.takeAtOnce() { return element }
             let subscription = subscription
@@ -75,36 +75,38 @@ public struct StreamOf<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// Values as they come, for a `for try await` loop, and why there are no more.
+/// An asynchronous sequence of a request's values, for a `for try await` loop; throws the request's
+/// error.
 ///
-/// Each loop over it subscribes anew. Leaving a loop ends its subscription, and the request unless told
-/// otherwise.
+/// Each loop makes a new subscription. Leaving a loop ends its subscription; the method that
+/// returns the sequence says whether it also cancels the request.
 public struct ThrowingStreamOf<Element: Sendable>: AsyncSequence, Sendable {
-    /// A failure is the last.
+    /// A failure is the last element.
     private let results: StreamOf<Result<Element, SessionError>>
 
     init(results: StreamOf<Result<Element, SessionError>>) {
         self.results = results
     }
 
-    /// Begins a loop.
+    /// Starts a loop, and subscribes to the events.
     public func makeAsyncIterator() -> Iterator { Iterator(results: results.makeAsyncIterator()) }
 
-    /// One loop.
+    /// The iterator of one loop.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let results: StreamOf<Result<Element, SessionError>>.Iterator
 
-        /// The next value; `nil` at the end, and when the task is cancelled.
+        /// Returns the next value; `nil` at the end, and when the task is cancelled.
         ///
-        /// - Throws: Why the request has failed.
+        /// - Throws: The ``SessionError`` that the request has failed with.
         public func next() async throws(SessionError) -> Element? {
             try await next(isolation: nil)
         }
 
-        /// The next value; `nil` at the end, and when the task is cancelled.
+        /// Returns the next value; `nil` at the end, and when the task is cancelled.
         ///
-        /// - Parameter actor: The caller's, which is not left where a value is there already.
-        /// - Throws: Why the request has failed.
+        /// - Parameter actor: The actor of the caller; a value that is available is returned
+        ///   without leaving it.
+        /// - Throws: The ``SessionError`` that the request has failed with.
         public func next(
             isolation actor: isolated (any Actor)?
         ) async throws(SessionError) -> Element? {

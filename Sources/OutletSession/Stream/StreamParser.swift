@@ -1,20 +1,20 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// Makes values of a body's pieces, in order; a new one for each attempt.
+/// Parses the pieces of a body into values, in order; a new parser for each attempt.
 protocol StreamParser: SendableMetatype {
     associatedtype Value: Sendable
     associatedtype Failure: Error
 
-    /// Whether it runs no code of the user's.
+    /// Whether it calls no user code.
     static var isQuick: Bool { get }
 
-    /// Why the body of a response is not for this parser.
+    /// Returns why the parser cannot read the body of a response; `nil` if it can.
     static func refusal(of head: HTTPResponse) -> SessionError?
 
-    /// What a piece brings: any number of values.
+    /// Returns the values of a piece: any number.
     mutating func feed(_ data: Data) -> [Result<Value, Failure>]
-    /// What is left at the end.
+    /// Returns the values that are left at the end of the body.
     mutating func finish() -> [Result<Value, Failure>]
 }
 
@@ -26,12 +26,12 @@ extension StreamParser {
     mutating func finish() -> [Result<Value, Failure>] { [] }
 }
 
-/// Pieces as they are.
+/// Returns pieces unchanged.
 struct PassthroughParser: StreamParser {
     func feed(_ data: Data) -> [Result<Data, Never>] { [.success(data)] }
 }
 
-/// Each piece through a serializer.
+/// Passes each piece to a serializer.
 struct SerializingParser<Serializer: DataStreamSerializer>: StreamParser {
     let serializer: Serializer
 
@@ -49,9 +49,9 @@ struct SerializingParser<Serializer: DataStreamSerializer>: StreamParser {
     }
 }
 
-/// Text in UTF-8; what is not is replaced by U+FFFD.
+/// Decodes UTF-8 text; invalid bytes become U+FFFD.
 ///
-/// A character that lies across two pieces comes with the second.
+/// A character that is split across two pieces is returned with the second.
 struct TextParser: StreamParser {
     private var rest = Data()
 
@@ -67,7 +67,7 @@ struct TextParser: StreamParser {
         return rest.isEmpty ? [] : [.success(String(decoding: rest, as: UTF8.self))]
     }
 
-    /// How many bytes at the end begin a character that more bytes may complete.
+    /// The number of bytes at the end that are the start of an incomplete character.
     private static func incompleteSuffix(of bytes: Data) -> Int {
         for (index, byte) in bytes.suffix(3).reversed().enumerated() {
             switch byte {
@@ -82,9 +82,9 @@ struct TextParser: StreamParser {
     }
 }
 
-/// A parser that is used by one pipe.
+/// The parser of one pipe.
 final class ParserBox<Parser: StreamParser>: @unchecked Sendable {
-    // because a pipe runs one thing at a time, each after the other has ended.
+    // because a pipe processes one item at a time.
     private let make: @Sendable () -> Parser
     private var parser: Parser
     private var attempt = 0

@@ -1,34 +1,35 @@
 import Dispatch
 import OutletTransport
 
-/// One handler's way: pieces go in from the transport, and come out one at a time, in order.
+/// The queue of items between the transport and one handler: delivers them one at a time, in order.
 ///
-/// Each item is a block of its own on the queue, so that none overtakes what others have put there
-/// before it, such as the completion of the send that it answers.
+/// Each item is a block of its own on the dispatch queue, so that it comes after blocks that were
+/// enqueued before, such as the completion of the WebSocket send that the item answers.
 final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
-    /// Takes an item; has to call `done` once it is done with it.
+    /// Processes an item; must call `done` when it has.
     typealias Consumer =
         @Sendable (_ owner: Owner, _ item: Item, _ done: @escaping @Sendable () -> Void) -> Void
 
     private struct Entry: Sendable {
-        /// Held here and not by the pipe, which the owner holds.
+        /// Retained by the entry, not by the pipe, which the owner retains.
         let owner: Owner
         let item: Item
         let done: @Sendable () -> Void
     }
 
     private struct Inbox: Sendable {
-        /// Items in order; those before ``first`` were taken.
+        /// The items in order; those before ``first`` were taken.
         var entries: [Entry?] = []
         var first = 0
-        /// How many items may come out that have not yet.
+        /// How many items may be delivered.
         var due = 0
         var isDraining = false
         var isComplete = false
 
-        /// Lets so many items out.
+        /// Allows `count` more items to be delivered.
         ///
-        /// - Returns: Whether it is the caller who takes them; else somebody is at it.
+        /// - Returns: Whether the caller has to deliver them; `false` if another thread is doing
+        ///   so.
         mutating func beginDraining(_ count: Int) -> Bool {
             due += count
             defer { isDraining = true }
@@ -53,7 +54,7 @@ final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
         }
     }
 
-    /// Where items come out; on the giving thread if `nil`.
+    /// Where items are delivered; on the thread that offers them if `nil`.
     private let queue: DispatchQueue?
     private let consumer: Consumer
     private let inbox = Lock(Inbox())
@@ -63,7 +64,7 @@ final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
         self.consumer = consumer
     }
 
-    /// Puts an item in; what comes after the last is dropped.
+    /// Adds and delivers an item; items after the last are dropped.
     func offer(
         _ item: Item, of owner: Owner, isLast: Bool = false, done: @escaping @Sendable () -> Void
     ) {
@@ -81,15 +82,15 @@ final class StreamPipe<Owner: Sendable, Item: Sendable>: Sendable {
         }
     }
 
-    /// Puts items in that are to come out before all that is offered later, but not yet: may be
-    /// called under a lock.
+    /// Adds items without delivering them, ahead of items that are offered later; may be called
+    /// under a lock.
     func put(_ items: [Item], of owner: Owner) {
         inbox.withLock { inbox in
             inbox.entries += items.map { Entry(owner: owner, item: $0, done: {}) }
         }
     }
 
-    /// Lets so many items out.
+    /// Delivers `count` of the items added with ``put(_:of:)``.
     func letOut(_ count: Int) {
         guard let queue else { return letOutHere(count) }
         for _ in 0..<count { queue.async { self.letOutHere(1) } }

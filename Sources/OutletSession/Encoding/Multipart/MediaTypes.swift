@@ -2,24 +2,24 @@ import FoundationEssentials
 import OutletFiles
 import OutletHTTP
 
-/// The media type that a file's extension stands for.
+/// Media types of files by their extensions.
 ///
-/// A table of common ones decides first, so that a request is the same on every machine; the
-/// system's `/etc/mime.types` (Debian's media-types) knows the rest.
+/// A built-in table of common types comes first, so that a request is the same on every machine;
+/// other extensions are looked up in the system's `/etc/mime.types` (Debian's media-types).
 package enum MediaTypes {
-    /// The type, `application/octet-stream` when the extension is not known.
+    /// Returns the media type; `application/octet-stream` when the extension is not known.
     package static func type(forPathExtension pathExtension: String) -> String {
         let key = pathExtension.lowercasedASCII
         return common[key] ?? system[key] ?? "application/octet-stream"
     }
 
-    /// Read at the first extension that the table does not have.
+    /// Read when an extension is not in the built-in table for the first time.
     private static let system: [String: String] = {
         guard let data = try? Data(contentOf: URL(filePath: "/etc/mime.types")) else { return [:] }
         return parse(String(decoding: data, as: UTF8.self))
     }()
 
-    /// Reads lines of a type and its extensions; the first type of an extension counts.
+    /// Parses lines of a type and its extensions; the first type listed for an extension counts.
     static func parse(_ text: String) -> [String: String] {
         var types: [String: String] = [:]
         for line in text.lines {

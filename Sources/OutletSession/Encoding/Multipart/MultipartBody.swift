@@ -2,7 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// The bytes of one part, and what is known of their number.
+/// One part of a form: its header fields and the source of its bytes.
 struct MultipartPart: Sendable {
     /// Where a part's bytes come from.
     enum Source: Sendable {
@@ -14,7 +14,7 @@ struct MultipartPart: Sendable {
     let headers: HTTPHeaders
     let source: Source
 
-    /// `nil` when that is not known.
+    /// The number of bytes; `nil` when it is not known.
     var length: UInt64? {
         switch source {
         case .data(let data): UInt64(data.count)
@@ -24,7 +24,7 @@ struct MultipartPart: Sendable {
     }
 }
 
-/// A stream given as a part; remembers whether it was read, because only then it must rewind.
+/// A stream given as a part; rewound only if it was read before.
 final class MultipartSource: Sendable {
     let stream: any BodyStream
     let length: UInt64?
@@ -35,7 +35,7 @@ final class MultipartSource: Sendable {
         self.length = length
     }
 
-    /// Makes the stream stand at its first byte.
+    /// Rewinds the stream to its first byte if it was read before.
     func begin() throws {
         let isUsed = wasRead.withLock { wasRead in
             defer { wasRead = true }
@@ -45,7 +45,8 @@ final class MultipartSource: Sendable {
     }
 }
 
-/// A multipart body as bytes, made while they are read: no part is copied whole.
+/// A multipart body that encodes its parts while it is read: files and streams are never held
+/// in memory as a whole.
 final class MultipartBody: BodyStream, @unchecked Sendable {
     // because the calls of a `BodyStream` never overlap.
 
@@ -57,7 +58,7 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
 
     let length: Int64?
     private let segments: [Segment]
-    /// The segment that is read next, and how far it was read.
+    /// The segment that is read next, and how many of its bytes were read.
     private var index = 0
     private var offset = 0
     /// The stream of the segment being read.
@@ -81,7 +82,7 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
             case .stream(let source): add(.stream(source), part.length)
             }
         }
-        // A form without parts has no bytes at all.
+        // The body of a form without parts is empty.
         if !parts.isEmpty { add(.bytes(boundary.final), UInt64(boundary.final.count)) }
         self.segments = segments
         self.length = length.map { Int64(clamping: $0) }
@@ -106,7 +107,7 @@ final class MultipartBody: BodyStream, @unchecked Sendable {
     }
 
     func rewind() {
-        // Streams go back when they are reached again, files are opened anew.
+        // Streams are rewound, and files opened again, when their segment is reached.
         open = nil
         index = 0
         offset = 0

@@ -3,10 +3,13 @@ import Glibc
 import OutletHTTP
 
 extension MultipartFormData {
-    /// The whole body in memory.
+    /// Encodes the whole body into memory.
     ///
-    /// - Throws: ``SessionError/multipartEncodingFailed(reason:)``: the first error of an append,
-    ///   or why a part cannot be read.
+    /// - Throws: ``SessionError/multipartEncodingFailed(reason:)``: the first error of an `append`
+    ///   or of the boundary; `bodyPartFileNotReachableWithError` or `inputStreamReadFailed` when a
+    ///   file or a stream cannot be read or has another length than declared.
+    ///
+    /// Thread: any; blocks while files and streams are read.
     public func encode() throws -> Data {
         let stream = try bodyStream()
         var encoded = Data()
@@ -15,11 +18,17 @@ extension MultipartFormData {
         return encoded
     }
 
-    /// Writes the whole body to a file that is not there yet.
+    /// Writes the whole body to a new file.
     ///
-    /// A file that could not be written whole is removed.
+    /// A file that could not be written completely is removed.
     ///
-    /// - Throws: As ``encode()``, and with `outputStream…` reasons.
+    /// - Parameter fileURL: A `file:` URL where no file exists yet, in an existing directory.
+    /// - Throws: As ``encode()``, and ``SessionError/multipartEncodingFailed(reason:)`` with
+    ///   `outputStreamURLInvalid` when the URL is not a file's, `outputStreamFileAlreadyExists`,
+    ///   `outputStreamCreationFailed` when the file cannot be created, or
+    ///   `outputStreamWriteFailed`.
+    ///
+    /// Thread: any; blocks until the file is written.
     public func writeEncodedData(to fileURL: URL) throws {
         let stream = try bodyStream()
         guard fileURL.isFileURL else { throw failure(.outputStreamURLInvalid(url: fileURL)) }

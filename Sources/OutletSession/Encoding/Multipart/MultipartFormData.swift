@@ -10,18 +10,19 @@ import OutletTransport
 /// form.append(URL(filePath: "/srv/notes.pdf"), withName: "notes")
 /// ```
 ///
-/// The first error of an `append` is kept and thrown when the form is encoded; what is appended
-/// after it has no effect. Any thread may append; what is encoded is what was there by then.
+/// The first error of an `append` is kept and thrown when the form is encoded; parts appended after
+/// it have no effect. `append` may be called from any thread; encoding includes the parts appended
+/// so far.
 open class MultipartFormData: @unchecked Sendable {
     // because all that changes is in `state`, behind its lock.
 
-    /// Up to how many bytes of parts a form is encoded in memory: 10 000 000.
+    /// Forms with fewer bytes of parts than this are encoded in memory: 10 000 000.
     public static let encodingMemoryThreshold: UInt64 = 10_000_000
 
-    /// The value of the body's `Content-Type`, boundary included.
+    /// The value of the body's `Content-Type`, with the boundary.
     open var contentType: String { delimiters.contentType }
 
-    /// How many bytes the parts have, heads and boundaries not counted.
+    /// The number of bytes in all parts, without their header fields and boundaries.
     ///
     /// A stream of unknown length counts as 0.
     public var contentLength: UInt64 {
@@ -43,9 +44,9 @@ open class MultipartFormData: @unchecked Sendable {
     /// Makes a form without parts.
     ///
     /// - Parameters:
-    ///   - fileManager: Tells which files are there and how large they are.
-    ///   - boundary: The text between the parts; random if `nil`. One that RFC 2046 does not
-    ///     allow is replaced, and thrown as an error when the form is encoded.
+    ///   - fileManager: Checks that appended files exist, and queries their sizes.
+    ///   - boundary: The text between the parts, 1 to 70 characters (RFC 2046 §5.1.1); random if
+    ///     `nil`. With a boundary that is not allowed, encoding the form throws `boundaryInvalid`.
     public init(fileManager: FileManager = .default, boundary: String? = nil) {
         self.fileManager = fileManager
         var initial = State()
@@ -60,13 +61,13 @@ open class MultipartFormData: @unchecked Sendable {
 
     // MARK: Parts
 
-    /// Adds a part with those bytes.
+    /// Adds a part with the given bytes.
     ///
     /// - Parameters:
-    ///   - data: The bytes.
-    ///   - name: The field's name.
-    ///   - fileName: The name of the file, if it is to be taken for one.
-    ///   - mimeType: The part's `Content-Type`.
+    ///   - data: The part's content.
+    ///   - name: The field's name in `Content-Disposition`.
+    ///   - fileName: The file name in `Content-Disposition`; left out if `nil`.
+    ///   - mimeType: The part's `Content-Type`; the field is left out if `nil`.
     public func append(
         _ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil
     ) {
@@ -75,10 +76,17 @@ open class MultipartFormData: @unchecked Sendable {
             MultipartHead.fields(name: name, fileName: fileName, mimeType: mimeType))
     }
 
-    /// Adds a file under its own name, with the type that its extension stands for.
+    /// Adds a file under its own name, with the media type of its extension.
     ///
-    /// The name must have an extension; types come from a table of common ones, then
-    /// `/etc/mime.types`, else the part is `application/octet-stream`.
+    /// The type comes from a table of common types, then from `/etc/mime.types`; else it is
+    /// `application/octet-stream`.
+    ///
+    /// - Parameters:
+    ///   - fileURL: A readable regular file whose name has an extension; else encoding the form
+    ///     throws `bodyPartFilenameInvalid` or another `bodyPart…` reason.
+    ///   - name: The field's name in `Content-Disposition`.
+    ///
+    /// Thread: any; blocks while the file's size is queried.
     public func append(_ fileURL: URL, withName name: String) {
         let fileName = fileURL.lastPathComponent
         let pathExtension = fileURL.pathExtension
@@ -91,13 +99,15 @@ open class MultipartFormData: @unchecked Sendable {
             mimeType: MediaTypes.type(forPathExtension: pathExtension))
     }
 
-    /// Adds a file, which is read while the form is sent.
+    /// Adds a file, which is read while the form is encoded or sent.
     ///
     /// - Parameters:
-    ///   - fileURL: The file; it must be there, and keep its size until it was sent.
-    ///   - name: The field's name.
+    ///   - fileURL: A readable regular file; its size must not change until it was sent.
+    ///   - name: The field's name in `Content-Disposition`.
     ///   - fileName: The file name in `Content-Disposition`.
     ///   - mimeType: The part's `Content-Type`.
+    ///
+    /// Thread: any; blocks while the file's size is queried.
     public func append(_ fileURL: URL, withName name: String, fileName: String, mimeType: String) {
         let headers = MultipartHead.fields(name: name, fileName: fileName, mimeType: mimeType)
         switch size(of: fileURL) {
@@ -107,13 +117,14 @@ open class MultipartFormData: @unchecked Sendable {
         }
     }
 
-    /// Adds a stream of so many bytes.
+    /// Adds a stream of a given length.
     ///
     /// - Parameters:
-    ///   - stream: The bytes; rewound when the form is encoded or sent again. It serves one
-    ///     encoding at a time.
-    ///   - length: How many bytes it gives; another number is an error when the form is encoded.
-    ///   - name: The field's name.
+    ///   - stream: The bytes; rewound when the form is encoded or sent again. Do not encode the
+    ///     form twice at the same time.
+    ///   - length: The number of bytes; encoding throws `inputStreamReadFailed` if the stream gives
+    ///     more or fewer.
+    ///   - name: The field's name in `Content-Disposition`.
     ///   - fileName: The file name in `Content-Disposition`.
     ///   - mimeType: The part's `Content-Type`.
     public func append(
@@ -125,14 +136,27 @@ open class MultipartFormData: @unchecked Sendable {
             headers: MultipartHead.fields(name: name, fileName: fileName, mimeType: mimeType))
     }
 
-    /// Adds a stream of so many bytes, with a head of one's own.
+    /// Adds a stream of a given length, with custom header fields.
+    ///
+    /// - Parameters:
+    ///   - stream: The bytes; rewound when the form is encoded or sent again.
+    ///   - length: The number of bytes; encoding throws `inputStreamReadFailed` if the stream gives
+    ///     more or fewer.
+    ///   - headers: All fields of the part, `Content-Disposition` included; encoding throws
+    ///     `bodyPartHeaderInvalid` if one is not valid.
     public func append(_ stream: any BodyStream, withLength length: UInt64, headers: HTTPHeaders) {
         append(.stream(MultipartSource(stream: stream, length: length)), headers)
     }
 
-    /// Adds a stream that says itself how long it is, or does not know.
+    /// Adds a stream that declares its own length, or none.
     ///
-    /// With a stream of unknown length the body goes out chunked, without `Content-Length`.
+    /// With a stream of unknown length, the body is sent chunked, without `Content-Length`.
+    ///
+    /// - Parameters:
+    ///   - stream: The bytes; rewound when the form is encoded or sent again.
+    ///   - name: The field's name in `Content-Disposition`.
+    ///   - fileName: The file name in `Content-Disposition`; left out if `nil`.
+    ///   - mimeType: The part's `Content-Type`; the field is left out if `nil`.
     public func append(
         _ stream: any BodyStream, withName name: String, fileName: String? = nil,
         mimeType: String? = nil
@@ -164,13 +188,14 @@ open class MultipartFormData: @unchecked Sendable {
 
     // MARK: Bytes
 
-    /// The body as a stream that reads each part when it is its turn.
+    /// Returns the body as a stream that reads the parts one after the other.
     ///
-    /// Nothing is held in memory but the parts that were given as data, nothing is written to
-    /// disk. The stream knows its length when all parts do, and can be rewound as often as its
-    /// parts can.
+    /// Holds only the parts given as data in memory, and writes nothing to disk. The stream's
+    /// length is known if those of all parts are; it can be rewound if all streams among the parts
+    /// can.
     ///
-    /// - Throws: ``SessionError/multipartEncodingFailed(reason:)``, the first error of an append.
+    /// - Throws: ``SessionError/multipartEncodingFailed(reason:)``, the first error of an `append`
+    ///   or of the boundary.
     public func bodyStream() throws -> any BodyStream {
         let state = self.state.withLock { $0 }
         if let error = state.error { throw error }
@@ -196,8 +221,8 @@ open class MultipartFormData: @unchecked Sendable {
             return .failure(
                 Reason(.bodyPartFileSizeQueryFailedWithError(forURL: url, error: error)))
         }
-        // A `UInt` where FoundationEssentials is linked alone, which casts to no other type; else an
-        // `NSNumber`, which casts to all.
+        // With FoundationEssentials alone the size is a `UInt`, which casts to no other type; with
+        // full Foundation it is an `NSNumber`, which casts to every integer type.
         guard attributes[.type] as? FileAttributeType == .typeRegular,
             let size = attributes[.size] as? UInt
         else {
