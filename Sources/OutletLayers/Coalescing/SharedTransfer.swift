@@ -7,21 +7,11 @@ import OutletTransport
 ///
 /// Thread: any. Handlers and transports are called outside the lock.
 final class SharedTransfer: TransferHandler {
-    private struct State: Sendable {
-        var tasks: [SharedTask] = []
-        /// Those of ``tasks`` that are suspended.
-        var suspended: Set<UInt64> = []
-        var isBegun = false
-        /// No more may join.
-        var isOver = false
-        var allAreSuspended: Bool { !tasks.isEmpty && suspended.count == tasks.count }
-    }
-
     private let layer: CoalescingLayer
     private let key: CoalescingKey
     private let job: TransferJob
     private let inner: InnerTransfer
-    private let course = Lock(State())
+    private let machine = Lock(SharingMachine<SharedTask>())
 
     /// - Parameters:
     ///   - job: What all of them ask for.
@@ -39,21 +29,15 @@ final class SharedTransfer: TransferHandler {
     ///
     /// - Returns: False if it comes too late.
     func join(_ task: SharedTask) -> Bool {
-        let (hasJoined, begins) = course.withLock { state in
-            guard !state.isOver else { return (false, false) }
-            state.tasks.append(task)
-            defer { state.isBegun = true }
-            return (true, !state.isBegun)
-        }
-        guard hasJoined else { return false }
-        if begins {
+        switch machine.withLock({ $0.join(task, id: task.identifier) }) {
+        case .comesTooLate: return false
+        case .joins: settle()
+        case .begins:
             _ = inner.begin { wishes in
                 var job = job
                 job.reportsProgress = wishes.reportsProgress
                 return layer.next.start(job, handler: self)
             }
-        } else {
-            settle()
         }
         if task.reportsProgress { inner.reportProgress() }
         return true
@@ -61,27 +45,14 @@ final class SharedTransfer: TransferHandler {
 
     /// A task is cancelled: it goes alone, the last one with the transfer.
     func leave(_ task: SharedTask) {
-        let isOver = course.withLock { state in
-            state.tasks.removeAll { $0 === task }
-            state.suspended.remove(task.identifier)
-            guard state.tasks.isEmpty, !state.isOver else { return false }
-            state.isOver = true
-            return true
-        }
-        guard isOver else { return settle() }
+        guard machine.withLock({ $0.leave(task.identifier) }) else { return settle() }
         layer.remove(self, key)
         _ = inner.cancel()
     }
 
     /// A task waits, or goes on.
     func suspend(_ task: SharedTask, _ isSuspended: Bool) {
-        course.withLock { state in
-            if isSuspended, state.tasks.contains(where: { $0 === task }) {
-                state.suspended.insert(task.identifier)
-            } else {
-                state.suspended.remove(task.identifier)
-            }
-        }
+        machine.withLock { $0.suspend(task.identifier, isSuspended) }
         settle()
     }
 
@@ -92,7 +63,7 @@ final class SharedTransfer: TransferHandler {
     private func settle() {
         var done: Bool?
         while true {
-            let isSuspended = course.withLock { $0.allAreSuspended }
+            let isSuspended = machine.withLock { $0.allAreSuspended }
             guard done != isSuspended else { return }
             if isSuspended { inner.suspend() } else { inner.resume() }
             done = isSuspended
@@ -101,7 +72,7 @@ final class SharedTransfer: TransferHandler {
 
     // MARK: What the transport tells
 
-    private var tasks: [SharedTask] { course.withLock { $0.tasks } }
+    private var tasks: [SharedTask] { machine.withLock { $0.members } }
 
     func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
         for shared in tasks { shared.tell(refusal) }
@@ -129,11 +100,7 @@ final class SharedTransfer: TransferHandler {
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         inner.end()
-        let tasks = course.withLock { state in
-            state.isOver = true
-            defer { state.tasks = [] }
-            return state.tasks
-        }
+        let tasks = machine.withLock { $0.finish() }
         layer.remove(self, key)
         for (number, shared) in tasks.enumerated() {
             shared.play(result, of: task, isFirst: number == 0)

@@ -1,0 +1,85 @@
+import OutletTestSupport
+import Testing
+
+@testable import OutletSession
+
+/// A value that is made once, and awaited by any number of tasks.
+@Suite(.timeLimit(.minutes(patience))) struct PromiseTests {
+    /// A value whose release can be seen.
+    private final class Counted: Sendable {}
+
+    @Test func `who comes after the value gets it at once`() async {
+        let promise = Promise<String>()
+        promise.fulfil("a")
+        #expect(await promise.value == "a")
+        #expect(await promise.value == "a")
+    }
+
+    @Test func `only the first value counts`() async {
+        let promise = Promise<String>()
+        promise.fulfil("a")
+        promise.fulfil("b")
+        #expect(await promise.value == "a")
+    }
+
+    @Test(arguments: [1, 2, 100]) func `all who wait get the value`(count: Int) async {
+        let promise = Promise<Int>()
+        let values = await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<count { group.addTask { await promise.value } }
+            // Some wait by now, others come later.
+            await Task.yield()
+            promise.fulfil(7)
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(values == Array(repeating: 7, count: count))
+    }
+
+    @Test func `the waiters of a value are kept in any number, and each once`() async {
+        var waiters = Waiters()
+        await withUnsafeContinuation { first in
+            let isOver = waiters.add(first)
+            #expect(!isOver)
+            waiters.first?.resume()
+        }
+        #expect(waiters.others.isEmpty)
+        await withUnsafeContinuation { second in
+            _ = waiters.add(second)
+            #expect(waiters.others.count == 1)
+            waiters.others.first?.resume()
+        }
+        waiters.isOver = true
+        await withUnsafeContinuation { late in
+            let isOver = waiters.add(late)
+            #expect(isOver)
+            late.resume()
+        }
+        #expect(waiters.others.count == 1)
+    }
+
+    @Test func `a value is released with its promise, made or not`() {
+        weak var kept: Counted?
+        do {
+            let promise = Promise<Counted>()
+            let value = Counted()
+            kept = value
+            promise.fulfil(value)
+        }
+        #expect(kept == nil)
+        // Memory that was never filled is not taken for a value.
+        _ = Promise<Counted>()
+        _ = Promise<String>()
+    }
+
+    @Test func `a value that is told too late is released`() {
+        weak var late: Counted?
+        let promise = Promise<Counted>()
+        promise.fulfil(Counted())
+        do {
+            let value = Counted()
+            late = value
+            promise.fulfil(value)
+        }
+        #expect(late == nil)
+        withExtendedLifetime(promise) {}
+    }
+}
