@@ -29,7 +29,8 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     /// Returns where to move the downloaded file, and how.
     ///
     /// Called when the body is complete, before validation, for error responses too. `temporaryURL`
-    /// is the file at present. If the file cannot be moved, the request fails with
+    /// is the file at present; if it is returned, the file stays in its directory, without the
+    /// extension `part` of an unfinished one. If the file cannot be moved, the request fails with
     /// ``SessionError/downloadedFileMoveFailed(error:source:destination:)``, and the temporary file
     /// stays.
     ///
@@ -283,7 +284,9 @@ public final class DownloadRequest: Request, @unchecked Sendable {
     private func place(
         _ file: PartFile, collected: Data?, response: HTTPResponse?
     ) throws(SessionError) -> URL {
+        // A destination that leaves the file where it is: it still gets the name of a finished one.
         let wanted = response.flatMap { destination?(file.url, $0) }
+            .flatMap { $0.destinationURL == file.url ? nil : $0 }
         let (url, options) = wanted ?? Self.keep(file.url)
         monitors?.observe(.didCreateDestinationURL(url), of: self)
         do {

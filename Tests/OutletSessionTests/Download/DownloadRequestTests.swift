@@ -77,6 +77,18 @@ private struct DownloadMonitor: EventMonitor {
         #expect("\(attributes[.posixPermissions] ?? 0)" == "\(0o600)")
     }
 
+    @Test func `a file that its destination leaves in place loses the mark of an unfinished one`()
+        async throws
+    {
+        let session = Session(transport: Content("x").transport)
+        let url = try await session.download(address, to: { file, _ in (file, []) })
+            .serializingDownloadedFileURL().value
+        defer { try? FileManager.default.removeItem(at: url) }
+        #expect(content(of: url) == "x")
+        // Parts that nobody comes back to are removed after a while.
+        #expect(url.lastPathComponent.hasPrefix("Outlet_") && url.pathExtension.isEmpty)
+    }
+
     @Test func `an empty body is an empty file`() async throws {
         let session = Session(transport: StubTransport(answers: [.status(200)]))
         let url = try await session.download(address, to: place("empty"))
