@@ -22,11 +22,11 @@ protocol HeadObserver: AnyObject, Sendable {
 }
 
 /// Shows a transfer's heads to a layer before its handler gets them.
-final class HeadTap<Observer: HeadObserver>: WebSocketHandler {
+final class HeadTap<Observer: HeadObserver>: ForwardingTransferHandler, WebSocketHandler {
     private let observer: Observer
     private let request: HTTPRequest
     private let firstURL: URL?
-    private let handler: any TransferHandler
+    let handler: any TransferHandler
     /// The same as ``handler``, of a WebSocket.
     private let socket: (any WebSocketHandler)?
 
@@ -54,10 +54,6 @@ final class HeadTap<Observer: HeadObserver>: WebSocketHandler {
         observer.learn(from: head, to: request, startedAt: firstURL, by: task)
     }
 
-    func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
-        handler.transfer(task, didRefuseServer: refusal)
-    }
-
     func transfer(_ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn) {
         show(head, task)
         handler.transfer(task, didUse: head, turn: turn)
@@ -69,22 +65,6 @@ final class HeadTap<Observer: HeadObserver>: WebSocketHandler {
         // Of what is stored nothing is learnt again.
         if task.source == .network { show(head, task) }
         return handler.transfer(task, didReceive: head, turn: turn)
-    }
-
-    func transfer(
-        _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
-    ) -> TransferDecision {
-        handler.transfer(task, didReceive: chunk, turn: turn)
-    }
-
-    func transfer(
-        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
-    ) {
-        handler.transfer(task, didProgress: progress, turn: turn)
-    }
-
-    func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
-        handler.transferDidFinish(task, result: result, turn: turn)
     }
 
     func webSocket(

@@ -82,10 +82,10 @@ public final class RecordingTransport: Transport {
 }
 
 /// Listens to one transfer, and passes everything on.
-private final class TransferRecorder: TransferHandler {
+private final class TransferRecorder: ForwardingTransferHandler {
     /// The job as the other transport gets it.
     let job: TransferJob
-    private let handler: any TransferHandler
+    let handler: any TransferHandler
     private let bodyLimit: Int
     private let sent: TeeStream?
     private let record: @Sendable (TransferExchange) -> Void
@@ -117,16 +117,6 @@ private final class TransferRecorder: TransferHandler {
         state = Lock(State(delivery: job.delivery))
     }
 
-    func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
-        handler.transfer(task, didRefuseServer: refusal)
-    }
-
-    func transfer(
-        _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
-    ) {
-        handler.transfer(task, didUse: head, turn: turn)
-    }
-
     func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
@@ -146,12 +136,6 @@ private final class TransferRecorder: TransferHandler {
             if room > 0 { state.body = (state.body ?? Data()) + Data(chunk.prefix(room)) }
         }
         return handler.transfer(task, didReceive: chunk, turn: turn)
-    }
-
-    func transfer(
-        _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
-    ) {
-        handler.transfer(task, didProgress: progress, turn: turn)
     }
 
     /// Files are read here, where they are written otherwise, as they may be gone afterwards.
