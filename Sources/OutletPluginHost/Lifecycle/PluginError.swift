@@ -37,6 +37,7 @@ public struct PluginError: Error, Sendable, Equatable {
     /// - Parameters:
     ///   - plugin: The plugin's id.
     ///   - hook: The moment in which it failed.
+    ///   - kind: In which way it failed.
     ///   - code: A stable word for programs; empty for none.
     ///   - message: The fact, secrets left out.
     public init(
