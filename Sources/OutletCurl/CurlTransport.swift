@@ -17,6 +17,8 @@ public final class CurlTransport: Transport {
     ///
     /// What is wrong with the environment, such as missing certificate authorities, is the error of
     /// the transfers that it concerns.
+    ///
+    /// - Parameter configuration: A setting that cannot be used is the error of every transfer.
     public init(configuration: TransportConfiguration = .default) {
         settings = TransportSettings(
             configuration, environment: .current)

@@ -48,17 +48,23 @@ extension HTTPHeader {
     }
 
     /// An `Authorization` field of the Basic scheme (RFC 7617), in UTF-8.
+    ///
+    /// - Parameters:
+    ///   - username: The name; without a colon, which ends it.
+    ///   - password: The password.
     public static func authorization(username: String, password: String) -> HTTPHeader {
         let credential = Data("\(username):\(password)".utf8).base64EncodedString()
         return authorization("Basic \(credential)")
     }
 
     /// An `Authorization` field of the Bearer scheme (RFC 6750).
+    ///
+    /// - Parameter bearerToken: The token, without the scheme.
     public static func authorization(bearerToken: String) -> HTTPHeader {
         authorization("Bearer \(bearerToken)")
     }
 
-    /// An `Authorization` field with a value made elsewhere.
+    /// An `Authorization` field with a complete value, scheme included.
     public static func authorization(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Authorization", value: value)
     }

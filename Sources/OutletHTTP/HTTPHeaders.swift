@@ -123,12 +123,12 @@ public struct HTTPHeaders: Sendable {
         update(header)
     }
 
-    /// Sets a field: the first of that name keeps its place, further ones go.
+    /// Sets a field: replaces the first of that name, removes further ones, or appends it.
     public mutating func update(name: String, value: String) {
         update(HTTPHeader(name: name, value: value))
     }
 
-    /// Sets a field: the first of that name keeps its place, further ones go.
+    /// Sets a field: replaces the first of that name, removes further ones, or appends it.
     public mutating func update(_ header: HTTPHeader) {
         if isWellFormed { isWellFormed = header.isWellFormed }
         mutate { fields in
@@ -149,7 +149,7 @@ public struct HTTPHeaders: Sendable {
         mutate { $0[position] = header }
     }
 
-    /// Adds, behind the others, those fields of `defaults` whose names are not there yet.
+    /// Appends those fields of `defaults` whose names are not there yet.
     public mutating func addMissing(from defaults: HTTPHeaders) {
         if isWellFormed { isWellFormed = defaults.isWellFormed }
         mutate { fields in
@@ -160,25 +160,25 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Removes all fields of a name.
+    /// Removes all fields of a name; the case of ASCII letters is ignored.
     public mutating func remove(name: String) {
         mutate { $0.removeAll { $0.isNamed(name) } }
     }
 
     // MARK: Repeated fields
 
-    /// Adds a field behind the others, whether or not its name is there already.
+    /// Appends a field, even if there is one of the same name.
     public mutating func append(name: String, value: String) {
         append(HTTPHeader(name: name, value: value))
     }
 
-    /// Adds a field behind the others, whether or not its name is there already.
+    /// Appends a field, even if there is one of the same name.
     public mutating func append(_ header: HTTPHeader) {
         if isWellFormed { isWellFormed = header.isWellFormed }
         mutate { $0.append(header) }
     }
 
-    /// The values of all fields of a name, in order.
+    /// The values of all fields of a name, in order; empty if there is none.
     public func values(for name: String) -> [String] {
         guard let received else { return own.lazy.filter { $0.isNamed(name) }.map(\.value) }
         return received.indices(named: name).map { received.value(of: received.fields[$0]) }

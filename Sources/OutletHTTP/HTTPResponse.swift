@@ -38,6 +38,12 @@ public struct HTTPResponse: Sendable, Equatable, Hashable {
     }
 
     /// Makes a response head.
+    ///
+    /// - Parameters:
+    ///   - url: The address that answered, after redirects.
+    ///   - statusCode: The status code.
+    ///   - httpVersion: Such as `HTTP/1.1` or `HTTP/2`.
+    ///   - headers: The header fields in order, repeats kept.
     public init(
         url: URL?, statusCode: Int, httpVersion: String = "HTTP/1.1",
         headers: HTTPHeaders = HTTPHeaders()

@@ -53,7 +53,11 @@ public struct RequestContext: Sendable {
     /// A context that says nothing.
     public init() {}
 
-    /// The value somebody has put there; `nil` if nobody has.
+    /// The value under a key; `nil` if there is none.
+    ///
+    /// Setting `nil` removes it.
+    ///
+    /// - Parameter key: The type that names the value.
     @inlinable public subscript<Key: RequestContextKey>(_ key: Key.Type) -> Key.Value? {
         get {
             for entry in values where entry.key == ObjectIdentifier(key) {

@@ -1,4 +1,4 @@
 extension PluginHost {
-    /// The ABI that plugins are loaded by, such as `1.0`: those of the same major version run.
+    /// The version of the plugin ABI, such as `1.0`; plugins of the same major version are loaded.
     public static var abiVersion: String { "\(PluginModule.abi.major).\(PluginModule.abi.minor)" }
 }

@@ -1,9 +1,9 @@
 extension PluginHost {
-    /// The calls into plugins of this process that have not come back, or whose answers are waited for;
-    /// those that take longest first.
+    /// The calls into plugins of this process that have not returned, and the answers that are
+    /// pending; the longest-running first.
     ///
-    /// Nobody can end such a call from outside: a program that will not wait for one can only say
-    /// whose it is, and end itself.
+    /// A call cannot be interrupted. A program that will not wait for one can only report it and
+    /// exit.
     ///
     /// Thread: any.
     public static var callsUnderWay: [PluginCall] {

@@ -3,115 +3,131 @@ import OutletHTTP
 public import OutletSession
 public import OutletTransport
 
-/// The plugins of some directories, running in this process.
+/// Loads plugins from directories and files and runs them in this process.
 ///
-/// Give the host to a session, `Session(plugins: host)`: every request of the session passes the hooks,
-/// whatever its kind, and so do those of providers on it. Call `shutDown(deadline:)-async` before the process ends; plugins that nobody holds any more,
-/// neither the host nor what it gave out, are shut down in the background.
+/// Pass the host to a session, `Session(plugins: host)`. Every request of the session, of any kind,
+/// then goes through the plugins' hooks, including requests of providers that use the session. Call
+/// `shutDown(deadline:)-async` before the process ends. Plugins are shut down in the background
+/// once neither the host nor any object it returned is referenced any more.
 ///
 /// Thread: any, for every member.
 public final class PluginHost: SessionPlugins {
-    /// What a host is to accept, and whom it tells.
+    /// Which plugins a host accepts, the limits they run under, and where reports go.
     public struct Options: Sendable {
-        /// How plugins are to be used, by plugin id; comes before what `plugins.json` of a directory
-        /// says.
+        /// Settings by plugin id; they override `plugins.json` of a directory.
         public var settings: [String: PluginSettings] = [:]
-        /// Configuration as JSON objects, by plugin id, or by id, `#` and the name of an instance.
+        /// Configuration as texts of JSON objects, by plugin id or by instance id (`id#instance`).
         ///
-        /// Its keys come before those of ``settings`` and of files; of an instance's before a plugin's.
+        /// Its top-level keys override those of ``settings`` and of `plugins.json`; keys of an
+        /// instance override keys of its plugin.
         public var configuration: [String: String] = [:]
-        /// Where texts of ``configuration`` come from, for errors, by the same; "the program" if not
-        /// given.
+        /// The origin of each text in ``configuration``, by the same keys, for error messages; "the
+        /// program" where none is given.
         public var configurationSources: [String: String] = [:]
-        /// Whether `plugins.json` of each directory is read, which says how its plugins are to be used.
+        /// Whether each directory's `plugins.json` is read, which holds settings for its plugins.
         public var readsSettingsFiles = true
-        /// Whether files and directories that others can write to are refused; leave it on.
+        /// Whether the host refuses files and directories that users other than root and the
+        /// current user can write to; keep it `true` outside of tests.
         public var checksOwnership = true
-        /// Whether a plugin without a manifest is refused.
+        /// Whether a library without a manifest is refused.
         public var requiresManifest = false
         /// What happens when not every plugin can be used.
         public var loadPolicy = LoadPolicy.all
-        /// How long a hook is waited for, one that promises its answer included.
-        public var answerDeadline: Duration = .seconds(30)
-        /// How many faults a plugin may have within a minute, such as missed deadlines, before it is left
-        /// alone for a while; 0 for any number.
+        /// The longest time a hook may take to answer, including one that returned
+        /// `OUTLET_PENDING`.
         ///
-        /// Requests fail then, or go on without it where it ``PluginSettings/failsOpen``.
+        /// `trust` and `serialize` have no deadline: the host waits until they return.
+        public var answerDeadline: Duration = .seconds(30)
+        /// The number of contract violations within 60 seconds, such as missed deadlines, after
+        /// which the host stops calling the plugin's request hooks for ``restDuration``; 0 disables
+        /// this.
+        ///
+        /// During that time requests fail with ``PluginError/Kind/tripped``, or skip the plugin
+        /// where its settings allow it (``PluginSettings/failsOpen``).
         public var maximumFaults = 10
-        /// How long a plugin with too many faults is left alone.
+        /// How long a plugin with too many violations is not called (``maximumFaults``).
         public var restDuration: Duration = .seconds(30)
-        /// How many attempts plugins may ask for beside a request's first, all of them together.
+        /// The number of retries of a request up to which plugins may ask for another attempt.
+        ///
+        /// Counts all retries of the request, also those that other retriers asked for. Beyond it,
+        /// a plugin that asks for a retry fails the request.
         public var maximumRetries = 10
-        /// How many events (`on_events`) wait for a plugin that is slow; of later ones it is told the
-        /// number.
+        /// The number of events (`on_events`) queued for each plugin; the host drops further events
+        /// and passes the number of dropped ones with the next batch.
         public var maximumWaitingEvents = 1024
-        /// How long plugins are waited for when they are let go of without a shutdown.
+        /// The time limit for shutting plugins down when the host is released without a call of
+        /// `shutDown(deadline:)-async`, or when loading fails.
         public var shutDownDeadline: Duration = .seconds(5)
-        /// An existing directory in which each plugin is given one of its own, by its id; `nil` for none.
+        /// An existing directory in which the host creates one data directory for each instance,
+        /// named by its id; `nil` for none.
         public var dataDirectory: String?
-        /// Told what plugins do; nothing is measured without one.
+        /// Receives activity, log lines and contract violations; `nil` turns measuring off.
         public var observer: (any PluginObserver)?
 
-        /// The usual options.
+        /// Creates options with the default values.
         public init() {}
     }
 
-    /// What happens when a file of a directory, or a named one, cannot be used as a plugin, or when
-    /// there are settings for a plugin that is not there; plugins that are optional by their settings
-    /// never stop the others.
+    /// What happens when a file cannot be used as a plugin, or when settings name a plugin that was
+    /// not found.
+    ///
+    /// Plugins that are optional by their settings never make loading fail.
     public enum LoadPolicy: Sendable {
-        /// Nothing is loaded: what requests would go without may be the one that signs or guards
-        /// them.
+        /// Loading fails: the missing plugin may be the one that signs or guards requests.
         case all
-        /// The others run, and ``PluginHost/failures`` says what is missing.
+        /// The usable plugins run, and ``PluginHost/failures`` lists the errors.
         case usable
     }
 
-    /// The plugins that run, in the order in which their hooks are called.
+    /// The running plugins, in the order in which their hooks are called.
     public let plugins: [LoadedPlugin]
-    /// What could not be loaded, and why; empty unless the policy is ``LoadPolicy/usable``.
+    /// The errors of plugins that could not be loaded; empty unless the policy is
+    /// ``LoadPolicy/usable``.
     public let failures: [PluginLoadError]
-    /// What could not be loaded, and why, of plugins that are optional by their settings.
+    /// The errors of plugins that could not be loaded and are optional by their settings.
     public let skipped: [PluginLoadError]
     /// The ids of plugins that settings disable.
     public let disabled: [String]
-    /// What speaks against nothing but deserves a look, a line each: settings that all users can read,
+    /// Problems that do not prevent loading, one line each: settings files that all users can read,
     /// permissions that this host does not know.
     public let warnings: [String]
-    /// The plugins that adapt, prepare and retry.
+    /// Calls the hooks `adapt`, `prepare` and `retry`.
     public let interceptors: [any RequestInterceptor]
-    /// The plugins that see what is about to be sent, and the answers that they give in its place.
+    /// Calls the hooks `finalize` and `will_send`, and delivers responses that plugins gave in
+    /// place of a transfer.
     public let layers: [@Sendable (_ next: any Transport) -> any Transport]
-    /// The plugins that decide about redirects.
+    /// Calls the hook `redirect`.
     public let redirectJudges: [any RedirectJudge]
-    /// The plugins that see, and process, what a call has come to.
+    /// Calls the hooks `did_receive` and `process`, and ends what plugins hold for a call.
     public let middleware: [any Middleware]
-    /// The plugins that watch all requests.
+    /// Calls the hook `on_events`.
     public let eventMonitors: [any EventMonitor]
-    /// The plugins that judge servers.
+    /// The instances with a `trust` hook.
     private let trusting: [PluginInstance]
     private let running: RunningPlugins
-    /// What belongs to the process, as it was when the plugins had been loaded.
+    /// Process-wide state as it was after loading, for ``processChanges``.
     private let process = ProcessState()
 
-    /// Loads the plugins of directories, then those of single files.
+    /// Loads the plugins of directories, then those of individual files.
     ///
-    /// A directory's `plugins.json` says how its plugins are to be used, and nothing of others'.
+    /// A directory's `plugins.json` applies to the plugins of that directory only.
     ///
-    /// A plugin that cannot be used is an error, or with ``LoadPolicy/usable`` one of the
-    /// ``failures``; of two with one id the first stays. Libraries stay mapped for good, also those
-    /// whose plugin failed to start.
+    /// A plugin that cannot be used makes loading fail, or with ``LoadPolicy/usable`` is listed in
+    /// ``failures``. Of two plugins with the same id, the first is kept. Libraries stay mapped
+    /// until the process ends, including those whose plugin failed to start.
     ///
-    /// - Throws: ``PluginDirectoryError`` when a directory or its `plugins.json` cannot be read or is
-    ///   not safe, whatever the policy, or when a plugin cannot be used; those that had started are shut
-    ///   down first.
-    ///
-    /// Blocks while files are read and plugins created.
+    /// Blocks while files are read and plugins are created.
     ///
     /// - Parameters:
-    ///   - directories: Searched for files that end in `.so`, in the order of their names; not recursively.
-    ///   - files: Paths of further plugins.
-    ///   - options: What they are given and allowed.
+    ///   - directories: Directories whose `*.so` files are loaded in the order of their names; not
+    ///     searched recursively.
+    ///   - files: Paths of further libraries, loaded after those of the directories. A path without
+    ///     a slash is relative to the current directory.
+    ///   - options: Settings, policies and limits.
+    /// - Throws: ``PluginDirectoryError`` when a directory or its `plugins.json` cannot be read or
+    ///   is not safe, whatever the policy; ``PluginDirectoryError/incomplete(_:)`` when a plugin
+    ///   cannot be used and the policy is ``LoadPolicy/all``, after the plugins that had started
+    ///   have been shut down.
     public static func load(
         directories: [String], files: [String] = [], options: Options = Options()
     ) throws(PluginDirectoryError) -> PluginHost {
@@ -143,7 +159,7 @@ public final class PluginHost: SessionPlugins {
                 loader.load(path, isListed: true, settings: settings)
             }
             for path in files {
-                // A path without a slash would be looked up along the linker's search path.
+                // `dlopen` searches the library path for a name without a slash.
                 loader.load(path.containsByte("/") ? path : "./\(path)", isListed: false)
             }
             loader.checkSettings(
@@ -158,13 +174,14 @@ public final class PluginHost: SessionPlugins {
         return host
     }
 
-    /// Loads the plugins of one directory, all of them.
+    /// Loads all plugins of one directory.
     ///
     /// - Parameters:
     ///   - directory: The directory; its `*.so` files are loaded in the order of their names.
-    ///   - configuration: Configuration by plugin id, as JSON objects.
-    ///   - observer: Told what plugins do.
-    /// - Throws: ``PluginDirectoryError``.
+    ///   - configuration: Configuration by plugin id, each a text of a JSON object.
+    ///   - observer: Receives activity, log lines and contract violations; `nil` for none.
+    /// - Throws: ``PluginDirectoryError``, as for ``load(directories:files:options:)`` with the
+    ///   default options.
     public static func load(
         directory: String, configuration: [String: String] = [:],
         observer: (any PluginObserver)? = nil
@@ -176,7 +193,7 @@ public final class PluginHost: SessionPlugins {
     }
 
     private init(_ loader: PluginLoader, options: Options) {
-        // Stable: of one order, what was loaded first comes first.
+        // Stable: plugins of the same order keep the order in which they were loaded.
         plugins = (-1...1).flatMap { order in
             loader.plugins.filter { $0.instance.descriptor.order == order }
         }
@@ -234,22 +251,25 @@ public final class PluginHost: SessionPlugins {
             HookedRedirects($0, limit: limit, keeping: running)
         }
         let judges = instances(with: .didReceive, .process)
-        // Hooks on the wire that may take their time have ended when the call does.
+        // The middleware waits at the end of a call for blocking hooks that run during the
+        // transfer.
         let isNeeded =
             !judges.isEmpty || watchers.contains { !$0.isNonblocking }
-            // What a plugin sends for a call goes through its session; its streams end with it.
+            // Requests that a plugin sends for a call use the call's session; its streams end with
+            // the call.
             || plugins.contains {
                 $0.hooks.contains(.requestDone) || $0.instance.owner.usesCallServices
             }
         middleware = isNeeded ? [HookedCalls(judges, limit: limit, keeping: running)] : []
     }
 
-    /// The plugins that judge servers, behind who decides without them.
+    /// A trust manager that calls the `trust` hooks after the checks of the session.
     ///
     /// - Parameters:
-    ///   - manager: Asked first; the usual checks decide where it is `nil`.
-    ///   - verifies: Whether the usual checks are made.
-    /// - Returns: `nil` where no plugin judges servers and there is no manager.
+    ///   - manager: The session's trust manager, which is asked first; `nil`, also as its policy
+    ///     for a host, selects the default certificate checks.
+    ///   - verifies: Whether the default certificate checks are made.
+    /// - Returns: `manager` where no plugin has a `trust` hook.
     public func trustJudge(
         behind manager: (any ServerTrustJudging)?, verifies: Bool
     ) -> (any ServerTrustJudging)? {
@@ -258,27 +278,30 @@ public final class PluginHost: SessionPlugins {
             : HookedTrust(trusting, behind: manager, verifies: verifies, keeping: running)
     }
 
-    /// What makes values of responses by a plugin's `serialize`; `nil` where there is no such plugin.
+    /// A response serializer that calls a plugin's `serialize` hook.
     ///
-    /// - Parameter id: The plugin's, with `#` and the name of the instance if there are several.
+    /// - Parameter id: The plugin's id, followed by `#` and the instance's name if it has one.
+    /// - Returns: `nil` where no such plugin runs, or it has no `serialize` hook.
     public func serializer(_ id: String) -> PluginSerializer? {
         plugins.first { $0.id == id && $0.hooks.contains(.serialize) }.map {
             PluginSerializer($0.instance, keeping: running)
         }
     }
 
-    /// What the plugins have done so far, in their order.
+    /// Call counts, durations and violations of each plugin, in the order of ``plugins``.
     public var status: [PluginStatus] { plugins.map(\.status) }
 
-    /// What of the process differs from when the plugins had been loaded, one fact each: signal handlers,
-    /// current directory, umask, locale, limits, environment.
+    /// Process-wide state that has changed since the plugins were loaded, one item each: signal
+    /// handlers, current directory, umask, locale, limits, environment.
     ///
-    /// The change may be the program's own: one that changes none of these knows that it was a plugin.
+    /// The program itself may have made a change; the host cannot tell who did.
     public var processChanges: [String] { process.changes }
 
-    /// Lets plugins send requests of their own through a session.
+    /// Lets plugins send their own requests through a session.
     ///
-    /// - Parameter session: Kept weakly: a plugin's request needs one that is in use.
+    /// `Session(plugins:)` calls it.
+    ///
+    /// - Parameter session: Kept weakly. A plugin's request fails when no attached session is left.
     public func attach(to session: Session) {
         for plugin in plugins { plugin.instance.sessions.add(session) }
     }
@@ -287,14 +310,16 @@ public final class PluginHost: SessionPlugins {
 
     /// Calls a function that a plugin exports.
     ///
-    /// - Parameters:
-    ///   - name: The plugin's id, with `#` and the name of the instance if it has one, a dot, and the
-    ///     function's name.
-    ///   - arguments: One for each parameter; whole numbers fit all kinds of numbers.
-    /// - Throws: ``PluginCallError``.
+    /// Blocks until the function returns. Unless the plugin allows overlapping calls, it also waits
+    /// for hooks of the same instance that are running.
     ///
-    /// Blocks as long as the function does, and, unless the plugin allows overlap, as long as its
-    /// hooks do.
+    /// - Parameters:
+    ///   - name: `plugin-id.function`, or `plugin-id#instance.function`.
+    ///   - arguments: One value for each parameter; integers are converted to the parameter's
+    ///     number type.
+    /// - Returns: The function's result; ``PluginValue/nothing`` where it has none.
+    /// - Throws: ``PluginCallError`` when there is no such plugin or function, when the arguments
+    ///   do not fit, or when the function fails.
     public func call(
         _ name: String, _ arguments: [PluginValue] = []
     ) throws(PluginCallError) -> PluginValue {
@@ -302,9 +327,18 @@ public final class PluginHost: SessionPlugins {
         return try caller.call(function, arguments)
     }
 
-    /// Calls a function with texts, as from a command line; each is read as the kind wanted.
+    /// Calls a function with arguments given as text, as on a command line.
     ///
-    /// - Throws: ``PluginCallError``.
+    /// Blocks as ``call(_:_:)`` does.
+    ///
+    /// - Parameters:
+    ///   - name: `plugin-id.function`, or `plugin-id#instance.function`.
+    ///   - arguments: One text for each parameter, parsed as the parameter's type: `true` or
+    ///     `false`, numbers as in Swift, texts and bytes as they are. Requests and callbacks cannot
+    ///     be given.
+    /// - Returns: The function's result; ``PluginValue/nothing`` where it has none.
+    /// - Throws: ``PluginCallError`` when there is no such plugin or function, when an argument
+    ///   cannot be parsed, or when the function fails.
     public func call(
         _ name: String, parsing arguments: [String]
     ) throws(PluginCallError) -> PluginValue {
@@ -327,11 +361,14 @@ public final class PluginHost: SessionPlugins {
 
     // MARK: The end
 
-    /// Ends all plugins: no more calls, pending answers fail, then `quiesce`, then `destroy`.
+    /// Shuts all plugins down.
     ///
-    /// - Parameter deadline: How long to wait for plugins that take their time; those that take
-    ///   longer are abandoned: never destroyed, never called again.
-    /// - Returns: The ids of those that were abandoned.
+    /// The host makes no more calls, fails pending answers, and then calls `quiesce` and `destroy`
+    /// of each instance.
+    ///
+    /// - Parameter deadline: The time limit for all plugins together. Plugins that take longer are
+    ///   abandoned: never called again and never destroyed.
+    /// - Returns: The ids of abandoned plugins, sorted.
     @discardableResult
     public func shutDown(deadline: Duration = .seconds(5)) async -> [String] {
         await withCheckedContinuation { continuation in
@@ -339,10 +376,14 @@ public final class PluginHost: SessionPlugins {
         }
     }
 
-    /// As `shutDown(deadline:)-async`, blocking the caller.
+    /// As `shutDown(deadline:)-async`, but blocks the calling thread.
     ///
-    /// Never call it from inside a plugin's hook or an observer: it would wait for itself until
-    /// the deadline.
+    /// Do not call it from a plugin's hook or from an observer: it would wait for the very call it
+    /// runs in until the deadline passes.
+    ///
+    /// - Parameter deadline: The time limit for all plugins together. Plugins that take longer are
+    ///   abandoned: never called again and never destroyed.
+    /// - Returns: The ids of abandoned plugins, sorted.
     @discardableResult
     public func shutDownAndWait(deadline: Duration = .seconds(5)) -> [String] {
         let abandoned = Lock([String]())
@@ -363,7 +404,7 @@ public final class PluginHost: SessionPlugins {
 }
 
 extension Duration {
-    /// In nanoseconds, 0 for negative ones.
+    /// The duration in whole nanoseconds; 0 for negative durations, `UInt64.max` for ones too long.
     var nanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
@@ -373,7 +414,7 @@ extension Duration {
 }
 
 extension HostSettings {
-    /// What the options of a host say.
+    /// Takes settings and configuration from a host's options.
     init(_ options: PluginHost.Options) {
         self.init(
             settings: options.settings, texts: options.configuration,

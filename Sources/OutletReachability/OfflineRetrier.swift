@@ -96,13 +96,13 @@ public final class OfflineRetrier: RequestInterceptor {
     /// None: a wait ends with the retrier's own limit.
     public var answerTimeout: TimeInterval? { 0 }
 
-    /// Changes nothing.
+    /// Returns the request unchanged.
     public func adapt(
         _ request: HTTPRequest, for session: Session,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) { completion(.success(request)) }
 
-    /// Waits for a network if the want of one was the failure.
+    /// Waits for a network if the request failed because there was none.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void

@@ -34,7 +34,7 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
         }
     }
 
-    /// Takes away the ASCII characters of a text.
+    /// Removes the ASCII characters of a text.
     public mutating func remove(charactersIn text: String) {
         for byte in text.utf8 where byte < 128 {
             if byte < 64 { bits.low &= ~(1 << byte) } else { bits.high &= ~(1 << (byte - 64)) }
@@ -49,7 +49,7 @@ public struct AllowedCharacters: Sendable, Equatable, Hashable {
         return union
     }
 
-    /// Whether the character of this code is left alone.
+    /// Whether the character with this ASCII code is not encoded.
     public func contains(_ byte: UInt8) -> Bool {
         switch byte {
         case 0..<64: bits.low & (1 << byte) != 0

@@ -96,7 +96,9 @@ extension URLEncodedFormEncoder {
 
         private let encoding: @Sendable (_ subkey: String) -> String
 
-        /// Makes a way of joining: the closure's text goes behind the parent's key.
+        /// Makes an encoding from a closure.
+        ///
+        /// - Parameter encoding: Returns what is appended to the parent's key, such as `[name]` for `name`.
         public init(encoding: @escaping @Sendable (_ subkey: String) -> String) {
             self.encoding = encoding
         }
@@ -120,7 +122,9 @@ extension URLEncodedFormEncoder {
         private let encoded: @Sendable () -> String?
         private let absent: @Sendable () -> String?
 
-        /// Makes an encoding: the closure's text is the value, `nil` leaves the pair out.
+        /// Makes an encoding from a closure.
+        ///
+        /// - Parameter encoding: Returns the value; `nil` leaves the pair out.
         public init(encoding: @escaping @Sendable () -> String?) {
             self.init(encode: encoding, encodeIfPresent: encoding)
         }

@@ -17,6 +17,8 @@ public struct JSONNumber: Sendable, Equatable, Hashable {
     }
 
     /// A number from text; `nil` when that is not a JSON number.
+    ///
+    /// - Parameter text: A number in the syntax of JSON (RFC 8259 §6); kept as it is, at any precision.
     public init?(text: String) {
         guard case .number(let number)? = try? JSONValue(parsing: text), number.text == text else {
             return nil

@@ -22,6 +22,9 @@ extension JSONValue {
     /// Reads a JSON text.
     ///
     /// - Throws: ``JSONSyntaxError``, with the place of the fault.
+    /// - Parameters:
+    ///   - text: One JSON value (RFC 8259), with white space around it.
+    ///   - maximumDepth: How deep arrays and objects may be nested.
     public init(parsing text: String, maximumDepth: Int = 512) throws(JSONSyntaxError) {
         try self.init(parsing: Array(text.utf8), maximumDepth: maximumDepth)
     }

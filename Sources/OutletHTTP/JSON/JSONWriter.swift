@@ -10,6 +10,11 @@ public struct JSONFormat: Sendable, Equatable {
     public var escapesSlashes: Bool
 
     /// Makes a layout.
+    ///
+    /// - Parameters:
+    ///   - indent: The number of spaces for each level; `nil` writes one line.
+    ///   - sortsMembers: Whether members are sorted by name.
+    ///   - escapesSlashes: Whether `/` is written as `\/`, which is safe inside of HTML.
     public init(indent: Int? = nil, sortsMembers: Bool = false, escapesSlashes: Bool = false) {
         self.indent = indent
         self.sortsMembers = sortsMembers

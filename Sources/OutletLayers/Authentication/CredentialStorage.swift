@@ -23,12 +23,12 @@ public final class CredentialStorage: Sendable {
         entries.withLock { $0.mapValues(\.byUser) }
     }
 
-    /// The credentials of a place, by user; `nil` without any.
+    /// The credentials of a protection space, by user name; `nil` if there is none.
     public func credentials(for space: ProtectionSpace) -> [String: Credential]? {
         entries.withLock { $0[space]?.byUser }
     }
 
-    /// Keeps a credential; the first one of a place is its default.
+    /// Stores a credential; the first one of a protection space becomes its default.
     public func set(_ credential: Credential, for space: ProtectionSpace) {
         entries.withLock { entries in
             entries[space, default: Entry()].byUser[credential.user] = credential
@@ -36,7 +36,7 @@ public final class CredentialStorage: Sendable {
         }
     }
 
-    /// Forgets a credential.
+    /// Removes a credential; no effect if it is not stored.
     public func remove(_ credential: Credential, for space: ProtectionSpace) {
         entries.withLock { entries in
             guard var entry = entries[space] else { return }
@@ -46,7 +46,7 @@ public final class CredentialStorage: Sendable {
         }
     }
 
-    /// Keeps a credential, and takes it when none is named.
+    /// Stores a credential as the default of a protection space.
     public func setDefaultCredential(_ credential: Credential, for space: ProtectionSpace) {
         entries.withLock { entries in
             entries[space, default: Entry()].byUser[credential.user] = credential
@@ -54,7 +54,7 @@ public final class CredentialStorage: Sendable {
         }
     }
 
-    /// The credential that is taken when none is named.
+    /// The credential that answers challenges of requests without one of their own; `nil` if there is none.
     public func defaultCredential(for space: ProtectionSpace) -> Credential? {
         entries.withLock { entries in
             entries[space].flatMap { entry in entry.first.flatMap { entry.byUser[$0] } }

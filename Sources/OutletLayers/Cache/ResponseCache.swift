@@ -89,7 +89,7 @@ public final class ResponseCache: Sendable {
 
     // MARK: Responses
 
-    /// The response kept for a request, fresh or not.
+    /// The stored response for a request, fresh or stale; `nil` if there is none.
     public func cachedResponse(for request: HTTPRequest) -> CachedResponse? {
         let request = CacheRequest(request)
         switch look(for: request) {
@@ -99,7 +99,7 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Keeps a response for a request, whatever HTTP says of it, as if it had come just now.
+    /// Stores a response for a request, even if HTTP forbids it, as if it had just been received.
     public func storeCachedResponse(_ cachedResponse: CachedResponse, for request: HTTPRequest) {
         let request = CacheRequest(request)
         let now = Date()
@@ -115,7 +115,7 @@ public final class ResponseCache: Sendable {
                 storagePolicy: cachedResponse.storagePolicy), for: key)
     }
 
-    /// Forgets what is kept for a request's address.
+    /// Removes the stored responses for a request's URL, of all variants.
     public func removeCachedResponse(for request: HTTPRequest) {
         if let key = CacheRequest.key(of: request) { remove(key) }
     }

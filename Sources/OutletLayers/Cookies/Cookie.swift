@@ -70,6 +70,10 @@ public struct Cookie: Sendable, Hashable {
     ///
     /// Refused are cookies for other hosts or for public suffixes, `Secure` ones that came in clear
     /// (but from this machine), and those that break the promise of their prefix (RFC 6265bis §4.1.3).
+    ///
+    /// - Parameters:
+    ///   - headerFields: The fields of the response; each `Set-Cookie` is one cookie.
+    ///   - url: The address of the request that was answered.
     public static func cookies(
         withResponseHeaderFields headerFields: HTTPHeaders, for url: URL
     ) -> [Cookie] {
@@ -80,7 +84,7 @@ public struct Cookie: Sendable, Hashable {
         }
     }
 
-    /// The field that sends cookies.
+    /// The `Cookie` field that sends the given cookies, in their order; empty for none.
     public static func requestHeaderFields(with cookies: [Cookie]) -> HTTPHeaders {
         cookies.isEmpty ? [:] : ["Cookie": cookies.map(\.pair).joined(separator: "; ")]
     }

@@ -33,6 +33,8 @@ public final class CookieStorage: Sendable {
     private let hasAny = Atomic(false)
 
     /// Makes an empty storage.
+    ///
+    /// - Parameter cookieAcceptPolicy: Which cookies of responses are stored.
     public init(cookieAcceptPolicy: CookieAcceptPolicy = .always) {
         state = Lock(State(acceptPolicy: cookieAcceptPolicy))
     }
@@ -56,7 +58,7 @@ public final class CookieStorage: Sendable {
         }
     }
 
-    /// The cookies for an address, in the order in which they are sent.
+    /// The cookies that are sent to an address, in the order in which they are sent (RFC 6265bis §5.8.3).
     public func cookies(for url: URL) -> [Cookie] {
         guard let origin = try? Origin(url) else { return [] }
         let path = url.wirePath
@@ -67,7 +69,9 @@ public final class CookieStorage: Sendable {
         }
     }
 
-    /// Takes a cookie in, whatever ``cookieAcceptPolicy`` says; one that has ended removes its like.
+    /// Stores a cookie, whatever ``cookieAcceptPolicy`` says.
+    ///
+    /// Replaces one of the same name, domain and path; one that has expired removes it.
     public func setCookie(_ cookie: Cookie) {
         change { $0.jar.set(cookie, isSecure: true, now: Date()) }
     }
@@ -126,7 +130,7 @@ public final class CookieStorage: Sendable {
         return first.map { isSameSite(origin.host, host(of: $0)) } ?? true
     }
 
-    /// Removes a cookie.
+    /// Removes the cookie of the same name, domain and path.
     public func deleteCookie(_ cookie: Cookie) {
         change { state in
             state.jar.remove(cookie)
@@ -134,7 +138,7 @@ public final class CookieStorage: Sendable {
         }
     }
 
-    /// Removes the cookies that were first set after a time.
+    /// Removes the cookies that were first set after a date.
     public func removeCookies(since date: Date) {
         change { state in
             state.jar.removeAll { $0.creationDate > date }
@@ -147,6 +151,9 @@ public final class CookieStorage: Sendable {
     /// Takes in the cookies of a file in Netscape's format, as curl and wget write it.
     ///
     /// Lines that are no cookies are passed over. Blocks while it reads.
+    ///
+    /// - Parameter url: A file URL.
+    /// - Throws: The error of reading the file; no cookie is stored then.
     public func load(contentsOf url: URL) throws {
         let text = String(decoding: try Data(contentOf: url), as: UTF8.self)
         let cookies = CookieFile.decode(text)

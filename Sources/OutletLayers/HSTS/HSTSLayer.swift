@@ -26,7 +26,7 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
         self.verifiesCertificates = verifiesCertificates
     }
 
-    /// Sends the job to the address that its host wants.
+    /// Sends the job; to https where a policy of its host says so.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         var job = job
         if let url = storage.address(for: job.request) { job.request.url = url }
@@ -36,7 +36,7 @@ public final class HSTSLayer: TransportLayer, HeadObserver {
             job, handler: HeadTap(self, job.request, startedAt: job.firstURL, handler: handler))
     }
 
-    /// Opens the WebSocket at the address that its host wants.
+    /// Opens the WebSocket; by wss where a policy of its host says so.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {

@@ -23,6 +23,11 @@ public final class HSTSStorage: Sendable {
         public var expiresDate: Date
 
         /// Makes a policy.
+        ///
+        /// - Parameters:
+        ///   - host: The host, without a port.
+        ///   - includesSubdomains: Whether its subdomains are meant as well.
+        ///   - expiresDate: When the policy ends.
         public init(host: String, includesSubdomains: Bool = false, expiresDate: Date) {
             self.host = Origin.hostForComparison(host)
             self.includesSubdomains = includesSubdomains

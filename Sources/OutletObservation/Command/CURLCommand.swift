@@ -2,29 +2,29 @@ import FoundationEssentials
 import OutletHTTP
 import OutletTransport
 
-/// A request as a command line for curl that can be pasted into a shell.
+/// A request as a curl command line that can be pasted into a shell.
 ///
-/// Every word that is not plain is in single quotes, in which nothing is special to a shell. A terminal
-/// does not take the text to the letter, though: control characters act on the line that is typed,
-/// and invisible ones make it look like another. These stand as `"$(printf '\\033')"`.
+/// Every argument with special characters is in single quotes, in which a shell interprets nothing.
+/// Control characters, which a terminal interprets when the line is pasted, and invisible
+/// characters are written as `"$(printf '\\033')"`.
 struct CURLCommand {
     let request: HTTPRequest
-    /// What the request authenticates with.
+    /// The credentials, one `-u` option each.
     let credentials: [Credential]
-    /// What is left out.
+    /// Which parts are secrets.
     let redaction: Redaction
 
-    /// What stands for a request that was never made.
+    /// The text for a request that does not exist or has no host.
     static let failure = "$ curl command could not be created"
 
-    /// The command, one option a line.
+    /// The command, one option per line.
     var text: String {
         guard let url = request.url, url.host()?.isEmpty == false,
             (try? request.checkSyntax()) != nil
         else { return Self.failure }
         let address = redaction.url(url)
         var lines = ["$ curl -v", "-X \(Self.quoted(request.method.rawValue))"]
-        // A response to HEAD has no body, which `-X` alone does not tell curl.
+        // With `-X HEAD` alone, curl waits for a body.
         if request.method == .head { lines.append("--head") }
         for credential in credentials {
             let password = redaction.showsEverything ? credential.password : redaction.mark
@@ -36,7 +36,7 @@ struct CURLCommand {
         }
         if request.headers["Accept-Encoding"] != nil { lines.append("--compressed") }
         lines += body
-        // Brackets and braces are patterns to curl.
+        // curl expands brackets and braces unless told not to.
         if address.utf8.contains(where: { "[]{}".utf8.contains($0) }) { lines.append("--globoff") }
         lines.append(Self.quoted(address, always: true))
         return lines.joined(separator: " \\\n\t")
@@ -45,7 +45,7 @@ struct CURLCommand {
     private var cookies: [String] {
         let fields = request.headers.filter(isCookie)
         let text = fields.map { redaction.value(of: $0) }.joined(separator: "; ")
-        // After `-b` a text without an equals sign, or with a leading at sign, names a file.
+        // `-b` takes a text without `=`, or with a leading `@`, as the name of a file.
         if text.containsByte("="), !text.startsWithBytes(of: "@") {
             return ["-b " + Self.quoted(text)]
         }
@@ -58,12 +58,12 @@ struct CURLCommand {
 
     private func field(_ header: HTTPHeader) -> String {
         let value = redaction.value(of: header)
-        // `Name:` would remove the field.
+        // `Name:` would remove the header.
         return value.isEmpty ? "\(header.name);" : "\(header.name): \(value)"
     }
 
     private var body: [String] {
-        // curl says what the body is unless told.
+        // curl sends a `Content-Type` of its own unless it is removed.
         let untold =
             request.headers["Content-Type"] == nil ? ["-H " + Self.quoted("Content-Type:")] : []
         switch request.body {
@@ -71,21 +71,23 @@ struct CURLCommand {
         case .file(let path): return untold + ["--data-binary " + Self.quoted("@\(path)")]
         case .stream: return untold + ["--data-binary @-"]
         case .data(let data):
-            // A body with a content coding may hold secrets that nobody finds.
+            // A body with a content coding may contain secrets that redaction cannot find.
             let shown =
                 redaction.requestBody(data, of: request.headers) ?? Data(redaction.mark.utf8)
-            // No argument of a program can hold NUL.
+            // An argument cannot contain NUL.
             guard !shown.contains(0), let text = String(validating: shown, as: UTF8.self) else {
                 let encoded = shown.base64EncodedString()
                 return untold + ["--data-binary @<(echo \(encoded) | base64 -d)"]
             }
-            // After `-d` a leading `@` names a file.
+            // `-d` takes a text with a leading `@` as the name of a file.
             let option = text.startsWithBytes(of: "@") ? "--data-raw " : "-d "
             return untold + [option + Self.quoted(text, always: true)]
         }
     }
 
-    /// A word as a POSIX shell takes it, literally.
+    /// Quotes a word so that a POSIX shell takes it literally.
+    ///
+    /// - Parameter always: Whether to quote also words that need no quotes.
     static func quoted(_ word: String, always: Bool = false) -> String {
         let isPlain = word.utf8.allSatisfy { byte in
             byte.isAlpha || byte.isDigit || "-_./:@".utf8.contains(byte)
@@ -108,7 +110,7 @@ struct CURLCommand {
         return text + "'"
     }
 
-    /// Whether a terminal acts on the scalar, or does not show it; a line feed in quotes is harmless.
+    /// Whether a terminal interprets or hides the scalar; a line feed in quotes is harmless.
     private static func isUnsafeToPaste(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control: scalar != "\n"

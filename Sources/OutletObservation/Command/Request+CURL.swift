@@ -6,11 +6,12 @@ import OutletTransport
 public import OutletSession
 
 extension Request {
-    /// The request as a command line for curl, safe to paste into a shell.
+    /// Returns the request as a curl command line, safe to paste into a shell.
     ///
-    /// - Parameter redactingSecrets: Whether passwords, tokens and the like are left out by
-    ///   ``Redaction/standard``. The command does not authenticate then.
-    /// - Returns: `$ curl command could not be created` while there is no request with a host.
+    /// - Parameter redactingSecrets: Whether passwords, tokens and other secrets are replaced by a
+    ///   mark (`Redaction.standard`). Such a command cannot authenticate.
+    /// - Returns: The command for the last attempt; `$ curl command could not be created` before
+    ///   the request is made, and for one without a host.
     public func cURLDescription(redactingSecrets: Bool = true) -> String {
         guard let request = wireRequest else { return CURLCommand.failure }
         return CURLCommand(
@@ -19,7 +20,8 @@ extension Request {
         ).text
     }
 
-    /// What is stored for basic authentication with the host as realm; else the request's own.
+    /// The credentials stored for basic authentication with the host as realm, else the request's
+    /// own.
     private func credentials(for request: HTTPRequest) -> [Credential] {
         let own = [ownCredential].compactMap(\.self)
         guard let storage = sessionConfiguration.urlCredentialStorage, let url = request.url,
@@ -32,12 +34,13 @@ extension Request {
         return stored.values.sorted { $0.user < $1.user }
     }
 
-    /// Calls a closure with the command once the request is made, or could not be made.
+    /// Calls a closure with the curl command line once the request is made, or could not be made.
     ///
     /// - Parameters:
-    ///   - redactingSecrets: Whether secrets are left out.
-    ///   - handler: Called once, on the session's root queue; one that was set before and not yet
-    ///     called is forgotten.
+    ///   - redactingSecrets: Whether secrets are replaced by a mark.
+    ///   - handler: Called once, on the session's root queue. Replaces a closure that was set
+    ///     before and not called yet.
+    /// - Returns: The request itself.
     @discardableResult
     public func cURLDescription(
         redactingSecrets: Bool = true, calling handler: @escaping @Sendable (String) -> Void
@@ -46,12 +49,14 @@ extension Request {
         return self
     }
 
-    /// Calls a closure with the command once the request is made, or could not be made.
+    /// Calls a closure on a queue with the curl command line once the request is made, or could not
+    /// be made.
     ///
     /// - Parameters:
     ///   - queue: Where `handler` runs.
-    ///   - redactingSecrets: Whether secrets are left out.
-    ///   - handler: Called once; one that was set before and not yet called is forgotten.
+    ///   - redactingSecrets: Whether secrets are replaced by a mark.
+    ///   - handler: Called once. Replaces a closure that was set before and not called yet.
+    /// - Returns: The request itself.
     @discardableResult
     public func cURLDescription(
         on queue: DispatchQueue, redactingSecrets: Bool = true,
@@ -61,10 +66,11 @@ extension Request {
         return self
     }
 
-    /// The commands of all attempts, as ``cURLDescription(redactingSecrets:)`` makes them; the loop
-    /// ends with the request, and does not start it.
+    /// Returns the curl command lines of all attempts, secrets redacted.
     ///
-    /// - Parameter bufferingPolicy: What becomes of commands that nobody takes in time.
+    /// The sequence ends with the request. Iterating over it does not start the request.
+    ///
+    /// - Parameter bufferingPolicy: How many commands are kept for a slow loop; all by default.
     public func cURLDescriptions(
         bufferingPolicy: StreamOf<String>.BufferingPolicy = .unbounded
     ) -> StreamOf<String> {
@@ -73,7 +79,7 @@ extension Request {
 }
 
 extension HTTPRequest {
-    /// A request as a command line for curl, without its secrets.
+    /// Returns a request as a curl command line, secrets redacted.
     package static func cURLDescription(of request: HTTPRequest?) -> String {
         guard let request else { return CURLCommand.failure }
         return CURLCommand(request: request, credentials: [], redaction: .standard).text

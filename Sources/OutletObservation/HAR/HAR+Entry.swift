@@ -2,34 +2,41 @@ import FoundationEssentials
 import OutletTransport
 
 extension HAR {
-    /// One transfer: what was asked, what was answered, how long it took.
+    /// One transfer: request, response and timings.
     public struct Entry: Sendable, Equatable, Codable {
-        /// When it began (ISO 8601, with milliseconds).
+        /// When the transfer began (ISO 8601, UTC, with milliseconds).
         public var startedDateTime: String
-        /// How long it took in all, in milliseconds.
+        /// How long the transfer took in all, in milliseconds.
         public var time: Double
-        /// What was asked.
+        /// The request.
         public var request: Request
-        /// What was answered; status 0 when nothing was.
+        /// The response; status 0 if none arrived.
         public var response: Response
-        /// Here empty, as the format demands.
+        /// Always empty; the format requires it.
         public var cache = Cache()
         /// How long each stage took.
         public var timings: Timings
-        /// The server's address, without the port.
+        /// The IP address of the server or proxy, without the port.
         public var serverIPAddress: String?
-        /// The own port, which tells connections apart.
+        /// The local port, which identifies the connection.
         public var connection: String?
-        /// What a reader should know.
+        /// A remark for readers.
         public var comment: String?
-        /// Why the transfer failed.
+        /// Why the transfer failed; `nil` if it succeeded.
         public var error: Failure?
-        /// The request of the session that the transfer belongs to.
+        /// The id (a UUID) of the session's request to which the transfer belongs.
         public var requestID: String?
         /// Which attempt of that request it was, from 1.
         public var attempt: Int?
 
         /// Makes an entry.
+        ///
+        /// - Parameters:
+        ///   - startedDateTime: When the transfer began (ISO 8601); not checked.
+        ///   - time: How long the transfer took in all, in milliseconds.
+        ///   - request: The request.
+        ///   - response: The response; one with status 0 if none arrived.
+        ///   - timings: How long each stage took.
         public init(
             startedDateTime: String, time: Double, request: Request, response: Response,
             timings: Timings
@@ -50,36 +57,44 @@ extension HAR {
         }
     }
 
-    /// What a cache had to do with it: nothing.
+    /// The cache information of an entry; always empty.
     public struct Cache: Sendable, Equatable, Codable {
-        /// Nothing.
+        /// Makes empty cache information.
         public init() {}
     }
 
-    /// What was asked.
+    /// The request of an entry.
     public struct Request: Sendable, Equatable, Codable {
         /// The method.
         public var method: String
-        /// The address, without its fragment.
+        /// The URL, without its fragment.
         public var url: String
-        /// The protocol spoken.
+        /// The HTTP version, such as `HTTP/1.1`; empty if not known.
         public var httpVersion: String
         /// The cookies that were sent.
         public var cookies: [Pair]
-        /// The fields, in order.
+        /// The headers, in order.
         public var headers: [Pair]
-        /// The address's parameters.
+        /// The query parameters of the URL, percent-encoded.
         public var queryString: [Pair]
-        /// The body, if there is one.
+        /// The body; `nil` if there is none.
         public var postData: PostData?
-        /// Bytes of the head; -1 if not known.
+        /// The size of the head, in bytes; -1 if not known.
         public var headersSize: Int64
-        /// Bytes of the body; -1 if not known.
+        /// The size of the body, in bytes; -1 if not known.
         public var bodySize: Int64
-        /// What bodies are told apart by: their length and their sum, secrets left out.
+        /// Identifies the body: its length and checksum after redaction; `nil` if not known.
         public var bodyKey: String?
 
-        /// Makes a request.
+        /// Makes a request without a body.
+        ///
+        /// - Parameters:
+        ///   - method: The method.
+        ///   - url: The URL, without its fragment.
+        ///   - httpVersion: The HTTP version, such as `HTTP/1.1`; empty if not known.
+        ///   - headers: The headers, in order.
+        ///   - queryString: The query parameters of the URL.
+        ///   - cookies: The cookies that were sent.
         public init(
             method: String, url: String, httpVersion: String, headers: [Pair],
             queryString: [Pair] = [], cookies: [Pair] = []
@@ -105,16 +120,21 @@ extension HAR {
     public struct PostData: Sendable, Equatable, Codable {
         /// The media type.
         public var mimeType: String
-        /// The text, or base64 of the bytes.
+        /// The body as text, or in base64; empty if it was not recorded.
         public var text: String
-        /// Parameters of forms; here the text says it all.
+        /// The parameters of a form; empty in archives of this library, which have ``text``.
         public var params: [Pair] = []
-        /// `base64`, when the body is no text.
+        /// `base64` if ``text`` is in base64; `nil` if it is plain text.
         public var encoding: String?
-        /// What a reader should know.
+        /// Why the body was not recorded.
         public var comment: String?
 
         /// Makes a body.
+        ///
+        /// - Parameters:
+        ///   - mimeType: The media type; empty if not known.
+        ///   - text: The body as text, or in base64.
+        ///   - encoding: `base64` if `text` is in base64; `nil` for plain text.
         public init(mimeType: String, text: String, encoding: String? = nil) {
             self.mimeType = mimeType
             self.text = text
@@ -127,32 +147,40 @@ extension HAR {
         }
     }
 
-    /// What was answered.
+    /// The response of an entry.
     public struct Response: Sendable, Equatable, Codable {
-        /// The status code; 0 without a response.
+        /// The status code; 0 if no response arrived.
         public var status: Int
-        /// The words behind the code; HTTP/2 has none, and nobody reads them.
+        /// The reason phrase; always empty in archives of this library.
         public var statusText: String
-        /// The protocol spoken.
+        /// The HTTP version, such as `HTTP/1.1`.
         public var httpVersion: String
         /// The cookies that were set.
         public var cookies: [Pair]
-        /// The fields, in order.
+        /// The headers, in order.
         public var headers: [Pair]
         /// The body.
         public var content: Content
-        /// Where a redirect leads; empty otherwise.
+        /// The value of `Location`; empty without one.
         public var redirectURL: String
-        /// Bytes of the head; -1 if not known.
+        /// The size of the head, in bytes; -1 if not known.
         public var headersSize: Int64
-        /// Bytes of the body on the wire; -1 if not known.
+        /// The size of the body on the wire, in bytes; -1 if not known.
         public var bodySize: Int64
-        /// Fields behind the body.
+        /// The trailers; `nil` for none.
         public var trailers: [Pair]?
-        /// Heads that came before this one.
+        /// The interim responses (1xx) before this one; `nil` for none.
         public var interimHeads: [InterimHead]?
 
         /// Makes a response.
+        ///
+        /// - Parameters:
+        ///   - status: The status code; 0 if no response arrived.
+        ///   - httpVersion: The HTTP version, such as `HTTP/1.1`.
+        ///   - headers: The headers, in order.
+        ///   - content: The body.
+        ///   - redirectURL: The value of `Location`; empty without one.
+        ///   - cookies: The cookies that were set.
         public init(
             status: Int, httpVersion: String, headers: [Pair], content: Content,
             redirectURL: String = "", cookies: [Pair] = []
@@ -176,14 +204,14 @@ extension HAR {
         }
     }
 
-    /// A head that announced another one (1xx).
+    /// An interim response (1xx).
     public struct InterimHead: Sendable, Equatable, Codable {
-        /// The status code.
+        /// The status code, 100 to 199.
         public var status: Int
-        /// The fields, in order.
+        /// The headers, in order.
         public var headers: [Pair]
 
-        /// Makes a head.
+        /// Makes an interim response.
         public init(status: Int, headers: [Pair]) {
             self.status = status
             self.headers = headers
@@ -192,18 +220,22 @@ extension HAR {
 
     /// A response's body, decoded.
     public struct Content: Sendable, Equatable, Codable {
-        /// Its length in bytes, kept or not.
+        /// The length of the body in bytes, whether it was recorded or not.
         public var size: Int64
-        /// The media type.
+        /// The media type; empty if not known.
         public var mimeType: String
-        /// The text, or base64 of the bytes; `nil` when it was not kept.
+        /// The body as text, or in base64; `nil` if it was not recorded.
         public var text: String?
-        /// `base64`, when the body is no text.
+        /// `base64` if ``text`` is in base64; `nil` if it is plain text.
         public var encoding: String?
-        /// Why the body is not whole.
+        /// Why the body was not recorded.
         public var comment: String?
 
-        /// Makes a body that was not kept.
+        /// Makes a body that was not recorded.
+        ///
+        /// - Parameters:
+        ///   - size: The length of the body, in bytes.
+        ///   - mimeType: The media type; empty if not known.
         public init(size: Int64, mimeType: String) {
             self.size = size
             self.mimeType = mimeType
@@ -216,22 +248,31 @@ extension HAR {
 
     /// How long each stage took, in milliseconds; -1 for stages that did not occur.
     public struct Timings: Sendable, Equatable, Codable {
-        /// Waiting for a place in the transport's own queue.
+        /// Waiting in the transport's queue for a connection.
         public var blocked: Double
-        /// Looking up the name.
+        /// Resolving the host name.
         public var dns: Double
-        /// Connecting, TLS included.
+        /// Connecting, TLS handshake included.
         public var connect: Double
         /// Sending the request.
         public var send: Double
-        /// Waiting for the first byte.
+        /// Waiting for the first byte of the response.
         public var wait: Double
-        /// Receiving the rest.
+        /// Receiving the response.
         public var receive: Double
-        /// Agreeing on TLS; a part of `connect`.
+        /// The TLS handshake; also part of ``connect``.
         public var ssl: Double
 
-        /// Makes timings.
+        /// Makes timings; all in milliseconds, -1 for stages that did not occur.
+        ///
+        /// - Parameters:
+        ///   - blocked: Waiting in the transport's queue for a connection.
+        ///   - dns: Resolving the host name.
+        ///   - connect: Connecting, TLS handshake included.
+        ///   - send: Sending the request.
+        ///   - wait: Waiting for the first byte of the response.
+        ///   - receive: Receiving the response.
+        ///   - ssl: The TLS handshake; also part of `connect`.
         public init(
             blocked: Double = -1, dns: Double = -1, connect: Double = -1, send: Double = 0,
             wait: Double = 0, receive: Double = 0, ssl: Double = -1
@@ -252,14 +293,20 @@ extension HAR {
 
     /// Why a transfer failed.
     public struct Failure: Sendable, Equatable, Codable {
-        /// The code of `TransferError`.
+        /// The raw value of `TransferError.Code`, such as `timedOut`.
         public var code: String
-        /// The stage of `TransferError`.
+        /// The raw value of `TransferError.Stage`.
         public var stage: String
-        /// The fact behind the code.
+        /// The reason of the `TransferError`, secrets redacted.
         public var reason: String
 
         /// Makes a failure.
+        ///
+        /// - Parameters:
+        ///   - code: The raw value of `TransferError.Code`; an unknown one is replayed as
+        ///     `unknown`.
+        ///   - stage: The raw value of `TransferError.Stage`.
+        ///   - reason: The reason of the `TransferError`.
         public init(code: String, stage: String, reason: String) {
             self.code = code
             self.stage = stage

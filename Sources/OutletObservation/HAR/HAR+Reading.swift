@@ -1,23 +1,27 @@
 import FoundationEssentials
 import OutletTransport
 
-/// What the format leaves to the writer, or what writers leave out nevertheless.
+/// Decoding of members that are optional in the format, or that other programs leave out.
 extension HAR.PostData {
-    /// Reads a body; without a text it is empty.
+    /// Decodes a body; missing members are empty.
+    ///
+    /// - Throws: `DecodingError` when a member is of the wrong type.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             mimeType: try values.decodeIfPresent(String.self, forKey: .mimeType) ?? "",
             text: try values.decodeIfPresent(String.self, forKey: .text) ?? "",
             encoding: try values.decodeIfPresent(String.self, forKey: .encoding))
-        // Parameters with a file have no value; the text says it all anyhow.
+        // Parameters of files have no value and cannot be decoded; `text` has the whole body.
         params = (try? values.decode([HAR.Pair].self, forKey: .params)) ?? []
         comment = try values.decodeIfPresent(String.self, forKey: .comment)
     }
 }
 
 extension HAR.Timings {
-    /// Reads timings; -1 for what is not there.
+    /// Decodes timings; missing stages are -1, but `send`, `wait` and `receive` 0.
+    ///
+    /// - Throws: `DecodingError` when a member is of the wrong type.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         func value(_ key: CodingKeys, _ fallback: Double) throws -> Double {
@@ -31,7 +35,9 @@ extension HAR.Timings {
 }
 
 extension HAR.Content {
-    /// Reads a body; its length is that of the text where it is not told.
+    /// Decodes a body; a missing ``size`` is the length of ``text`` in UTF-8.
+    ///
+    /// - Throws: `DecodingError` when a member is of the wrong type.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         let text = try values.decodeIfPresent(String.self, forKey: .text)

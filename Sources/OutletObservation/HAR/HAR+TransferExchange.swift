@@ -4,12 +4,13 @@ import OutletTransport
 public import OutletSession
 
 extension HAR.Entry {
-    /// Makes an entry of a transfer that is over, secrets left out.
+    /// Makes an entry from a transfer that has ended.
     ///
     /// - Parameters:
     ///   - exchange: The transfer.
-    ///   - redaction: What is left out.
-    ///   - bodyLimit: The largest body that is kept, in bytes; 0 keeps none.
+    ///   - redaction: Which parts are secrets; a mark replaces them.
+    ///   - bodyLimit: The largest body that is recorded, in bytes; 0 records none. Of larger ones
+    ///     only the length is recorded.
     public init(_ exchange: TransferExchange, redaction: Redaction = .standard, bodyLimit: Int) {
         let metrics = exchange.metrics
         let timings = HAR.Timings(metrics)
@@ -32,7 +33,7 @@ extension HAR.Entry {
         }
     }
 
-    /// An address and its port, `[::1]:80` and `127.0.0.1:80` alike.
+    /// Splits an address and its port, such as `[::1]:80` or `127.0.0.1:80`.
     private static func split(_ text: String) -> (address: String?, port: String?) {
         guard let (host, port) = text.cutAtLast(":") else {
             return (text.isEmpty ? nil : text, nil)
@@ -43,7 +44,7 @@ extension HAR.Entry {
 }
 
 extension HAR.Timings {
-    /// Takes the points in time of a transfer apart into stages.
+    /// Converts the points in time of a transfer to durations of stages.
     init(_ metrics: TransferMetrics) {
         func milliseconds(_ microseconds: Int64) -> Double { Double(microseconds) / 1000 }
         let connected = max(metrics.connect, metrics.secureConnect, metrics.nameLookup)
@@ -138,7 +139,7 @@ extension HAR {
         headers.map { Pair(name: $0.name, value: $0.value) }
     }
 
-    /// An address without its fragment, secrets left out.
+    /// Returns a URL without its fragment, secrets redacted.
     package static func address(_ url: URL?, _ redaction: Redaction) -> String {
         String((url.map { redaction.url($0) } ?? "").prefix(whileByte: { $0 != UInt8(ascii: "#") }))
     }
@@ -151,7 +152,7 @@ extension HAR {
         }
     }
 
-    /// The cookies of fields, attributes left out.
+    /// Returns the cookies in values of `Cookie` or `Set-Cookie`, without their attributes.
     static func cookies(_ values: [String]) -> [Pair] {
         values.flatMap { value in
             value.parts(separatedBy: ";").compactMap { item -> Pair? in
@@ -164,7 +165,7 @@ extension HAR {
         }
     }
 
-    /// A body as text, or in base64, or why it is left out.
+    /// Returns a body as text or in base64, or a comment why it is not recorded.
     static func text(
         of body: Data, _ contentType: String?, _ redaction: Redaction, _ limit: Int
     ) -> (text: String?, encoding: String?, comment: String?) {
@@ -180,9 +181,9 @@ extension HAR {
         return (Data(shown).base64EncodedString(), "base64", nil)
     }
 
-    /// Identifies a body: its length and its checksum (FNV-1a), secrets left out.
+    /// Returns a key that identifies a body: its length and checksum (FNV-1a) after redaction.
     ///
-    /// Boundaries of multipart bodies do not count: they are others every time.
+    /// Does not depend on the boundary of a multipart body, which is random.
     package static func bodyKey(
         of body: Data, contentType: String?, _ redaction: Redaction
     ) -> String {

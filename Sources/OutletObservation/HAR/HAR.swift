@@ -3,34 +3,41 @@ import Glibc
 import OutletFiles
 import OutletSession
 
-/// An HTTP archive (HAR 1.2): what went over the network, readable by browsers and other tools.
+/// An HTTP archive (HAR 1.2): recorded requests and responses, readable by browsers and other
+/// tools.
 ///
-/// Names are the format's own. Members that begin with `_` in the file are this library's.
+/// The property names are those of the format. Members that begin with `_` in the file are
+/// extensions of this library.
 ///
 /// Thread: any; a value.
 public struct HAR: Sendable, Equatable, Codable {
-    /// The one member of the file.
+    /// The log, the only member of the file.
     public var log: Log
 
-    /// Makes an archive.
+    /// Makes an archive from a log.
     public init(log: Log) {
         self.log = log
     }
 
-    /// What the archive holds.
+    /// The contents of an archive.
     public struct Log: Sendable, Equatable, Codable {
-        /// The format's version.
+        /// The version of the format.
         public var version = "1.2"
-        /// Who has written it.
+        /// The program that wrote the archive.
         public var creator: Creator
-        /// The exchanges, in the order of their ends.
+        /// The transfers, in the order in which they ended.
         public var entries: [Entry]
-        /// What a reader should know of the whole.
+        /// A remark about the archive, for readers.
         public var comment: String?
-        /// How many entries, the oldest, were left out for the sake of memory; `nil` for none.
+        /// How many of the oldest entries were dropped to limit memory; `nil` for none.
         public var droppedEntries: Int?
 
         /// Makes a log.
+        ///
+        /// - Parameters:
+        ///   - creator: The program that writes the archive; this library by default.
+        ///   - entries: The transfers, in the order in which they ended.
+        ///   - comment: A remark about the archive, for readers.
         public init(creator: Creator = .outlet, entries: [Entry] = [], comment: String? = nil) {
             self.creator = creator
             self.entries = entries
@@ -43,14 +50,14 @@ public struct HAR: Sendable, Equatable, Codable {
         }
     }
 
-    /// A program.
+    /// A program that writes archives.
     public struct Creator: Sendable, Equatable, Codable {
-        /// Its name.
+        /// The name of the program.
         public var name: String
-        /// Its version.
+        /// The version of the program.
         public var version: String
 
-        /// Names a program.
+        /// Makes a creator.
         public init(name: String, version: String) {
             self.name = name
             self.version = version
@@ -60,7 +67,7 @@ public struct HAR: Sendable, Equatable, Codable {
         public static let outlet = Creator(name: "Outlet", version: outletVersion)
     }
 
-    /// A name and a value: of a field, a query parameter, a cookie.
+    /// A name and a value: of a header, a query parameter or a cookie.
     public struct Pair: Sendable, Equatable, Codable {
         /// The name.
         public var name: String
@@ -79,9 +86,9 @@ public struct HAR: Sendable, Equatable, Codable {
 public enum HARError: Error, Equatable, Sendable {
     /// The file cannot be read.
     case unreadable(path: String, reason: String)
-    /// The file is no archive.
+    /// The file is not an archive; `reason` names the member that is wrong or missing.
     case malformed(path: String, reason: String)
-    /// The file cannot be written.
+    /// The file cannot be written, or the archive cannot be encoded.
     case unwritable(path: String, reason: String)
 }
 
@@ -93,7 +100,7 @@ extension HARError {
 }
 
 extension HARError: CustomStringConvertible {
-    /// The file, what is wrong, and the fact.
+    /// The path of the file, and what is wrong with it.
     public var description: String {
         switch self {
         case .unreadable(let path, let reason): "\(path): cannot be read: \(reason)"
@@ -104,9 +111,11 @@ extension HARError: CustomStringConvertible {
 }
 
 extension HAR {
-    /// Reads an archive.
+    /// Reads an archive from a file.
     ///
-    /// - Throws: ``HARError``.
+    /// - Parameter url: A file URL. Blocks while the file is read into memory.
+    /// - Throws: ``HARError/unreadable(path:reason:)`` when the file cannot be read,
+    ///   ``HARError/malformed(path:reason:)`` when it is not an archive.
     public init(contentsOf url: URL) throws(HARError) {
         let path = url.path(percentEncoded: false)
         let data: Data
@@ -122,11 +131,13 @@ extension HAR {
         }
     }
 
-    /// Writes the archive as JSON, members sorted by name, a line each.
+    /// Writes the archive as JSON, one member per line, sorted by name.
     ///
-    /// The file is there whole or not at all, and only its owner may read it, whatever was there.
+    /// Replaces an existing file atomically. Only the owner may read the new file, whatever the
+    /// permissions of the old one were.
     ///
-    /// - Throws: ``HARError``.
+    /// - Parameter url: A file URL. Blocks while the file is written.
+    /// - Throws: ``HARError/unwritable(path:reason:)``.
     public func write(to url: URL) throws(HARError) {
         let path = url.path(percentEncoded: false)
         let data: Data
@@ -142,7 +153,7 @@ extension HAR {
         }
     }
 
-    /// A part of an archive as JSON.
+    /// Encodes a part of an archive as JSON.
     static func encoded(_ value: some Encodable) throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -4,16 +4,18 @@ import Glibc
 import OutletFiles
 import OutletTransport
 
-/// An archive on disk that grows entry by entry, and is whole after each of them; it takes the place
-/// of an older one when it is first finished.
+/// An archive file that grows entry by entry, and is a valid archive after each of them.
 ///
-/// Thread: any; writing happens on a queue of its own.
+/// It is written beside its destination; the first ``finish()`` moves it there and replaces an
+/// older file.
+///
+/// Thread: any; a queue of its own writes the file.
 package final class HARFile: Sendable {
     private struct State: Sendable {
         let draft: PrivateFile.Draft
-        /// Whether the draft is in its place.
+        /// Whether the draft was moved to its destination.
         var isPublished = false
-        /// Where the next entry goes, over the end of the frame.
+        /// The offset of the next entry, in bytes; it overwrites the closing brackets.
         var position: Int
         var isFirst = true
         var error: HARError?
@@ -23,9 +25,10 @@ package final class HARFile: Sendable {
     private let tail: Data
     private let queue = DispatchQueue(label: "outlet.har.file")
 
-    /// Makes the file; only its owner may read it.
+    /// Creates an archive without entries beside its destination; only its owner may read it.
     ///
-    /// One that is there stays until ``finish()``.
+    /// - Parameter url: The destination; an existing file stays until ``finish()``.
+    /// - Throws: ``HARError/unwritable(path:reason:)`` when it cannot be created.
     package init(creatingAt url: URL) throws(HARError) {
         let path = url.path(percentEncoded: false)
         let draft: PrivateFile.Draft
@@ -52,7 +55,7 @@ package final class HARFile: Sendable {
         if !isPublished { draft.discard() }
     }
 
-    /// Writes one more entry, later.
+    /// Enqueues one more entry to be written.
     package func append(_ entry: HAR.Entry) {
         queue.async { self.write(entry) }
     }
@@ -77,9 +80,10 @@ package final class HARFile: Sendable {
         }
     }
 
-    /// Waits until all that was appended is written, and puts the archive into its place.
+    /// Waits until all enqueued entries are written, and moves the archive to its destination.
     ///
-    /// - Throws: The first error of writing; an older archive is still there then.
+    /// - Throws: ``HARError/unwritable(path:reason:)``, the first error of writing or moving; an
+    ///   older file then stays.
     package func finish() async throws(HARError) {
         await withCheckedContinuation { continuation in
             queue.async {
@@ -90,7 +94,9 @@ package final class HARFile: Sendable {
         if let error = state.withLock({ $0.error }) { throw error }
     }
 
-    /// On the queue.
+    /// Moves the archive to its destination, once and unless writing failed.
+    ///
+    /// Thread: the queue.
     private func publish() {
         let (draft, isReady) = state.withLock { ($0.draft, $0.error == nil && !$0.isPublished) }
         guard isReady else { return }
@@ -103,7 +109,7 @@ package final class HARFile: Sendable {
         }
     }
 
-    /// Why not all could be written, if so.
+    /// Writes all data at an offset; returns an error text if that fails.
     private static func write(_ data: Data, to descriptor: Int32, at position: Int) -> String? {
         var done = 0
         while done < data.count {

@@ -4,29 +4,34 @@ public import OutletHTTP
 public import OutletTransport
 public import OutletSession
 
-/// Keeps what a session's requests do as an HTTP archive: one entry for each attempt and redirect.
+/// Records the transfers of a session as an HTTP archive: one entry per attempt and per redirect.
 ///
-/// Give it to a session among its event monitors, or to a single request. Secrets are left out unless
-/// told otherwise. The oldest entries make room for new ones, and the archive says how many.
+/// Pass it to a session among its event monitors, or to a single request. Secrets are redacted.
+/// Beyond the limits the oldest entries are dropped, and the archive says how many.
 ///
-/// Bodies of streams are kept only where the recorder watches the whole session; those of downloads
-/// never.
+/// Bodies of streams are recorded only if the recorder monitors the whole session; bodies of
+/// downloads are never recorded.
 ///
-/// Thread: any but ``queue``.
+/// Thread: any but ``queue``, on which the methods would wait for themselves.
 public final class HARRecorder: EventMonitor {
-    /// How much is kept.
+    /// How much is recorded.
     public struct Limits: Sendable, Equatable {
-        /// Entries.
+        /// The number of entries; the last one is always kept.
         public var entries = 1000
-        /// The largest body that is kept, in bytes; 0 keeps none.
+        /// The largest body that is recorded, in bytes; 0 records none.
+        ///
+        /// Of larger bodies only the length is recorded.
         public var body = 0
-        /// All bodies and fields together, in bytes, about.
+        /// The approximate size of all recorded bodies, headers and URLs, in bytes; 64 MiB by
+        /// default.
         public var total = 64 << 20
 
-        /// A thousand entries without bodies.
+        /// Makes limits of 1000 entries, without bodies.
         public init() {}
 
-        /// A thousand entries, with bodies up to so many bytes.
+        /// Returns limits of 1000 entries, with bodies.
+        ///
+        /// - Parameter bytes: The largest body that is recorded, in bytes.
         public static func bodies(upTo bytes: Int) -> Limits {
             var limits = Limits()
             limits.body = bytes
@@ -38,29 +43,30 @@ public final class HARRecorder: EventMonitor {
         var entries: [(entry: HAR.Entry, size: Int)] = []
         var size = 0
         var dropped = 0
-        /// The bodies of streams under way, by their transfers.
+        /// The bodies of unfinished streams, by the identifiers of their transfers.
         var streams: [UInt64: Data] = [:]
     }
     private let state = Lock(State())
     private let limits: Limits
     private let redaction: Redaction
 
-    /// Where events are taken.
+    /// The serial queue on which events are recorded.
     public let queue: DispatchQueue = DispatchQueue(label: "outlet.har")
 
     /// Makes a recorder without entries.
     ///
     /// - Parameters:
-    ///   - limits: How much is kept.
-    ///   - redaction: What is left out.
+    ///   - limits: How much is recorded; by default 1000 entries without bodies.
+    ///   - redaction: Which parts are secrets; a mark replaces them.
     public init(limits: Limits = Limits(), redaction: Redaction = .standard) {
         self.limits = limits
         self.redaction = redaction
     }
 
-    /// The archive of all requests that were over before this call.
+    /// The archive of all transfers that ended before this call.
     ///
-    /// Waits for events that are on their way: not from ``queue``, nor from another monitor on it.
+    /// Blocks until ``queue`` has processed pending events. Must not be used on ``queue``: it would
+    /// wait for itself.
     public var archive: HAR {
         queue.sync {}
         let (entries, dropped) = state.withLock { ($0.entries.map(\.entry), $0.dropped) }
@@ -74,17 +80,18 @@ public final class HARRecorder: EventMonitor {
         return HAR(log: log)
     }
 
-    /// How many entries were left out for the sake of memory.
+    /// How many entries were dropped because of the limits; blocks as ``archive`` does.
     public var droppedEntries: Int { archive.log.droppedEntries ?? 0 }
 
-    /// Writes the archive; the file is there whole or not at all.
+    /// Writes the ``archive`` to a file, which is replaced atomically.
     ///
+    /// - Parameter url: A file URL. Blocks while the file is written.
     /// - Throws: ``HARError/unwritable(path:reason:)``.
     public func write(to url: URL) throws(HARError) {
         try archive.write(to: url)
     }
 
-    /// Forgets all entries.
+    /// Removes all entries, and resets ``droppedEntries``; blocks as ``archive`` does.
     public func removeAll() {
         queue.sync {}
         state.withLock { state in
@@ -96,7 +103,7 @@ public final class HARRecorder: EventMonitor {
 
     // MARK: Events
 
-    /// Keeps the bytes of a stream, up to the limit and one more.
+    /// Records the bytes of a stream, up to the limit plus one byte.
     public func urlSession(
         _ session: any Transport, dataTask: any TransferTask, didReceive data: Data
     ) {
@@ -108,7 +115,7 @@ public final class HARRecorder: EventMonitor {
         }
     }
 
-    /// Keeps the exchange.
+    /// Records the transfer.
     public func request(
         _ request: Request, didComplete exchange: TransferExchange, of task: any TransferTask
     ) {
@@ -131,7 +138,7 @@ public final class HARRecorder: EventMonitor {
 }
 
 extension HAR.Entry {
-    /// About how many bytes the entry takes.
+    /// The approximate size of the entry in memory, in bytes.
     fileprivate var approximateSize: Int {
         func size(_ pairs: [HAR.Pair]) -> Int {
             pairs.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }

@@ -2,33 +2,40 @@ import FoundationEssentials
 import Glibc
 import OutletTransport
 
-/// Where lines of a log go.
+/// The destination of log lines.
 ///
-/// Thread: one line after the other, on the logger's queue.
+/// Thread: the logger's queue, one line at a time.
 public struct LogSink: Sendable {
     private let body: @Sendable (String) -> Void
 
-    /// Gives each line, with its break, to a closure.
+    /// Makes a sink that calls a closure.
+    ///
+    /// - Parameter body: Called with each line, its line feed included, on the logger's queue. A
+    ///   sink that several loggers use is called by them at the same time.
     public init(_ body: @escaping @Sendable (_ line: String) -> Void) {
         self.body = body
     }
 
-    /// Writes each line to a file descriptor, whole; it stays the caller's, and is not closed.
+    /// Returns a sink that writes lines to a file descriptor.
     ///
-    /// A line that the descriptor does not take within a second is dropped, and the next one that it
-    /// takes says how many were: a log must not hold up what it watches.
+    /// If a non-blocking descriptor accepts no bytes for a second, the rest of the line is dropped;
+    /// the next line that is written is preceded by the number of dropped lines. A blocking
+    /// descriptor blocks the logger's queue.
+    ///
+    /// - Parameter descriptor: The open descriptor. The caller owns it and keeps it open as long as
+    ///   the sink is used; the sink does not close it.
     public static func fileDescriptor(_ descriptor: Int32) -> LogSink {
         let writer = DescriptorWriter(descriptor)
         return LogSink { writer.write($0) }
     }
 
-    /// Writes to standard error.
+    /// A sink that writes to standard error.
     public static let standardError = fileDescriptor(STDERR_FILENO)
 
     func write(_ line: String) { body(line) }
 }
 
-/// Writes lines to a descriptor, and counts those that it does not take.
+/// Writes lines to a descriptor, and counts the dropped ones.
 private final class DescriptorWriter: Sendable {
     private let descriptor: Int32
     private let dropped = Lock(0)

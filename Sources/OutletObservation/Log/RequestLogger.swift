@@ -4,33 +4,35 @@ public import OutletHTTP
 public import OutletTransport
 public import OutletSession
 
-/// Writes a line for what requests do: of JSON, or of `key=value` pairs (logfmt).
+/// Logs events of requests, one line each, as JSON or as `key=value` pairs (logfmt).
 ///
-/// Secrets are always left out. Which lines come depends on the level:
+/// Secrets are always redacted. Events and their levels:
 ///
 /// | event | level | when |
 /// |---|---|---|
-/// | `request` | `info`; `error` if it failed | a request is over |
-/// | `retry` | `warning` | a request is tried again |
-/// | `transfer` | `debug` | a transfer is over, each attempt and each redirect |
-/// | `start`, `cancel`, `suspend`, `resume` | `debug` | a request changes its state |
+/// | `request` | `info`; `error` if it failed | a request has ended |
+/// | `retry` | `warning` | another attempt follows |
+/// | `transfer` | `debug` | a transfer has ended: each attempt and each redirect |
+/// | `start` | `debug` | the request of an attempt was made |
+/// | `cancel`, `suspend`, `resume` | `debug` | a request was cancelled, suspended or resumed |
 ///
-/// The fields, where they are known: `time` (ISO 8601, UTC), `level`, `event`, `id` (the request's),
-/// `method`, `url`, `status`, `attempt` (from 1), `duration_ms` (of the transfer, or of the request's
-/// last one), `queued_ms`, `bytes_sent`, `bytes_received` (on the wire, bodies only), `reused` (the
-/// connection), `protocol`, `remote`, `redirects`, `location` (of a redirect), `error`.
+/// The fields, if known: `time` (ISO 8601, UTC), `level`, `event`, `id` (of the request), `method`,
+/// `url`, `status`, `attempt` (from 1), `duration_ms` (of the transfer, or of the request's last
+/// attempt), `queued_ms`, `bytes_sent` and `bytes_received` (of bodies, on the wire), `reused`
+/// (whether the connection was), `protocol`, `remote`, `redirects`, `location` (of a redirect),
+/// `error`.
 ///
-/// Thread: lines are written on ``queue``, one after the other.
+/// Thread: lines are written on ``queue``, one at a time.
 public final class RequestLogger: EventMonitor {
-    /// How important a line is.
+    /// The importance of a line.
     public enum Level: String, Sendable, Comparable, CaseIterable {
         /// Each transfer and change of state.
         case debug
-        /// Each request that is over.
+        /// Each request that succeeded.
         case info
-        /// What went wrong and is mended.
+        /// Each retry.
         case warning
-        /// What failed.
+        /// Each request that failed.
         case error
 
         /// Orders levels from debug to error.
@@ -46,11 +48,11 @@ public final class RequestLogger: EventMonitor {
         }
     }
 
-    /// How a line is written.
+    /// The format of a line.
     public enum Format: Sendable, CaseIterable {
         /// One JSON object.
         case json
-        /// `key=value`, values in quotes where they need them.
+        /// `key=value` pairs, values in quotes if necessary.
         case logfmt
     }
 
@@ -59,17 +61,17 @@ public final class RequestLogger: EventMonitor {
     private let redaction: Redaction
     private let sink: LogSink
 
-    /// Where lines are written.
+    /// The serial queue on which lines are written.
     public let queue: DispatchQueue = DispatchQueue(label: "outlet.log")
 
     /// Makes a logger.
     ///
     /// - Parameters:
-    ///   - sink: Where lines go; standard error by default.
-    ///   - level: The least important lines that are written.
-    ///   - format: How they are written.
-    ///   - names: Names of header fields, parameters and JSON members that are secrets besides the
-    ///     usual ones.
+    ///   - sink: The destination of the lines; standard error by default.
+    ///   - level: The lowest level that is written; `info` by default.
+    ///   - format: The format of the lines; JSON by default.
+    ///   - names: Names, or parts of names, of headers, parameters and JSON members that are
+    ///     secrets in addition to `Redaction.standard`; in any case.
     public init(
         to sink: LogSink = .standardError, level: Level = .info, format: Format = .json,
         hiding names: Set<String> = []
@@ -86,7 +88,7 @@ public final class RequestLogger: EventMonitor {
 
     // MARK: Events
 
-    /// Writes a line.
+    /// Logs `request`; once more if a retrier starts another attempt after a serializer failed.
     public func requestDidFinish(_ request: Request) {
         let error = request.error
         write("request", error == nil ? .info : .error, of: request) { line in
@@ -100,12 +102,12 @@ public final class RequestLogger: EventMonitor {
         }
     }
 
-    /// Writes a line.
+    /// Logs `retry`.
     public func requestIsRetrying(_ request: Request) {
         write("retry", .warning, of: request) { $0.add("attempt", request.retryCount + 1) }
     }
 
-    /// Writes a line.
+    /// Logs `transfer`.
     public func request(
         _ request: Request, didComplete exchange: TransferExchange, of task: any TransferTask
     ) {
@@ -119,27 +121,27 @@ public final class RequestLogger: EventMonitor {
         }
     }
 
-    /// Writes a line.
+    /// Logs `start`.
     public func request(_ request: Request, didCreateURLRequest urlRequest: HTTPRequest) {
         write("start", .debug, of: request, urlRequest) { _ in }
     }
 
-    /// Writes a line.
+    /// Logs `cancel`.
     public func requestDidCancel(_ request: Request) {
         write("cancel", .debug, of: request) { _ in }
     }
 
-    /// Writes a line.
+    /// Logs `suspend`.
     public func requestDidSuspend(_ request: Request) {
         write("suspend", .debug, of: request) { _ in }
     }
 
-    /// Writes a line.
+    /// Logs `resume`.
     public func requestDidResume(_ request: Request) {
         write("resume", .debug, of: request) { _ in }
     }
 
-    /// An error without the request, which has fields of its own.
+    /// The text of an error, without method and URL, which are separate fields.
     private func text(of error: any Error) -> String {
         if case .sessionTaskFailed(let error)? = error as? SessionError { return text(of: error) }
         guard let transfer = error as? TransferError else { return redaction.text("\(error)") }
@@ -166,7 +168,7 @@ public final class RequestLogger: EventMonitor {
     }
 }
 
-/// One line in the making.
+/// The fields of one line.
 struct LogLine {
     private(set) var fields = JSONObject()
 
@@ -188,7 +190,7 @@ struct LogLine {
         if !metrics.remoteAddress.isEmpty { add("remote", metrics.remoteAddress) }
     }
 
-    /// The line with its break; a break within a value is written as an escape.
+    /// The line with its line feed; line feeds in values are escaped.
     func text(_ format: RequestLogger.Format) -> String {
         switch format {
         case .json: JSONValue.object(fields).text() + "\n"

@@ -4,52 +4,61 @@ public import OutletHTTP
 public import OutletTransport
 public import OutletSession
 
-/// Watches with closures, one for each event of interest; subclasses may override the methods.
+/// An event monitor that calls a closure for each event; `nil` closures are not called.
 ///
-/// Set the closures before the monitor is given to a session or a request.
+/// Set the closures before the monitor is passed to a session or a request: changing them later is
+/// a data race. Subclasses may override the methods. The arguments of a closure are those of the
+/// method that calls it, in the same order.
+///
+/// Thread: the closures run on ``queue``, one at a time.
 open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unchecked Sendable {
-    // because the closures are set before the monitor is handed over, and only read from then on.
+    // because the closures are set before the monitor is passed on, and only read from then on.
 
     /// Where the closures are called.
     public let queue: DispatchQueue
 
-    /// Makes a monitor that takes no notice of anything yet.
+    /// Makes a monitor without closures.
+    ///
+    /// - Parameter queue: Where the closures are called; serial. By default the callback queue of
+    ///   the session that uses the monitor.
     public init(queue: DispatchQueue = .sessionCallbacks) {
         self.queue = queue
         super.init()
     }
 
-    /// The first form of the request was made, before any adapter.
+    /// The request was made, before any adapter.
     open var requestDidCreateInitialURLRequest: (@Sendable (Request, HTTPRequest) -> Void)?
     /// The request could not be made.
     open var requestDidFailToCreateURLRequestWithError: (@Sendable (Request, SessionError) -> Void)?
-    /// The adapters have changed the request.
+    /// The adapters have changed the request: the request before and after.
     open var requestDidAdaptInitialRequestToAdaptedRequest:
         (@Sendable (Request, HTTPRequest, HTTPRequest) -> Void)?
     /// An adapter failed.
     open var requestDidFailToAdaptURLRequestWithError:
         (@Sendable (Request, HTTPRequest, SessionError) -> Void)?
-    /// The final form of the request was made.
+    /// The adapted request was made.
     open var requestDidCreateURLRequest: (@Sendable (Request, HTTPRequest) -> Void)?
     /// A transfer was made for the request.
     open var requestDidCreateTask: (@Sendable (Request, any TransferTask) -> Void)?
-    /// An attempt was measured.
+    /// The metrics of an attempt are known.
     open var requestDidGatherMetrics: (@Sendable (Request, TransferMetrics) -> Void)?
-    /// A transfer failed for a reason of the session's own, before its end.
+    /// The session failed a transfer before its end.
     open var requestDidFailTaskEarlyWithError:
         (@Sendable (Request, any TransferTask, SessionError) -> Void)?
-    /// A transfer ended, well or not; validators have judged it.
+    /// A transfer ended and was validated; the error is `nil` if it succeeded.
     open var requestDidCompleteTaskWithError:
         (@Sendable (Request, any TransferTask, SessionError?) -> Void)?
-    /// A redirect is about to be followed.
+    /// A redirect is about to be followed: the new request, and the redirect response.
     open var requestWillRedirectToRequestAfterResponse:
         (@Sendable (Request, HTTPRequest, HTTPResponse) -> Void)?
-    /// A transfer is over, that of an attempt or one that a redirect has ended.
+    /// A transfer ended, of an attempt or a redirect hop.
     open var requestDidCompleteExchange:
         (@Sendable (Request, TransferExchange, any TransferTask) -> Void)?
-    /// The request is tried again.
+    /// Another attempt follows.
     open var requestIsRetrying: (@Sendable (Request) -> Void)?
-    /// The request is over, all serializers included.
+    /// No attempt follows; the response is serialized next.
+    ///
+    /// Called again if a retrier starts another attempt after a serializer failed.
     open var requestDidFinish: (@Sendable (Request) -> Void)?
     /// The request was resumed.
     open var requestDidResume: (@Sendable (Request) -> Void)?
@@ -63,50 +72,50 @@ open class ClosureEventMonitor: ClosureTransferEventMonitor, EventMonitor, @unch
     open var requestDidCancel: (@Sendable (Request) -> Void)?
     /// A transfer was cancelled.
     open var requestDidCancelTask: (@Sendable (Request, any TransferTask) -> Void)?
-    /// A validator has judged a response.
+    /// A validator accepted or refused a response: request, head, body and result.
     open var requestDidValidateRequestResponseDataWithResult:
         (
             @Sendable (DataRequest, HTTPRequest?, HTTPResponse, Data?, Request.ValidationResult) ->
                 Void
         )?
-    /// A response without a serializer was handed over.
+    /// A response was delivered without a serializer.
     open var requestDidParseResponse:
         (@Sendable (DataRequest, DataResponse<Data?, SessionError>) -> Void)?
-    /// A serializer has made a value, or failed.
+    /// A serializer returned a value, or failed.
     open var requestDidParseSerializedResponse:
         (@Sendable (DataRequest, DataResponse<any Sendable, SessionError>) -> Void)?
-    /// The body of an upload was made.
+    /// The body of an upload was created.
     open var requestDidCreateUploadable:
         (@Sendable (UploadRequest, UploadRequest.Uploadable) -> Void)?
-    /// The body of an upload could not be made.
+    /// The body of an upload could not be created.
     open var requestDidFailToCreateUploadableWithError:
         (@Sendable (UploadRequest, SessionError) -> Void)?
-    /// The stream of an upload was taken back to its start.
+    /// The stream of an upload was rewound.
     open var requestDidProvideInputStream: (@Sendable (UploadRequest, any BodyStream) -> Void)?
-    /// A download is over: its file is in its place, or is not.
+    /// A download ended: the result is its file, or the error.
     open var requestDidFinishDownloadingUsingTaskWithResult:
         (@Sendable (DownloadRequest, any TransferTask, Result<URL, SessionError>) -> Void)?
-    /// It is known where a download's file goes.
+    /// The destination of a download's file is known.
     open var requestDidCreateDestinationURL: (@Sendable (DownloadRequest, URL) -> Void)?
-    /// A validator has judged a download.
+    /// A validator accepted or refused a download: request, head, file and result.
     open var requestDidValidateRequestResponseFileURLWithResult:
         (
             @Sendable (DownloadRequest, HTTPRequest?, HTTPResponse, URL?, Request.ValidationResult)
                 -> Void
         )?
-    /// A download without a serializer was handed over.
+    /// A download was delivered without a serializer.
     open var requestDidParseDownloadResponse:
         (@Sendable (DownloadRequest, DownloadResponse<URL?, SessionError>) -> Void)?
-    /// A serializer has made a value of a download, or failed.
+    /// A serializer returned a value for a download, or failed.
     open var requestDidParseSerializedDownloadResponse:
         (@Sendable (DownloadRequest, DownloadResponse<any Sendable, SessionError>) -> Void)?
-    /// A validator has judged a stream's head.
+    /// A validator accepted or refused the head of a stream: request, head and result.
     open var requestDidValidateRequestResponseWithResult:
         (
             @Sendable (DataStreamRequest, HTTPRequest?, HTTPResponse, Request.ValidationResult) ->
                 Void
         )?
-    /// A serializer has made a value of a stream's chunk, or failed.
+    /// A serializer returned a value for a chunk of a stream, or failed.
     open var requestDidParseStream:
         (@Sendable (DataStreamRequest, Result<any Sendable, SessionError>) -> Void)?
 

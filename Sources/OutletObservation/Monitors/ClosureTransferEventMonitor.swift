@@ -3,46 +3,53 @@ public import OutletHTTP
 public import OutletTransport
 public import OutletSession
 
-/// Watches transfers with closures; the part of ``ClosureEventMonitor`` that knows no requests.
+/// The events of ``ClosureEventMonitor`` that concern transfers, not requests.
+///
+/// A monitor receives them only if it monitors the whole session, not a single request. The first
+/// argument of each closure is the session's transport.
 open class ClosureTransferEventMonitor: TransferEventMonitor, @unchecked Sendable {
-    // because the closures are set before the monitor is handed over, and only read from then on.
+    // because the closures are set before the monitor is passed on, and only read from then on.
 
-    /// The session lets no more requests start.
+    /// The session was invalidated and starts no more requests; the error is its reason, or `nil`.
     open var sessionDidBecomeInvalidWithError: (@Sendable (any Transport, (any Error)?) -> Void)?
-    /// A server or a proxy asks for credentials.
+    /// A server or a proxy requires authentication.
     open var taskDidReceiveChallenge:
         (@Sendable (any Transport, any TransferTask, AuthenticationChallenge) -> Void)?
-    /// Bytes of a request's body were sent.
+    /// Bytes of a request's body were sent: since the last call, in all, and expected (-1 if not
+    /// known).
     open var taskDidSendBodyData:
         (@Sendable (any Transport, any TransferTask, Int64, Int64, Int64) -> Void)?
-    /// A body stream is taken back to its start, to be sent again.
+    /// A body stream is rewound, to be sent again.
     open var taskNeedNewBodyStream: (@Sendable (any Transport, any TransferTask) -> Void)?
-    /// A redirect is about to be followed.
+    /// A redirect is about to be followed: the redirect response, and the new request.
     open var taskWillPerformHTTPRedirection:
         (@Sendable (any Transport, any TransferTask, HTTPResponse, HTTPRequest) -> Void)?
-    /// A transfer was measured.
+    /// The metrics of a transfer are known.
     open var taskDidFinishCollectingMetrics:
         (@Sendable (any Transport, any TransferTask, TransferMetrics) -> Void)?
-    /// A transfer ended, before any validator.
+    /// A transfer ended and is not validated yet; the error is `nil` if it succeeded.
     open var taskDidComplete: (@Sendable (any Transport, any TransferTask, (any Error)?) -> Void)?
-    /// A transfer failed for want of a network, and is tried again when there is one.
+    /// A transfer failed because there is no network; it is repeated when there is one.
     open var taskIsWaitingForConnectivity: (@Sendable (any Transport, any TransferTask) -> Void)?
-    /// The head of a response has come.
+    /// The head of a response arrived.
     open var dataTaskDidReceiveResponse:
         (@Sendable (any Transport, any TransferTask, HTTPResponse) -> Void)?
-    /// Bytes of a response's body have come: all at once where they are collected, else chunk by chunk.
+    /// Bytes of a response's body arrived: the whole body if it is collected in memory, else a
+    /// chunk.
     open var dataTaskDidReceiveData: (@Sendable (any Transport, any TransferTask, Data) -> Void)?
-    /// A response is about to be stored in the session's cache, if nobody objects.
+    /// A response is about to be stored in the session's cache; a `CachedResponseHandler` may still
+    /// prevent it.
     open var dataTaskWillCacheResponse:
         (@Sendable (any Transport, any TransferTask, CachedResponse) -> Void)?
-    /// Bytes of a download were written.
+    /// Bytes of a download were written: since the last call, in all, and expected (-1 if not
+    /// known).
     open var downloadTaskDidWriteData:
         (@Sendable (any Transport, any TransferTask, Int64, Int64, Int64) -> Void)?
 
-    /// A download goes on behind what is there already: offset, then total (-1 if not known).
+    /// A download resumes: the offset in bytes, and the expected total in bytes (-1 if not known).
     open var downloadTaskDidResumeAtOffset:
         (@Sendable (any Transport, any TransferTask, Int64, Int64) -> Void)?
-    /// A download is complete, and still lies in its temporary place.
+    /// A download is complete: its temporary file, before it is moved to its destination.
     open var downloadTaskDidFinishDownloadingToURL:
         (@Sendable (any Transport, any TransferTask, URL) -> Void)?
 

@@ -4,11 +4,11 @@ public import OutletSession
 
 /// A monitor that posts a notification when requests resume, suspend, cancel and finish.
 ///
-/// Pass it to a session among its event monitors, keep it, and add observers at any time.
+/// Pass it to a session among its event monitors, keep a reference, and add observers at any time.
 ///
 /// Thread: any.
 public final class RequestNotifications: EventMonitor {
-    /// What has happened.
+    /// The event of a notification.
     public enum Name: String, Sendable, CaseIterable {
         /// A request was resumed.
         case didResume
@@ -16,7 +16,7 @@ public final class RequestNotifications: EventMonitor {
         case didSuspend
         /// A request was cancelled.
         case didCancel
-        /// A request is over.
+        /// A request has ended; its response is serialized next.
         case didFinish
         /// A transfer was resumed.
         case didResumeTask
@@ -24,21 +24,21 @@ public final class RequestNotifications: EventMonitor {
         case didSuspendTask
         /// A transfer was cancelled.
         case didCancelTask
-        /// A transfer ended, well or not.
+        /// A transfer succeeded or failed.
         case didCompleteTask
     }
 
-    /// What has happened, and to whom.
+    /// An event, with its request and its transfer.
     public struct Notification: Sendable {
-        /// What has happened.
+        /// The event.
         public let name: Name
         /// The request.
         public let request: Request
-        /// The transfer, for names that speak of one.
+        /// The transfer; `nil` for events of the request.
         public let task: (any TransferTask)?
     }
 
-    /// Ends an observation when it is cancelled or released.
+    /// An observer's registration, which ends when it is cancelled or released.
     public final class Observation: Sendable {
         private let end: @Sendable () -> Void
 
@@ -48,7 +48,9 @@ public final class RequestNotifications: EventMonitor {
 
         deinit { end() }
 
-        /// Calls the observer no more; calls under way are not waited for.
+        /// Removes the observer; does not wait for a call that is running.
+        ///
+        /// Thread: any. May be called again.
         public func cancel() { end() }
     }
 
@@ -61,17 +63,20 @@ public final class RequestNotifications: EventMonitor {
     /// Where observers are called.
     public let queue: DispatchQueue
 
-    /// Makes notifications without observers.
+    /// Makes a monitor without observers.
+    ///
+    /// - Parameter queue: Where observers are called. By default the callback queue of the session
+    ///   that uses the monitor.
     public init(queue: DispatchQueue = .sessionCallbacks) {
         self.queue = queue
     }
 
-    /// Calls a closure at each notification of those names.
+    /// Calls a closure for each notification with one of some names.
     ///
     /// - Parameters:
-    ///   - names: What to tell; everything by default.
-    ///   - observer: Called on ``queue``, one notification after the other.
-    /// - Returns: The observation; it ends when this is let go.
+    ///   - names: The names; all by default.
+    ///   - observer: Called on ``queue``, one notification at a time.
+    /// - Returns: The registration; keep it, because the observer is removed when it is released.
     public func observe(
         _ names: Set<Name> = Set(Name.allCases),
         using observer: @escaping @Sendable (Notification) -> Void
@@ -82,16 +87,18 @@ public final class RequestNotifications: EventMonitor {
             return observers.last
         }
         return Observation { [weak self] in
-            // The closure is freed outside the lock.
+            // The closure is released outside the lock.
             _ = self?.observers.withLock { $0.all.removeValue(forKey: key) }
         }
     }
 
-    /// The notifications of those names from now on, without end.
+    /// Returns the notifications with one of some names, from now on.
+    ///
+    /// The sequence does not end by itself; leave the loop or cancel its task.
     ///
     /// - Parameters:
-    ///   - names: What to tell; everything by default.
-    ///   - bufferingPolicy: What is kept for a slow reader.
+    ///   - names: The names; all by default.
+    ///   - bufferingPolicy: How many notifications are kept for a slow loop; all by default.
     public func notifications(
         _ names: Set<Name> = Set(Name.allCases),
         bufferingPolicy: AsyncStream<Notification>.Continuation.BufferingPolicy = .unbounded
@@ -109,27 +116,27 @@ public final class RequestNotifications: EventMonitor {
         for (_, observer) in all.sorted(by: { $0.key < $1.key }) { observer(notification) }
     }
 
-    /// Notifies.
+    /// Posts ``Name/didResume``.
     public func requestDidResume(_ request: Request) { post(.didResume, request) }
-    /// Notifies.
+    /// Posts ``Name/didSuspend``.
     public func requestDidSuspend(_ request: Request) { post(.didSuspend, request) }
-    /// Notifies.
+    /// Posts ``Name/didCancel``.
     public func requestDidCancel(_ request: Request) { post(.didCancel, request) }
-    /// Notifies.
+    /// Posts ``Name/didFinish``.
     public func requestDidFinish(_ request: Request) { post(.didFinish, request) }
-    /// Notifies.
+    /// Posts ``Name/didResumeTask``.
     public func request(_ request: Request, didResumeTask task: any TransferTask) {
         post(.didResumeTask, request, task)
     }
-    /// Notifies.
+    /// Posts ``Name/didSuspendTask``.
     public func request(_ request: Request, didSuspendTask task: any TransferTask) {
         post(.didSuspendTask, request, task)
     }
-    /// Notifies.
+    /// Posts ``Name/didCancelTask``.
     public func request(_ request: Request, didCancelTask task: any TransferTask) {
         post(.didCancelTask, request, task)
     }
-    /// Notifies.
+    /// Posts ``Name/didCompleteTask``.
     public func request(
         _ request: Request, didCompleteTask task: any TransferTask, with error: SessionError?
     ) { post(.didCompleteTask, request, task) }
@@ -142,7 +149,7 @@ extension Request {
     public static let didSuspendNotification = RequestNotifications.Name.didSuspend
     /// A request was cancelled.
     public static let didCancelNotification = RequestNotifications.Name.didCancel
-    /// A request is over.
+    /// A request has ended; its response is serialized next.
     public static let didFinishNotification = RequestNotifications.Name.didFinish
     /// A transfer was resumed.
     public static let didResumeTaskNotification = RequestNotifications.Name.didResumeTask
@@ -150,6 +157,6 @@ extension Request {
     public static let didSuspendTaskNotification = RequestNotifications.Name.didSuspendTask
     /// A transfer was cancelled.
     public static let didCancelTaskNotification = RequestNotifications.Name.didCancelTask
-    /// A transfer ended, well or not.
+    /// A transfer succeeded or failed.
     public static let didCompleteTaskNotification = RequestNotifications.Name.didCompleteTask
 }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// What a hook did, in a few words for people, secrets left out.
+/// Short descriptions of what a hook changed, for observers; secrets are redacted.
 enum Effects {
     static func of(
         _ before: HTTPRequest, _ after: HTTPRequest, answer: RequestHandle.Answer?
@@ -28,6 +28,8 @@ enum Effects {
         return effects
     }
 
+    /// The effects of a `process` hook.
+    /// The effects of a `process` hook.
     static func of(_ replacement: ResponseHandle.Replacement?) -> [String] {
         switch replacement {
         case nil: []
@@ -58,7 +60,7 @@ enum Effects {
         return effects
     }
 
-    /// The values by name, in lower case.
+    /// The header values by lower-case name.
     private static func values(_ headers: HTTPHeaders) -> [String: [String]] {
         headers.reduce(into: [:]) { $0[$1.name.lowercasedASCII, default: []].append($1.value) }
     }

@@ -1,10 +1,10 @@
 import OutletHTTP
 import OutletTransport
 
-/// The plugins that watch the body of one response, one after the other.
+/// Passes the body of one response to the plugins that watch it, one after the other.
 final class HookedBodies: BodyObserver {
     private let bodies: [WatchedBody]
-    /// How much has come.
+    /// The number of bytes received so far.
     private let offset = Lock(UInt64(0))
 
     init(_ bodies: [WatchedBody]) { self.bodies = bodies }

@@ -4,10 +4,11 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// The plugins around a call: `did_receive` of all of them, then `process` of one after the other.
+/// Calls the hooks at the end of a call: `did_receive` of all plugins, then `process` of one after
+/// the other.
 final class HookedCalls: CallbackMiddleware {
     private let plugins: [PluginInstance]
-    /// How long a hook is waited for, in nanoseconds.
+    /// The time limit of a hook, in nanoseconds.
     private let limit: UInt64
     private let running: RunningPlugins
     let needsStreamedBodies: Bool
@@ -16,7 +17,7 @@ final class HookedCalls: CallbackMiddleware {
         self.plugins = plugins
         self.limit = limit
         self.running = running
-        // One that only watches does without the bodies of streams.
+        // Plugins with `did_receive` only do not need the bodies of streams.
         needsStreamedBodies = plugins.contains { $0.hooks.process != nil }
     }
 
@@ -46,7 +47,8 @@ final class HookedCalls: CallbackMiddleware {
             let plugins = self.plugins.filter { !asked.context.excludes($0) }
             scope.order.run { done in
                 call.run(plugins) { result in
-                    // First: the request's end, which may follow at once, waits for no step then.
+                    // Before completing: the end of the request, which may follow at once, then
+                    // waits for no step.
                     done()
                     completion(result)
                 }
@@ -56,13 +58,13 @@ final class HookedCalls: CallbackMiddleware {
     }
 }
 
-/// What a call has come to, as its hooks see it and leave it.
+/// The outcome of one call while its hooks run.
 private final class HookedCall: Sendable {
     private let state: Lock<CallResult>
-    /// The request as it was sent last, or would have been.
+    /// The request as it was sent last; if nothing was sent, as it was passed to the middleware.
     private let request: HTTPRequest
     private let scope: RequestScope
-    /// How long a hook is waited for, in nanoseconds.
+    /// The time limit of a hook, in nanoseconds.
     private let limit: UInt64
     private let waiting: CancelledOnce
 
@@ -79,11 +81,12 @@ private final class HookedCall: Sendable {
 
     var result: CallResult { state.withLock { $0 } }
 
-    /// Calls `did_receive` of all plugins, then `process` of all, each when that before is over.
+    /// Calls `did_receive` of all plugins, then `process` of all, one after the other.
     ///
     /// - Parameters:
-    ///   - position: The hook to begin with.
-    ///   - completion: Called once, with what they have left.
+    ///   - position: The index of the first hook: 0 to count - 1 for `did_receive`, from count on
+    ///     for `process`.
+    ///   - completion: Called once, with the outcome that the hooks leave.
     func run(
         _ plugins: [PluginInstance], from position: Int = 0,
         completion: @escaping @Sendable (CallResult) -> Void
@@ -110,7 +113,7 @@ private final class HookedCall: Sendable {
     }
 
     private func process(_ plugin: PluginInstance) -> HookAnswer<Void> {
-        // Of a call that was cancelled there is nothing to replace.
+        // The outcome of a cancelled call is not replaced.
         guard let hook = plugin.hooks.process, !waiting.isCancelled else { return .given(()) }
         let handle = ResponseHandle(.init(result), isMutable: true)
         let stopwatch = Stopwatch(plugin.owner.observer)
@@ -124,7 +127,7 @@ private final class HookedCall: Sendable {
             var failure: PluginError?
             if case .failed(let error) = answer { failure = error }
             if case .failure(var reason)? = replacement, failure == nil {
-                // Said on purpose: nobody goes on without it.
+                // Deliberate, so it fails the request even where other failures are skipped.
                 reason.isRefusal = true
                 failure = plugin.failure(of: .process, reason)
             }
@@ -138,7 +141,7 @@ private final class HookedCall: Sendable {
             stopwatch.report(
                 plugin.owner, .process, requestID: self.request.context.id,
                 effects: { Effects.of(replacement) }, failure: failure?.message)
-            // One that is passed over is as if it had not been asked.
+            // If the failure is skipped, the outcome stays as it was before the hook.
             if failure.map({ plugin.passesOver($0) }) != true { self.take(replacement, failure) }
         }
         guard let answer = plugin.ask(token, about: asked, settled: .done, .process(hook)) else {
@@ -165,7 +168,7 @@ private final class HookedCall: Sendable {
 }
 
 extension CallResult {
-    /// The response, where there is one.
+    /// The response; `nil` for a failure.
     fileprivate var response: CallResponse? {
         if case .success(let response) = self { response } else { nil }
     }
@@ -178,7 +181,7 @@ extension CallResult {
 }
 
 extension ResponseHandle.Outcome {
-    /// What a call has come to, as plugins see it.
+    /// Converts the outcome of a call into what plugins see.
     fileprivate init(_ result: CallResult) {
         switch result {
         case .success(let response):

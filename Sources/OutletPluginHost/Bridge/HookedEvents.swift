@@ -5,12 +5,13 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// Tells plugins what requests have come to, each in batches, without waiting for them.
+/// Sends events of requests to plugins in batches, without waiting for the plugins.
 final class HookedEvents: EventMonitor {
     let queue = DispatchQueue(label: "outlet.plugin.events")
     private let buffers: [EventBuffer]
-    /// How many attempts requests have begun that have not ended: a request itself may be further than
-    /// the event that is told.
+    /// The number of attempts that each unfinished request has begun.
+    ///
+    /// Counted here, because the request itself may be further than the event.
     private let attempts = Lock([UUID: Int64]())
     private let running: RunningPlugins
 
@@ -33,7 +34,7 @@ final class HookedEvents: EventMonitor {
     }
 }
 
-/// An event as plugins see it.
+/// An event in the form that plugins receive.
 struct PluginEvent: Sendable {
     let kind: Int32
     let time = Stopwatch.now
@@ -43,8 +44,10 @@ struct PluginEvent: Sendable {
     let requestID: String
     var text = ""
 
-    /// - Parameter attempts: How many the request has begun.
-    /// - Returns: `nil` for events that plugins are not told.
+    /// Converts an event.
+    ///
+    /// - Parameter attempts: The number of attempts that the request has begun.
+    /// - Returns: `nil` for events that plugins do not receive.
     init?(_ event: Event, of request: Request, attempts: Int64) {
         requestID = request.id.uuidString
         switch event {
@@ -81,7 +84,7 @@ struct PluginEvent: Sendable {
     }
 }
 
-/// The events that one plugin has not been told yet.
+/// The events that one plugin has not received yet.
 ///
 /// Thread: any.
 final class EventBuffer: Sendable {
@@ -91,15 +94,15 @@ final class EventBuffer: Sendable {
         var isTelling = false
     }
 
-    /// How many are told at once.
+    /// The largest number of events passed in one call.
     private static let batch = 256
 
     private let instance: PluginInstance
-    /// How many events wait at most; later ones are dropped.
+    /// The largest number of queued events; further ones are dropped and counted.
     private let capacity: Int
     private let state = Lock(State())
 
-    /// Whose events these are.
+    /// The identity of the plugin instance.
     var owner: ObjectIdentifier { ObjectIdentifier(instance) }
 
     init(_ instance: PluginInstance, capacity: Int) {
@@ -107,6 +110,8 @@ final class EventBuffer: Sendable {
         self.capacity = capacity
     }
 
+    /// Queues an event that the plugin's event mask includes, and starts sending if nothing is
+    /// being sent.
     func add(_ event: PluginEvent) {
         guard instance.hooks.event_mask & 1 << UInt64(event.kind) != 0 else { return }
         let begins = state.withLock { state in
@@ -118,7 +123,7 @@ final class EventBuffer: Sendable {
             defer { state.isTelling = true }
             return !state.isTelling
         }
-        // Held, so that the plugin does not end before it has been told.
+        // Keeps the plugin from ending before it has received the events.
         if begins, instance.hold() { tell() }
     }
 
@@ -139,9 +144,9 @@ final class EventBuffer: Sendable {
     }
 }
 
-/// Events as C sees them, as long as this lives.
+/// Events as C structures, valid as long as this object exists.
 private final class LentEvents: WatchedSubject, @unchecked Sendable {
-    // @unchecked because nothing is written after `init`.
+    // @unchecked: nothing is written after `init`.
     private let arena: ByteArena
     private let list: [outlet_event]
     private let dropped: UInt64

@@ -4,15 +4,15 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// A plugin's `adapt` and `retry` as the session's adapter and retrier.
+/// Calls a plugin's `adapt` and `retry` as an adapter and retrier of the session.
 final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, AbandonableRetrier {
     private let instance: PluginInstance
-    /// How long a promised answer is waited for, in nanoseconds.
+    /// The time limit for an answer, in nanoseconds.
     private let limit: UInt64
-    /// How many attempts plugins may ask for beside a request's first.
+    /// The number of retries of a request up to which a plugin may ask for another.
     private let maximumRetries: Int
     private let running: RunningPlugins
-    /// Adapts without a completion; for plugins that never block.
+    /// Adapts synchronously; `nil` for plugins that may block.
     let synchronous: (any SynchronousRequestAdapter)?
 
     init(
@@ -29,7 +29,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
     var adapts: Bool { instance.hooks.adapt != nil }
     var retries: Bool { instance.hooks.retry != nil }
 
-    /// None of the session's: the completion has a deadline of its own, whose error names the plugin.
+    /// 0 turns the session's timeout off: the completion has its own, whose error names the plugin.
     var answerTimeout: TimeInterval? { 0 }
 
     // MARK: Adapt
@@ -91,13 +91,13 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         return HookAnswer(answer, of: token, meaning: finish).deliver(to: completion)
     }
 
-    /// What the session and the observer get.
+    /// The result for the session, with what the observer receives.
     private struct Verdict {
         var result: RetryResult
         var effects: [String] = []
         var failure: String?
 
-        /// Nobody may ask for more.
+        /// The verdict for a retry beyond the limit.
         static func refused(after count: Int, of instance: PluginInstance) -> Verdict {
             let error = instance.failure(
                 of: .retry,

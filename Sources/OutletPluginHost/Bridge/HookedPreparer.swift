@@ -4,13 +4,13 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// A plugin's `prepare` as an adapter that is asked last.
+/// Calls a plugin's `prepare` as the last adapter.
 final class HookedPreparer: RequestPreparer, AbandonableAdapter {
     private let instance: PluginInstance
-    /// How long the answer is waited for, in nanoseconds.
+    /// The time limit for the answer, in nanoseconds.
     private let limit: UInt64
     private let running: RunningPlugins
-    /// Prepares without a completion; for plugins that never block.
+    /// Prepares synchronously; `nil` for plugins that may block.
     let synchronous: (any SynchronousRequestAdapter)?
 
     init(_ instance: PluginInstance, limit: UInt64, keeping running: RunningPlugins) {
@@ -20,7 +20,7 @@ final class HookedPreparer: RequestPreparer, AbandonableAdapter {
         synchronous = QuickAdapter(instance, .prepare, instance.hooks.prepare, limit: limit)
     }
 
-    /// None of the session's: the hook has a deadline of its own, whose error names the plugin.
+    /// 0 turns the session's timeout off: the hook has its own, whose error names the plugin.
     var answerTimeout: TimeInterval? { 0 }
 
     func beginAdapting(

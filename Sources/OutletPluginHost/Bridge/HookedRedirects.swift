@@ -3,10 +3,10 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 
-/// A plugin that decides about redirects.
+/// Calls a plugin's `redirect` hook.
 final class HookedRedirects: RedirectJudge {
     private let instance: PluginInstance
-    /// How long the answer is waited for, in nanoseconds.
+    /// The time limit for the answer, in nanoseconds.
     private let limit: UInt64
 
     private let running: RunningPlugins

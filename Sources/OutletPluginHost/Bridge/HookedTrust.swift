@@ -3,7 +3,7 @@ import FoundationEssentials
 import OutletSession
 import OutletTransport
 
-/// Asks plugins about servers, after the evaluators of the session.
+/// Calls the `trust` hooks of plugins after the evaluators of the session.
 final class HookedTrust: ServerTrustJudging {
     private let plugins: [PluginInstance]
     private let manager: (any ServerTrustJudging)?
@@ -28,7 +28,7 @@ final class HookedTrust: ServerTrustJudging {
     }
 }
 
-/// Trusts whom the usual checks, or a policy in their place, and all plugins trust.
+/// Trusts a server that passes the default checks, or the policy in their place, and all plugins.
 private struct PluginTrustEvaluator: ServerTrustEvaluating, Equatable {
     let plugins: [PluginInstance]
     let policy: ServerTrustPolicy?
@@ -55,7 +55,11 @@ private struct PluginTrustEvaluator: ServerTrustEvaluating, Equatable {
 }
 
 extension PluginInstance {
-    /// - Throws: ``PluginError`` when the plugin does not trust a server, or is closed.
+    /// Calls the `trust` hook; blocks until it returns.
+    ///
+    /// - Parameter verifies: Whether the plugin receives the faults that the default checks found.
+    /// - Throws: ``PluginError`` when the plugin does not trust the server, is closed or is
+    ///   suspended.
     fileprivate func judge(_ trust: ServerTrust, verifies: Bool) throws(PluginError) {
         guard let hook = hooks.trust else { return }
         var arena = ByteArena()

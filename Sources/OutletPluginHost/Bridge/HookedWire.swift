@@ -5,18 +5,18 @@ import OutletHTTP
 import OutletLayers
 import OutletTransport
 
-/// The plugins on the wire: `finalize` and `will_send` of all that is about to be sent, and the answers
-/// that plugins gave in the network's place.
+/// Calls `finalize` and `will_send` before a request is sent, and delivers responses that plugins
+/// gave in place of a transfer.
 ///
-/// Hooks that watch and may block run beside the transfer, on a worker, before any hook that sees its
-/// outcome.
+/// `will_send` hooks that may block run on a worker thread at the same time as the transfer, but
+/// before any hook that sees its outcome.
 final class HookedWire: TransportLayer {
     let next: any Transport
-    /// Those that change what is sent.
+    /// The instances with a `finalize` hook.
     private let finalizers: [PluginInstance]
-    /// Those that see it.
+    /// The instances with a `will_send` hook.
     private let watchers: [PluginInstance]
-    /// How long a hook is waited for, in nanoseconds.
+    /// The time limit of a hook, in nanoseconds.
     private let limit: UInt64
     private let queue = DispatchQueue(label: "outlet.plugin.wire")
     private let running: RunningPlugins?
@@ -104,7 +104,7 @@ final class HookedWire: TransportLayer {
     }
 }
 
-/// The plugins that change the fields of one request on the wire, one after the other.
+/// Calls the `finalize` hooks for one request, one after the other.
 private final class Finalizing: Sendable {
     private let fields: WireFields
     private let plugins: [PluginInstance]
@@ -112,7 +112,7 @@ private final class Finalizing: Sendable {
     private let waiting = CancelledOnce()
     private let answer = LaterAnswer<Result<HTTPRequest, TransferError>>()
 
-    /// Asks all.
+    /// Begins with the first plugin.
     init(
         _ request: HTTPRequest, sentWith credential: Credential?, by plugins: [PluginInstance],
         limit: UInt64
@@ -123,13 +123,17 @@ private final class Finalizing: Sendable {
         ask(plugins[...], request)
     }
 
-    /// What is to be sent, where all have agreed already; ``whenAnswered(_:)`` tells anything else.
+    /// The request to send, if all plugins have answered already; otherwise ``whenAnswered(_:)``
+    /// delivers it.
     var answeredAtOnce: HTTPRequest? {
         if case .success(let request) = answer.given { request } else { nil }
     }
 
-    /// - Parameter body: Called once, with what is to be sent.
-    /// - Returns: What tells those that are asked that nobody waits any more.
+    /// Delivers the request to send.
+    ///
+    /// - Parameter body: Called once, with the request or the failure; before this returns if all
+    ///   plugins have answered.
+    /// - Returns: A closure that cancels the pending hook.
     func whenAnswered(
         _ body: @escaping @Sendable (Result<HTTPRequest, TransferError>) -> Void
     ) -> @Sendable () -> Void {
@@ -156,7 +160,7 @@ private final class Finalizing: Sendable {
 }
 
 extension TransferJob {
-    /// The same job, with the plugins that watch its bodies.
+    /// The same job, with an observer for plugins that watch its body.
     fileprivate var watched: TransferJob {
         let bodies = request.watchedBodies
         guard !bodies.isEmpty else { return self }

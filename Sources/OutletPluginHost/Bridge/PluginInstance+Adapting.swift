@@ -5,13 +5,15 @@ import OutletSession
 import OutletTransport
 
 extension PluginInstance {
-    /// Has a request changed by a hook.
+    /// Calls a hook that changes a request.
     ///
     /// - Parameters:
+    ///   - function: The plugin's hook function.
     ///   - access: What the hook may change.
-    ///   - wire: What the transport adds to the fields, where the plugin is to see that.
-    ///   - limit: How long the answer is waited for, in nanoseconds.
-    /// - Returns: The changed request, or why there is none.
+    ///   - wire: The header fields that the transport adds, where the plugin sees them; `nil` for
+    ///     none.
+    ///   - limit: The time limit for the answer, in nanoseconds.
+    /// - Returns: The changed request, or the failure.
     func change(
         _ request: HTTPRequest, by hook: PluginHook, _ function: HookFunction.Change,
         access: RequestHandle.Access = .answer, wire: WireFields? = nil, limit: UInt64
@@ -39,7 +41,9 @@ extension PluginInstance {
         return .given(finish(answer))
     }
 
-    /// Takes the body's stream back to its start, if the plugin has read it; why that cannot be done.
+    /// Rewinds the body's stream, if the plugin has read it.
+    ///
+    /// - Returns: The failure if that is not possible; else `nil`.
     func rewind(_ handle: RequestHandle, in hook: PluginHook) -> PluginError? {
         do {
             try handle.rewindBody()

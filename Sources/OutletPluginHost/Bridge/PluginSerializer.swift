@@ -4,17 +4,17 @@ public import OutletHTTP
 public import OutletSession
 import OutletTransport
 
-/// A value that a plugin has made of a response.
+/// A value that a plugin's `serialize` hook made from a response.
 public struct PluginSerialized: Sendable, Equatable {
-    /// What it is: `json`, `text`, or a type of the plugin's own.
+    /// The type: `json`, `text`, or a type that the plugin defines.
     public var type: String
-    /// The value, encoded as its type says.
+    /// The encoded value.
     public var data: Data
 
-    /// Makes a value.
+    /// Creates a value.
     ///
     /// - Parameters:
-    ///   - type: Such as `json` or `text`; up to 1 KiB of UTF-8.
+    ///   - type: The type, such as `json` or `text`; from a plugin at most 1 KiB of UTF-8.
     ///   - data: The value, encoded as the type says.
     public init(type: String, data: Data) {
         self.type = type
@@ -22,9 +22,12 @@ public struct PluginSerialized: Sendable, Equatable {
     }
 }
 
-/// Makes values of responses by a plugin's `serialize`: `request.serializingResponse(using: serializer)`.
+/// A response serializer that calls a plugin's `serialize` hook:
+/// `request.serializingResponse(using: serializer)`.
 ///
-/// Thread: where the request is being finished; blocks as long as the plugin does.
+/// Create one with ``PluginHost/serializer(_:)``.
+///
+/// Thread: the one that serializes the response; blocks until the plugin has returned.
 public struct PluginSerializer: ResponseSerializer {
     private let instance: PluginInstance
     private let running: RunningPlugins
@@ -34,9 +37,10 @@ public struct PluginSerializer: ResponseSerializer {
         self.running = running
     }
 
-    /// Has the plugin make the value.
+    /// Calls the plugin's `serialize` hook.
     ///
-    /// - Throws: `error`, or a ``PluginError``.
+    /// - Throws: `error` where the call failed already; a ``PluginError`` when the hook fails, or
+    ///   when the plugin is closed or suspended.
     public func serialize(
         request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
     ) throws -> PluginSerialized {

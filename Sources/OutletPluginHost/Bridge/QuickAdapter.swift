@@ -1,14 +1,20 @@
 import OutletHTTP
 import OutletSession
 
-/// The hook of a plugin that never blocks: it has answered when it returns, or has promised to.
+/// Calls a hook of a plugin that never blocks: it has answered when it returns, or returns
+/// `OUTLET_PENDING`.
 struct QuickAdapter: SynchronousRequestAdapter {
     private let instance: PluginInstance
     private let hook: PluginHook
     private let function: HookFunction.Change
-    /// How long a promised answer is waited for, in nanoseconds.
+    /// The time limit for an answer, in nanoseconds.
     private let limit: UInt64
 
+    /// Creates the adapter.
+    ///
+    /// - Parameters:
+    ///   - function: The plugin's hook function; `nil` where it has none.
+    ///   - limit: The time limit for an answer, in nanoseconds.
     /// - Returns: `nil` where the plugin may block, or has no such hook.
     init?(
         _ instance: PluginInstance, _ hook: PluginHook, _ function: HookFunction.Change?,

@@ -2,20 +2,25 @@ import FoundationEssentials
 import OutletHTTP
 import OutletProvider
 
-/// What plugins have noted in a request, for those that come after.
+/// The key of the notes that plugins attach to a request for later plugins.
 enum PluginNotes: RequestContextKey {
     typealias Value = [String: String]
 }
 
-/// A request's context as C sees it: texts by name, made when they are asked for.
+/// The attributes of a request that plugins can read: texts by name, computed on demand.
 extension RequestContext {
-    /// What plugins have noted.
+    /// The notes that plugins have attached.
     var notes: [String: String] {
         get { self[PluginNotes.self] ?? [:] }
         set { self[PluginNotes.self] = newValue }
     }
 
-    /// The text under a name; values of the target stay out, they may be secrets.
+    /// The text of an attribute; associated values of a provider's target are left out, they may be
+    /// secrets.
+    ///
+    /// - Parameter name: `request.id`, `request.attempt`, `request.redirects`, `target.` and an
+    ///   attribute, or the name of a note.
+    /// - Returns: `nil` where there is no such attribute.
     func attribute(_ name: String) -> String? {
         switch name {
         case "request.id": id?.uuidString
@@ -50,7 +55,7 @@ extension RequestContext {
 }
 
 extension String {
-    /// What follows a prefix; `nil` where the text does not begin with it.
+    /// The text after a prefix; `nil` where the text does not begin with it.
     fileprivate func cut(prefix: String) -> String? {
         startsWithBytes(of: prefix)
             ? String(decoding: utf8.dropFirst(prefix.utf8.count), as: UTF8.self) : nil

@@ -1,37 +1,44 @@
 import CJSONSchema
 import OutletHTTP
 
-/// A JSON Schema that configuration is held against: draft 4, 6 or 7.
+/// A JSON Schema (draft 4, 6 or 7) that validates configuration.
 ///
-/// Nothing is fetched, and time, recursion and memory are bounded whatever the schema says.
+/// Nothing is fetched; time, recursion depth and memory are limited whatever the schema contains.
 struct ConfigurationSchema {
     /// The schema as JSON.
     let text: String
 
-    /// Why the schema, or what it is held against, cannot be read.
+    /// Why the schema or the value cannot be processed.
     enum Unusable: Error {
         case schema(reason: String)
         case value(reason: String)
-        /// There is no memory, or no thread.
+        /// There is not enough memory, or no thread can be started.
         case noResources
     }
 
-    /// Whether the schema can be used at all.
+    /// Checks that the schema can be used.
+    ///
+    /// - Throws: ``Unusable/schema(reason:)`` if not, or ``Unusable/noResources``.
     func check() throws(Unusable) {
         _ = try outcome { cjsonschema_check($0, nil, $1, $2) }
     }
 
-    /// What configuration breaks, with where each broken part comes from.
+    /// Validates configuration.
+    ///
+    /// - Returns: The violations, each with the origin of the key that it lies in.
+    /// - Throws: ``Unusable`` when the schema or the value cannot be processed.
     func violations(
         of configuration: LayeredConfiguration
     ) throws(Unusable) -> [ConfigurationViolation] {
         try violations(of: .object(configuration.object), source: configuration.source)
     }
 
-    /// What a value breaks, a hundred violations at most; nothing of the value is in them but keys.
+    /// Validates a value.
     ///
-    /// - Parameter source: Where a member of the value comes from; all of it without a name, which is a
-    ///   step of a JSON pointer.
+    /// - Parameter source: Returns the origin of a member of the value, which it receives as a
+    ///   token of a JSON pointer; with `nil`, the origin of the whole value.
+    /// - Returns: At most 100 violations, which contain keys but no values.
+    /// - Throws: ``Unusable`` when the schema or the value cannot be processed.
     func violations(
         of value: JSONValue, source: (_ name: String?) -> String = { _ in "" }
     ) throws(Unusable) -> [ConfigurationViolation] {
@@ -52,7 +59,7 @@ struct ConfigurationSchema {
 
     private struct Reported {
         var violation: ConfigurationViolation
-        /// The member of the whole value that it lies in, or is, as a step of a JSON pointer.
+        /// The top-level member that contains the violation, as a token of a JSON pointer.
         let name: String?
 
         init(_ violation: cjsonschema_violation) {
@@ -104,7 +111,7 @@ struct ConfigurationSchema {
         _ bytes: UnsafeBufferPointer<UInt8>, _ body: (cjsonschema_text) -> Result
     ) -> Result {
         bytes.withMemoryRebound(to: CChar.self) { characters in
-            // An empty buffer may have no address, and nothing is read from this one.
+            // The base address of an empty buffer may be nil; this placeholder is never read.
             withUnsafePointer(to: 0) { none in
                 body(
                     cjsonschema_text(

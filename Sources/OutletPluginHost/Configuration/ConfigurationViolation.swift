@@ -1,22 +1,23 @@
 import OutletHTTP
 
-/// What is wrong with a plugin's configuration, and where in it.
+/// An error in a plugin's configuration and its position.
 ///
-/// Values of the configuration are never part of it, since they may be secrets; keys are.
+/// It never contains values of the configuration, since they may be secrets; it may contain keys.
 public struct ConfigurationViolation: Error, Sendable, Equatable {
-    /// A JSON pointer (RFC 6901) to where it is wrong, such as `/limits/rate`; empty for all of it.
+    /// A JSON pointer (RFC 6901) to the invalid value, such as `/limits/rate`; empty for the whole
+    /// configuration.
     public var path: String
-    /// Such as `expected a number, found a string`.
+    /// What is wrong, such as `expected a number, found a string`.
     public var fact: String
-    /// Where the configuration comes from, such as the path of a file; empty where that is plain.
+    /// The origin of the configuration, such as the path of a file; empty where it is not known.
     public var source: String
 
-    /// Makes a violation.
+    /// Creates a violation.
     ///
     /// - Parameters:
     ///   - path: A JSON pointer (RFC 6901) into the configuration; empty for all of it.
-    ///   - fact: What is wrong there.
-    ///   - source: Where the configuration comes from, such as a file; empty where that is not known.
+    ///   - fact: What is wrong there, without values.
+    ///   - source: The origin of the configuration, such as a file; empty where it is not known.
     public init(path: String = "", fact: String, source: String = "") {
         self.path = path
         self.fact = fact
@@ -25,31 +26,32 @@ public struct ConfigurationViolation: Error, Sendable, Equatable {
 }
 
 extension ConfigurationViolation: CustomStringConvertible {
-    /// The place and the fact.
+    /// One line: the path, what is wrong, and the origin.
     public var description: String {
         (path.isEmpty ? fact : "\(path): \(fact)") + (source.isEmpty ? "" : " (\(source))")
     }
 }
 
 extension ConfigurationViolation {
-    /// A key that nobody asks for.
+    /// The text for an unknown key, with a suggestion.
     ///
-    /// - Parameter known: Keys that could be meant.
+    /// - Parameter known: The keys that could be meant.
     static func unknown(_ key: String, known: [String]) -> String {
         let nearest = Suggestion.nearest(to: key, among: known)
         return "unknown key '\(shortened(key))'"
             + (nearest.map { "; did you mean '\($0)'?" } ?? "")
     }
 
-    /// A text of somebody else's, at most 256 bytes of it.
+    /// The first 256 bytes of a text, with an ellipsis if it is longer.
     static func shortened(_ text: String) -> String {
         let limit = 256
         guard text.utf8.count > limit else { return text }
         return String(decoding: text.utf8.prefix(limit), as: UTF8.self) + "…"
     }
 
-    /// Keys that objects hold twice, a hundred at most: of two readers one would take the first value,
-    /// the other the last.
+    /// Repeated keys in objects; at most 100.
+    ///
+    /// They are refused because parsers disagree on whether the first or the last value counts.
     static func repeatedKeys(in value: JSONValue) -> [ConfigurationViolation] {
         var found: [ConfigurationViolation] = []
         var tokens: [String] = []
@@ -72,7 +74,7 @@ extension ConfigurationViolation {
             }
         }
         func look(_ value: JSONValue, in name: String) {
-            // Only objects can hold keys, and arrays objects.
+            // Other values contain no keys.
             guard value.objectValue != nil || value.arrayValue != nil else { return }
             tokens.append(shortened(name).pointerToken)
             look(value)
@@ -84,12 +86,12 @@ extension ConfigurationViolation {
 }
 
 extension String {
-    /// The first step of a JSON pointer; `nil` of an empty one.
+    /// The first reference token of a JSON pointer, still escaped; `nil` for an empty pointer.
     var firstPointerToken: String? {
         parts(separatedBy: "/").dropFirst().first.map { String($0) }
     }
 
-    /// The text as a step of a JSON pointer.
+    /// The text escaped as a reference token of a JSON pointer.
     var pointerToken: String {
         String(
             decoding: utf8.flatMap { byte in
@@ -103,13 +105,13 @@ extension String {
 }
 
 extension [ConfigurationViolation] {
-    /// The place that all come from; empty when there are several.
+    /// The origin that all violations share; empty when they differ.
     var commonSource: String {
         let source = first?.source ?? ""
         return allSatisfy { $0.source.hasSameBytes(as: source) } ? source : ""
     }
 
-    /// All on one line, twenty at most; each with where it comes from, unless that is the same for all.
+    /// The first 20 violations on one line, each with its origin unless all share it.
     var line: String {
         let limit = 20
         let isCommon = !commonSource.isEmpty

@@ -1,36 +1,42 @@
 public import OutletHTTP
 
-/// What a plugin may do: what it asks for, as far as the policy grants it.
+/// The permissions of a plugin: those it asks for and the policy grants.
 ///
-/// Host services hold their callers to it. A plugin in the process can go around them: this is
-/// hygiene, not a sandbox.
+/// Host services enforce them. Code in the same process can bypass the host, so they are no
+/// sandbox.
 ///
 /// Thread: any.
 public struct Grants: Sendable, Equatable {
-    /// What is granted, in the order in which the plugin asks for it.
+    /// The granted permissions, in the order in which the plugin asks for them.
     public let permissions: [Permission]
 
-    /// Nothing is allowed.
+    /// No permissions.
     public static let none = Grants([])
 
-    /// Allows what permissions do.
+    /// Grants permissions.
     ///
-    /// - Parameter permissions: What is allowed; nothing else is.
+    /// - Parameter permissions: The granted permissions; nothing else is allowed.
     public init(_ permissions: [Permission]) { self.permissions = permissions }
 
     /// Whether requests may be sent to a server.
+    ///
+    /// - Parameter origin: The scheme, host and port; the scheme makes no difference.
     public func allowsNetwork(to origin: Origin) -> Bool {
         permissions.contains { $0.allowsNetwork(to: origin) }
     }
 
-    /// Whether a variable of the environment may be read; its name is compared byte by byte.
+    /// Whether an environment variable may be read.
     ///
-    /// - Parameter name: Compared byte by byte.
+    /// - Parameter name: The variable's name, compared byte by byte.
     public func allowsVariable(_ name: String) -> Bool {
         permissions.contains { $0.allowsVariable(name) }
     }
 
-    /// Whether a service of the host's may be used at all, such as `outlet.http/1`.
+    /// Whether a host service may be used.
+    ///
+    /// `outlet.http` needs at least one network permission; other services need none.
+    ///
+    /// - Parameter id: The service's id, such as `outlet.http/1`; the version makes no difference.
     public func allowsService(_ id: String) -> Bool {
         switch id.cut(at: "/").map({ String($0.head) }) ?? id {
         case "outlet.http": permissions.contains(where: \.isOfNetwork)
@@ -39,20 +45,21 @@ public struct Grants: Sendable, Equatable {
     }
 }
 
-/// What is decided about the permissions that a plugin asks for.
+/// The decision about the permissions that a plugin asks for.
 public struct PermissionDecision: Sendable, Equatable {
-    /// What the plugin may do, unless anything is withheld: it needs all that it asks for.
+    /// The granted permissions; valid only if ``withheld`` is empty, since a plugin needs all that
+    /// it asks for.
     public let grants: Grants
-    /// What the policy does not grant, in the plugin's words.
+    /// The permissions that the policy does not grant, as the plugin wrote them.
     public let withheld: [String]
-    /// What of the plugin's words is no permission that this host knows; never granted.
+    /// Permissions that this host does not know, or that are malformed; never granted.
     public let notUnderstood: [Permission.Invalid]
 
-    /// Decides.
+    /// Decides which permissions are granted.
     ///
     /// - Parameters:
-    ///   - asked: In the plugin's words.
-    ///   - policy: What may be granted; `nil` for all that this host knows.
+    ///   - asked: The permissions as the plugin wrote them.
+    ///   - policy: The permissions that may be granted; `nil` grants all that this host knows.
     init(on asked: [String], by policy: [Permission]?) {
         var granted: [Permission] = []
         var withheld: [String] = []

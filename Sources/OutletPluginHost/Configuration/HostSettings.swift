@@ -1,20 +1,22 @@
 import OutletHTTP
 
-/// What the program says about plugins.
+/// The settings that the program passes to a host.
 struct HostSettings: Sendable {
-    /// By plugin id.
+    /// Settings by plugin id.
     let settings: [String: PluginSettings]
-    /// Configuration as JSON texts, by plugin id, or id, `#` and name of an instance.
+    /// Configuration as JSON texts, by plugin id or instance id (`id#instance`).
     let texts: [String: String]
-    /// Where the texts come from, by the same.
+    /// The origins of the texts, by the same keys.
     let sources: [String: String]
 
-    /// The plugins and instances that it speaks of.
+    /// The ids of all plugins and instances that occur in the settings, sorted.
     var labels: [String] { Set(settings.keys).union(texts.keys).sorted() }
 
-    /// What holds for a plugin.
+    /// Merges the settings of a plugin.
     ///
-    /// - Parameter file: What the plugin's directory says.
+    /// - Parameter file: The settings of the plugin's directory; `nil` for none.
+    /// - Throws: ``InvalidSettings`` when a configuration text, a permission or an instance name is
+    ///   invalid.
     func resolve(
         _ id: String, file: SettingsSource?
     ) throws(InvalidSettings) -> ResolvedSettings {
@@ -64,7 +66,7 @@ struct HostSettings: Sendable {
         return instances
     }
 
-    /// Lays the text of a plugin or an instance on what is there.
+    /// Merges the configuration text of a plugin or an instance.
     private func lay(
         _ label: String, on configuration: inout LayeredConfiguration
     ) throws(InvalidSettings) {
@@ -93,7 +95,7 @@ struct HostSettings: Sendable {
         return ResolvedSettings.Policy(permissions: permissions, source: source)
     }
 
-    /// What is wrong with the names of instances; `nil` when nothing is.
+    /// An invalid or repeated instance name; `nil` when all are valid.
     private static func objection(
         to instances: [PluginSettings.Instance]
     ) -> ConfigurationViolation? {
@@ -117,19 +119,19 @@ struct HostSettings: Sendable {
     }
 }
 
-/// What holds for one plugin.
+/// The merged settings of one plugin.
 struct ResolvedSettings: Sendable {
     let isEnabled: Bool
     let isOptional: Bool
     let failsOpen: Bool
-    /// By the names of hooks.
+    /// Time limits by hook name.
     let deadlines: [String: Duration]
-    /// `nil` grants all that the plugin asks for.
+    /// The permissions that may be granted; `nil` grants all that the plugin asks for.
     let policy: Policy?
-    /// One without a name, or one and more with.
+    /// One instance without a name, or one or more with names.
     let instances: [Instance]
 
-    /// What may be granted.
+    /// The permissions that may be granted, and their origin.
     struct Policy: Sendable {
         let permissions: [Permission]
         let source: String
@@ -137,7 +139,7 @@ struct ResolvedSettings: Sendable {
 
     /// The configuration of one instance.
     struct Instance: Sendable {
-        /// The plugin's id, with `#` and the name if there is one.
+        /// The plugin's id, followed by `#` and the name if there is one.
         let label: String
         let name: String?
         let configuration: LayeredConfiguration

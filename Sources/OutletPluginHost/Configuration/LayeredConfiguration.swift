@@ -1,14 +1,17 @@
 import OutletHTTP
 
-/// Configuration from several places: a key of a later one takes the place of the same key of an
-/// earlier one, with all that is in it.
+/// Configuration merged from several origins: a top-level key of a later one replaces the same key
+/// of an earlier one with its whole value.
 struct LayeredConfiguration: Sendable {
     private(set) var object: JSONObject = [:]
-    /// Where keys come from.
+    /// The origin of each top-level key.
     private var sources: [String: String] = [:]
-    /// All places, in order.
+    /// All origins, in the order in which they were added.
     private var places: [String] = []
 
+    /// Merges an object over what is there.
+    ///
+    /// - Parameter source: The origin of the object, for error messages.
     mutating func lay(_ other: JSONObject, from source: String) {
         if !places.contains(source) { places.append(source) }
         for member in other {
@@ -17,18 +20,21 @@ struct LayeredConfiguration: Sendable {
         }
     }
 
-    /// Where a key comes from; without one all places.
+    /// The origin of a top-level key, or all origins.
     ///
-    /// - Parameter token: The key as a step of a JSON pointer.
+    /// - Parameter token: The key as a token of a JSON pointer; `nil`, or an unknown key, for all
+    ///   origins.
     func source(of token: String?) -> String {
         let key = sources.keys.first { token?.hasSameBytes(as: $0.pointerToken) == true }
         return key.flatMap { sources[$0] } ?? places.joined(separator: ", ")
     }
 
-    /// How many keys an object may have; they are looked up one after another.
+    /// The largest number of keys of an object; they are searched linearly.
     static let mostKeys = 1000
 
-    /// Reads a text, which must be a JSON object without repeated keys.
+    /// Parses a text, which must be a JSON object without repeated keys.
+    ///
+    /// - Throws: ``InvalidSettings`` with what is wrong, without an origin.
     static func object(
         parsing text: some Collection<UInt8>
     ) throws(InvalidSettings) -> JSONObject {
@@ -52,13 +58,13 @@ struct LayeredConfiguration: Sendable {
     }
 }
 
-/// Settings that cannot be used, and all that is wrong with them.
+/// Invalid settings, with all violations.
 struct InvalidSettings: Error {
     let violations: [ConfigurationViolation]
 
     init(_ violations: [ConfigurationViolation]) { self.violations = violations }
 
-    /// The same with the place that they come from.
+    /// The same violations with an origin.
     func from(_ source: String) -> InvalidSettings {
         InvalidSettings(
             violations.map { violation in

@@ -1,11 +1,11 @@
 import FoundationEssentials
 import OutletHTTP
 
-/// Something that a plugin may do: `net:HOST`, `net:HOST:PORT` or `env:NAME`.
+/// A permission of a plugin: `net:HOST`, `net:HOST:PORT` or `env:NAME`.
 ///
-/// A host is a name, an IP address (of version 6 in brackets), `*.` and a name for all names below it,
-/// or `*` for all. Without a port, every port is meant. Hosts are compared in the form that
-/// `Origin` has: letter case, dots at the end and non-ASCII spellings make no difference.
+/// A host is a name, an IP address (IPv6 in brackets), `*.` and a name for all names below it, or
+/// `*` for all hosts. Without a port, all ports are included. Hosts are compared in normalized
+/// form, as in `Origin`: letter case, trailing dots and non-ASCII spellings make no difference.
 public struct Permission: Sendable, Hashable {
     private enum Scope: Sendable, Hashable {
         case network(Hosts, port: Int?)
@@ -18,20 +18,20 @@ public struct Permission: Sendable, Hashable {
         case one(String)
     }
 
-    /// Why a text is no permission.
+    /// Why a text is not a permission.
     public enum Invalid: Error, Sendable, Equatable {
-        /// It is of a kind that this host does not know.
+        /// The part before the colon is missing or not known to this host.
         case unknownKind(String)
-        /// It is of a kind that this host knows, but malformed.
+        /// The kind is known, but the rest is malformed.
         case malformed(String, reason: String)
     }
 
     private let scope: Scope
 
-    /// Reads a permission.
+    /// Parses a permission.
     ///
-    /// - Parameter text: Such as `net:*.example.com:443`, `net:loopback` or `env:HOME`.
-    /// - Throws: ``Invalid``, which says what is wrong with the text.
+    /// - Parameter text: The text, such as `net:*.example.com:443`, `net:localhost` or `env:HOME`.
+    /// - Throws: ``Invalid/unknownKind(_:)`` or ``Invalid/malformed(_:reason:)``.
     public init(_ text: String) throws(Invalid) {
         guard let (kind, rest) = text.cut(at: ":") else { throw .unknownKind(text) }
         switch kind {
@@ -49,21 +49,21 @@ public struct Permission: Sendable, Hashable {
         var host = text
         var hosts: (String) -> Hosts = { .one($0) }
         if text == "*" || text.startsWithBytes(of: "*:") {
-            // Any host stands for all, so that the port is read as that of an address.
+            // A placeholder host, so that the port is parsed as part of a URL.
             host = "all" + text.droppingBytes(1)
             hosts = { _ in .all }
         } else if text.startsWithBytes(of: "*.") {
             host = String(text.droppingBytes(2))
             hosts = { .under($0) }
         }
-        // Nothing but a host and a port: the rest of an address would pass for one.
+        // Only a host and a port: other parts of a URL would be parsed as well.
         let others = Set("/?#@\\ \t\r\n%*".utf8)
         guard !host.isEmpty, !host.utf8.contains(where: others.contains) else {
             throw malformed("not of the form HOST or HOST:PORT")
         }
         let origins: [Origin]
         do {
-            // Read with two schemes: a port of its own is the same with both.
+            // Parsed with two schemes: an explicit port is the same with both.
             origins = try ["http", "https"].map { scheme in
                 guard let url = URL(string: "\(scheme)://\(host)/") else {
                     throw OriginError.noHost
@@ -85,7 +85,9 @@ public struct Permission: Sendable, Hashable {
 
     // MARK: What it allows
 
-    /// Whether it allows whatever another permission does.
+    /// Whether this permission includes another.
+    ///
+    /// - Parameter other: The permission that is asked for; of another kind, it is never included.
     public func covers(_ other: Permission) -> Bool {
         switch (scope, other.scope) {
         case (.variable(let name), .variable(let wanted)): name.hasSameBytes(as: wanted)
@@ -106,19 +108,19 @@ public struct Permission: Sendable, Hashable {
         }
     }
 
-    /// Whether it allows to send requests to a server.
+    /// Whether it allows sending requests to a server.
     func allowsNetwork(to origin: Origin) -> Bool {
         guard case .network(let hosts, let port) = scope else { return false }
         return (port == nil || port == origin.port) && Permission.covers(hosts, .one(origin.host))
     }
 
-    /// Whether it allows to read a variable of the environment.
+    /// Whether it allows reading an environment variable.
     func allowsVariable(_ name: String) -> Bool {
         guard case .variable(let own) = scope else { return false }
         return own.hasSameBytes(as: name)
     }
 
-    /// Whether it allows to send requests at all.
+    /// Whether it is a network permission.
     var isOfNetwork: Bool {
         if case .network = scope { true } else { false }
     }

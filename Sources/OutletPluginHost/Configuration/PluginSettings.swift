@@ -1,55 +1,58 @@
 public import OutletHTTP
 
-/// How a plugin is used: its configuration, its permissions, its instances.
+/// The settings of a plugin: configuration, permissions, instances.
 ///
-/// A program gives it by ``PluginHost/Options/settings``, the owner of a plugin directory by its
-/// `plugins.json`. What the program says comes before what the file says: `nil`, and no instances, say
-/// nothing, and of ``configuration`` each key is a matter of its own.
+/// A program sets them in ``PluginHost/Options/settings``, the owner of a plugin directory in its
+/// `plugins.json`. The program's values override the file's; a value of `nil`, or an empty list of
+/// instances, overrides nothing. ``configuration`` is merged by top-level key, ``deadlines`` by
+/// hook.
 public struct PluginSettings: Sendable, Equatable {
     /// The plugin's configuration.
     public var configuration: JSONObject = [:]
-    /// Whether the plugin is used; it is unless told otherwise.
+    /// Whether the plugin is used; `nil` means yes.
     public var isEnabled: Bool?
-    /// Whether to go on without the plugin when it cannot be used; all are needed unless told otherwise.
+    /// Whether loading succeeds when the plugin cannot be used; `nil` means no.
     public var isOptional: Bool?
-    /// Whether requests go on without the plugin where it fails one, unless that is a refusal
-    /// (`OUTLET_E_DENIED`) or a server that it does not trust; they fail unless told otherwise.
+    /// Whether requests go on when the plugin fails; `nil` means no.
+    ///
+    /// Refusals (`OUTLET_E_DENIED`) and untrusted servers fail the request in any case.
     public var failsOpen: Bool?
-    /// How long hooks of the plugin are waited for, by their names (`adapt`), where that is less than
+    /// Time limits for hooks, by name (`adapt`); they apply where shorter than
     /// ``PluginHost/Options/answerDeadline``.
     public var deadlines: [String: Duration] = [:]
-    /// What may be granted to the plugin, such as `net:*.example.com` (``Permission``); all that it
-    /// asks for unless told otherwise.
+    /// The permissions that may be granted, such as `net:*.example.com` (``Permission``); `nil`
+    /// grants all that the plugin asks for and the host knows.
     public var permissions: [String]?
-    /// The instances of the plugin, in the order in which their hooks are called; one without a name
-    /// if there are none.
+    /// The instances of the plugin, in the order in which their hooks are called; if empty, there
+    /// is one instance without a name.
     public var instances: [Instance] = []
 
     /// One of several instances of a plugin.
     public struct Instance: Sendable, Equatable {
-        /// Unique among the plugin's: 1 to 64 letters, digits, `.`, `-` and `_` of ASCII.
+        /// The name, unique within the plugin: 1 to 64 ASCII letters, digits, `.`, `-` and `_`.
         ///
-        /// The instance is known as the plugin's id, `#` and this name.
+        /// The id of the instance is the plugin's id, `#` and this name.
         public var name: String
-        /// The configuration of this instance; its keys override the plugin's.
+        /// The configuration of this instance; its top-level keys override the plugin's.
         public var configuration: JSONObject
 
-        /// Makes an instance.
+        /// Creates an instance.
         ///
         /// - Parameters:
-        ///   - name: What it is told from the others by; behind `#` in its id.
-        ///   - configuration: Goes before that of the plugin, member by member.
+        ///   - name: 1 to 64 ASCII letters, digits, `.`, `-` and `_`; checked when plugins are
+        ///     loaded.
+        ///   - configuration: Its top-level keys override the plugin's configuration.
         public init(name: String, configuration: JSONObject = [:]) {
             self.name = name
             self.configuration = configuration
         }
     }
 
-    /// Says nothing.
+    /// Creates settings that override nothing.
     public init() {}
 }
 
-/// Settings by plugin id, and where they come from.
+/// Settings by plugin id, and the file they were read from.
 struct SettingsSource: Sendable {
     /// The path of a file.
     let name: String

@@ -1,6 +1,8 @@
 import OutletTransport
 
-/// What is to be told that nobody waits any more, one after the other.
+/// The cancellation of a sequence of operations of which one runs at a time.
+///
+/// Thread: any.
 final class CancelledOnce: Sendable {
     private struct State {
         var isCancelled = false
@@ -9,10 +11,10 @@ final class CancelledOnce: Sendable {
 
     private let state = Lock(State())
 
-    /// Whether nobody waits any more.
+    /// Whether it has been cancelled.
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// Nobody waits any more: for what is under way, and for whatever follows.
+    /// Cancels the current operation and all that follow.
     func cancel() {
         let cancel = state.withLock { state in
             state.isCancelled = true
@@ -21,7 +23,7 @@ final class CancelledOnce: Sendable {
         cancel?()
     }
 
-    /// Something is under way in place of what was.
+    /// Sets the closure that cancels the current operation; calls it at once if cancelled already.
     func keep(_ cancel: @escaping @Sendable () -> Void) {
         let isCancelled = state.withLock { state in
             if !state.isCancelled { state.cancel = cancel }

@@ -1,11 +1,16 @@
-/// What a hook has answered, or will.
+/// The answer of a hook, or the completion that will deliver it.
 enum HookAnswer<Value: Sendable>: Sendable {
-    /// It has answered.
+    /// The answer.
     case given(Value)
-    /// The plugin has promised an answer, or the hook waits for its turn; and what the answer means.
+    /// The hook has not been called yet or returned `OUTLET_PENDING`; `meaning` converts its later
+    /// answer.
     case follows(Completion, meaning: @Sendable (Completion.Answer) -> Value)
 
-    /// - Parameter answer: What ``PluginInstance/ask(_:about:settled:_:)`` returned for `token`.
+    /// Wraps the result of ``PluginInstance/ask(_:about:settled:_:)``.
+    ///
+    /// - Parameters:
+    ///   - answer: The result of `ask` for `token`; `nil` where the answer follows.
+    ///   - meaning: Converts the answer; called once.
     init(
         _ answer: Completion.Answer?, of token: Completion,
         meaning: @escaping @Sendable (Completion.Answer) -> Value
@@ -13,11 +18,12 @@ enum HookAnswer<Value: Sendable>: Sendable {
         self = answer.map { .given(meaning($0)) } ?? .follows(token, meaning: meaning)
     }
 
-    /// Hands the answer over.
+    /// Delivers the answer.
     ///
-    /// - Parameter completion: Called once, never on the plugin's stack; before this returns where the
-    ///   answer is there.
-    /// - Returns: What tells the plugin that nobody waits for its answer any more; `nil` when it has answered.
+    /// - Parameter completion: Called once, never inside of a call of the plugin; before this
+    ///   returns if the answer is there.
+    /// - Returns: A closure that gives the answer up, so that the plugin's `cancel` is called;
+    ///   `nil` when the hook has answered.
     @discardableResult
     func deliver(to completion: @escaping @Sendable (Value) -> Void) -> (@Sendable () -> Void)? {
         switch self {

@@ -1,19 +1,20 @@
 import COutletPlugin
 
-/// A function of a plugin, with what it is called with beside the instance, the call and the completion.
+/// A hook function of a plugin, by the arguments it takes beside the instance, the call and the
+/// completion.
 ///
-/// A value for each kind, because a closure around a function takes an allocation for each hook.
+/// An enum, because a closure around each function would take an allocation for each call.
 enum HookFunction: Sendable {
-    /// The shape of `adapt`, `prepare` and `finalize`.
+    /// The type of `adapt`, `prepare` and `finalize`.
     typealias Change =
         @convention(c) (OpaquePointer, outlet_call, outlet_request, outlet_completion)
         -> outlet_status
-    /// The shape of `will_send` and `request_done`.
+    /// The type of `will_send` and `request_done`.
     typealias SeeRequest = @convention(c) (OpaquePointer, outlet_call, outlet_request) -> Void
-    /// The shape of `did_receive`.
+    /// The type of `did_receive`.
     typealias SeeResponse =
         @convention(c) (OpaquePointer, outlet_call, outlet_request, outlet_response) -> Void
-    /// The shape of `process`.
+    /// The type of `process`.
     typealias Process =
         @convention(c) (
             OpaquePointer, outlet_call, outlet_request, outlet_response, outlet_completion
@@ -23,11 +24,11 @@ enum HookFunction: Sendable {
     case seeRequest(SeeRequest)
     case seeResponse(SeeResponse)
     case process(Process)
-    /// Anything else.
+    /// Any other hook.
     case other(
         @Sendable (OpaquePointer, outlet_call, outlet_completion) -> outlet_status)
 
-    /// Calls it.
+    /// Calls the function; functions without a result return `OUTLET_OK`.
     func callAsFunction(
         _ instance: OpaquePointer, _ completion: outlet_completion
     ) -> outlet_status {

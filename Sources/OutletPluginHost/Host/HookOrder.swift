@@ -1,11 +1,12 @@
 import OutletHTTP
 import OutletTransport
 
-/// Runs the hooks of one call that watch or process one after the other, whatever threads they need.
+/// Runs the hooks of one call that observe or process it one after the other, on whatever threads
+/// they use.
 ///
 /// Thread: any.
 final class HookOrder: Sendable {
-    /// Does something, and calls back when it is done; on any thread, also before it returns.
+    /// A step; calls `done` once when it has finished, on any thread, also before it returns.
     typealias Step = @Sendable (_ done: @escaping @Sendable () -> Void) -> Void
 
     private struct State {
@@ -15,7 +16,7 @@ final class HookOrder: Sendable {
 
     private let state = Lock(State())
 
-    /// Runs a step behind those that were given before: now, if there are none.
+    /// Runs a step after all earlier steps; at once, on the calling thread, if there are none.
     func run(_ step: @escaping Step) {
         let isFirst = state.withLock { state in
             guard state.isRunning else {

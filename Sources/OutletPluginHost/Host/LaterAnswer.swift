@@ -1,6 +1,8 @@
 import OutletTransport
 
-/// An answer and who waits for it, whichever comes first.
+/// Connects an answer with its receiver, in whichever order they come.
+///
+/// Thread: any.
 final class LaterAnswer<Answer: Sendable>: Sendable {
     private enum State {
         case open
@@ -11,13 +13,14 @@ final class LaterAnswer<Answer: Sendable>: Sendable {
 
     private let state = Lock(State.open)
 
-    /// The answer, if it has been given and nobody waits for it.
+    /// The answer, if it was given and no receiver has taken it.
     var given: Answer? {
         state.withLock { state in
             if case .given(let answer) = state { answer } else { nil }
         }
     }
 
+    /// Gives the answer; calls the receiver if there is one.
     func give(_ answer: Answer) {
         let waiting = state.withLock { state -> (@Sendable (Answer) -> Void)? in
             guard case .awaited(let waiting) = state else {
@@ -30,6 +33,7 @@ final class LaterAnswer<Answer: Sendable>: Sendable {
         waiting?(answer)
     }
 
+    /// Sets the receiver, which is called once; at once if the answer is there.
     func whenGiven(_ body: @escaping @Sendable (Answer) -> Void) {
         let answer = state.withLock { state -> Answer? in
             guard case .given(let answer) = state else {

@@ -1,7 +1,7 @@
 import OutletSession
 import OutletTransport
 
-/// The sessions that a plugin takes part in.
+/// The sessions that use a plugin, held weakly.
 ///
 /// Thread: any.
 final class AttachedSessions: Sendable {
@@ -16,6 +16,6 @@ final class AttachedSessions: Sendable {
         }
     }
 
-    /// The first that is still there.
+    /// The session attached first of those that still exist; `nil` if there is none.
     var first: Session? { entries.withLock { $0.lazy.compactMap(\.session).first } }
 }

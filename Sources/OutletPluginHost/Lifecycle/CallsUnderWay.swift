@@ -1,9 +1,9 @@
 import OutletSession
 import OutletTransport
 
-/// The calls into one plugin that have not come back.
+/// The calls into one plugin that have not returned, and totals of those that have.
 ///
-/// A value: its owner has the lock.
+/// A value; the owner holds the lock.
 struct CallsUnderWay: Sendable {
     private struct Call: Sendable {
         let number: UInt64
@@ -13,17 +13,19 @@ struct CallsUnderWay: Sendable {
 
     private var calls: [Call] = []
     private var last: UInt64 = 0
-    /// Of those that have come back; a list, because it is short, and looked through at each call.
+    /// Totals of returned calls by hook; a list, because it is short and searched at each call.
     private(set) var totals: [(hook: PluginHook, total: PluginStatus.Hook)] = []
 
-    /// A call goes in; returns what ``end(_:)`` is to be given.
+    /// Records the start of a call.
+    ///
+    /// - Returns: The number to pass to ``end(_:)``.
     mutating func begin(_ hook: PluginHook) -> UInt64 {
         last += 1
         calls.append(Call(number: last, hook: hook, start: Stopwatch.now))
         return last
     }
 
-    /// A call has come back.
+    /// Records the end of a call.
     mutating func end(_ number: UInt64) {
         guard let index = calls.lastIndex(where: { $0.number == number }) else { return }
         let call = calls.remove(at: index)
@@ -36,10 +38,10 @@ struct CallsUnderWay: Sendable {
         totals[index].total.add(duration)
     }
 
-    /// How many are inside now.
+    /// The number of calls that have not returned.
     var count: Int { calls.count }
 
-    /// What is inside now.
+    /// The calls that have not returned, with their duration until now.
     func all(of plugin: String) -> [PluginCall] {
         let now = Stopwatch.now
         return calls.map {
@@ -48,20 +50,23 @@ struct CallsUnderWay: Sendable {
     }
 }
 
-/// A call into a plugin that has not come back, or has promised an answer and not given it.
+/// A call into a plugin that has not returned, or that has returned `OUTLET_PENDING` and not
+/// answered yet.
 public struct PluginCall: Sendable, Equatable {
-    /// The plugin's id, or while its library is loaded the file.
+    /// The plugin's id; while its library is being loaded, the path of the file.
     public var plugin: String
-    /// The moment.
+    /// The hook.
     public var hook: PluginHook
-    /// How long it has taken so far, in nanoseconds.
+    /// The time since the call began, in nanoseconds.
     public var duration: UInt64
-    /// Whether it has come back, and its answer is waited for.
+    /// Whether the hook has returned and its answer is pending.
     public var isPromise = false
 }
 
 extension PluginStatus.Hook {
-    /// One more call, which took so many nanoseconds.
+    /// Adds a call.
+    ///
+    /// - Parameter duration: The call's duration in nanoseconds.
     fileprivate mutating func add(_ duration: UInt64) {
         calls += 1
         self.duration &+= duration

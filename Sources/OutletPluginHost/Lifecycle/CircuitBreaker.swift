@@ -1,39 +1,41 @@
-/// Keeps a plugin from being called that has failed its contract too often, as a value: no lock, no clock.
+/// Suspends a plugin after too many contract violations; a value without lock or clock.
 ///
-/// Faults are missed deadlines and what else a plugin does against the contract; a hook that says no is none.
-/// After a pause the plugin is called again; one more fault within the window, and it rests once more.
+/// A fault is a contract violation, such as a missed deadline; a hook that returns an error is
+/// none. After the pause the plugin is called again, and one more fault within the window suspends
+/// it again.
 struct CircuitBreaker: Sendable, Equatable {
-    /// When a plugin is left alone, and for how long.
+    /// When a plugin is suspended, and for how long.
     struct Rules: Sendable, Equatable {
-        /// How many faults within the window are too many; 0 for any number.
+        /// The number of faults within the window that suspends the plugin; 0 for never.
         var maximumFaults: Int
-        /// In nanoseconds.
+        /// The period in which faults are counted, in nanoseconds.
         var window: UInt64
-        /// In nanoseconds.
+        /// How long the plugin stays suspended, in nanoseconds.
         var pause: UInt64
     }
 
     private let rules: Rules
-    /// When the last faults were, the oldest first; fewer than the maximum.
+    /// The times of recent faults, the oldest first; fewer than the maximum.
     private var faults: [UInt64] = []
-    /// When the plugin is called again; 0 where it is called.
+    /// When the suspension ends, in nanoseconds; 0 if there was none.
     private(set) var opensAgain: UInt64 = 0
 
     init(_ rules: Rules) { self.rules = rules }
 
-    /// Whether the plugin may be called now.
+    /// Whether the plugin may be called at this time.
     func admits(at time: UInt64) -> Bool { time >= opensAgain }
 
-    /// A fault.
+    /// Records a fault.
     ///
-    /// - Returns: Whether the plugin is left alone from now on.
+    /// - Returns: Whether this fault suspends the plugin.
     mutating func fault(at time: UInt64) -> Bool {
         guard rules.maximumFaults > 0, admits(at: time) else { return false }
         faults.removeAll { $0 &+ rules.window < time }
         faults.append(time)
         guard faults.count >= rules.maximumFaults else { return false }
         opensAgain = time &+ rules.pause
-        // On probation behind the pause: the others count on, as if they had just been.
+        // After the pause a single fault is enough: the earlier ones count as if they had just
+        // happened.
         faults = Array(repeating: opensAgain, count: rules.maximumFaults - 1)
         return true
     }

@@ -3,24 +3,24 @@ import Dispatch
 import OutletSession
 import OutletTransport
 
-/// One call of a hook, until it is answered: by what the hook returns, by the plugin later, or by the host
-/// in its place.
+/// One call of a hook until its answer: by the hook's return value, by the plugin later, or by the
+/// host in its place.
 ///
 /// Thread: any.
 final class Completion: CallContext, @unchecked Sendable {
-    // @unchecked because all is constant but what has its own lock.
+    // @unchecked: everything is constant except what has its own lock.
 
-    /// What the plugin, or the host in its place, decided.
+    /// The decision of the plugin, or of the host in its place.
     enum Answer: Sendable {
         case done
-        // Indirect, as failures are, so that the usual answer is copied without looking for more.
+        // Indirect, so that copying the usual answer costs little.
         indirect case verdict(Verdict)
-        /// A redirect is the response.
+        /// The redirect is not followed; its response is the response.
         case redirectTaken
         indirect case failed(PluginError)
     }
 
-    /// What a `retry` decided.
+    /// The decision of a `retry` hook.
     enum Verdict: Sendable, Equatable {
         case doNotRetry
         case retry
@@ -28,11 +28,11 @@ final class Completion: CallContext, @unchecked Sendable {
         case fail(PluginReason)
     }
 
-    /// What a hook is given beside its completion.
+    /// The objects passed to a hook together with its completion.
     struct Lent: Sendable {
         var request: (any SettledSubject)?
         var response: (any SettledSubject)?
-        /// The request that a redirect leads to.
+        /// The request that follows a redirect.
         var next: (any SettledSubject)?
     }
 
@@ -40,25 +40,27 @@ final class Completion: CallContext, @unchecked Sendable {
         var machine = CompletionMachine<Answer>()
         var timer: DeadlineTimer?
         var id: UInt64 = 0
-        /// Whether the instance keeps it, to cancel it at its end.
+        /// Whether the instance retains the completion, to cancel it at shutdown.
         var isKept = false
-        /// The answer, until somebody takes it.
+        /// The answer, until it is taken.
         var answer: Answer?
-        /// Takes the answer; `nil` once it was called: what it holds is for the answer alone.
+        /// Receives the answer; `nil` after the call, so that captured objects are released.
         var deliver: (@Sendable (Answer) -> Void)?
     }
 
     let hook: PluginHook
     private let instance: PluginInstance
-    /// How long the answer is waited for, in nanoseconds.
+    /// The time limit for the answer, in nanoseconds.
     let limit: UInt64
-    /// What the hook is given; the plugin may have borrowed of it as long as this lives.
+    /// The objects passed to the hook; views into them stay valid as long as this object exists.
     let lent: Lent
     private let state: Lock<State>
 
+    /// Creates a completion; its deadline starts now.
+    ///
     /// - Parameters:
-    ///   - lent: What the hook is given beside the completion, until there is an answer.
-    ///   - limit: How long the answer is waited for, in nanoseconds.
+    ///   - lent: The objects passed to the hook, valid until there is an answer.
+    ///   - limit: The time limit for the answer in nanoseconds; settings may shorten it.
     init(hook: PluginHook, instance: PluginInstance, lending lent: Lent, limit: UInt64) {
         self.hook = hook
         self.instance = instance
@@ -69,14 +71,14 @@ final class Completion: CallContext, @unchecked Sendable {
         super.init(deadline: Stopwatch.now &+ limit)
     }
 
-    /// The function of the host that settles it.
+    /// The host functions that settle a completion.
     enum Settler: String {
         case done
         case retryDone = "retry_done"
         case redirectDone = "redirect_done"
     }
 
-    /// What settles it; `nil` for hooks that only watch.
+    /// The function that settles this completion; `nil` for hooks without an answer.
     var settler: Settler? {
         switch hook {
         case .willSend, .didReceive, .requestDone, .httpDone, .timerDone, .streamEnd, .events: nil
@@ -86,20 +88,24 @@ final class Completion: CallContext, @unchecked Sendable {
         }
     }
 
-    /// Whether the plugin may answer later; `cancel` is called when nothing waits for it any more.
+    /// Whether the plugin may answer later.
+    ///
+    /// Its `cancel` is then called when the answer is no longer needed.
     var isPromise: Bool { settler != nil }
 
-    /// Makes the completion known to C.
+    /// Inserts the completion into the handle table.
     func register() -> outlet_completion {
         let id = HandleTable.shared.insert(self, owner: instance.owner.number)
         state.withLock { $0.id = id }
         return outlet_completion(id: id)
     }
 
-    /// What C knows it by.
+    /// The handle's value; 0 before ``register()``.
     var id: UInt64 { state.withLock { $0.id } }
 
-    /// What the hook was given under an id of this completion, as long as nobody has given the answer.
+    /// The object passed to the hook under a handle derived from this completion's.
+    ///
+    /// - Returns: `nil` after the answer.
     func subject(_ part: UInt8) -> (any SettledSubject)? {
         guard !isCancelled else { return nil }
         return switch part {
@@ -109,7 +115,7 @@ final class Completion: CallContext, @unchecked Sendable {
         }
     }
 
-    /// Has the instance cancel it at its end, from now on.
+    /// Makes the instance retain the completion and cancel it at shutdown.
     func keep() {
         let id = state.withLock { state in
             state.isKept = true
@@ -118,24 +124,24 @@ final class Completion: CallContext, @unchecked Sendable {
         instance.add(self, id: id)
     }
 
-    /// A failure in this completion's moment, in the plugin's words.
+    /// An error of this completion's hook with the plugin's reason.
     func failure(_ reason: PluginReason) -> PluginError { instance.failure(of: hook, reason) }
 
-    /// What a hook that is needed fails with when its call is over.
+    /// The error of a hook that a request cannot go on without, when the call is over.
     var tooLate: PluginError {
         PluginError(
             plugin: instance.id, hook: hook, kind: .cancelled, message: "the call is over")
     }
 
-    /// Takes note of a value that the contract does not know.
+    /// Records a contract violation: a value that the contract forbids.
     func noteForbidden(_ fact: String) {
         instance.owner.note(.forbiddenValue, "\(hook.rawValue): \(fact)")
     }
 
-    /// Whether nobody waits for an answer any more.
+    /// Whether the answer has been given, by the plugin or by the host.
     var isCancelled: Bool { state.withLock { $0.machine.isOver } }
 
-    /// The promise of an answer; `nil` where none was made, or it was kept.
+    /// This completion while its answer is pending after the hook has returned; else `nil`.
     var promise: PluginCall? {
         guard state.withLock({ $0.machine.isWaiting }) else { return nil }
         let start = deadline &- limit
@@ -143,10 +149,16 @@ final class Completion: CallContext, @unchecked Sendable {
             plugin: instance.id, hook: hook, duration: Stopwatch.now &- start, isPromise: true)
     }
 
-    /// Whether the hook is to be called; not when nobody waits for an answer any more.
+    /// Begins the hook.
+    ///
+    /// - Returns: `false` where the host has given up already; the hook is then not called.
     func begin() -> Bool { state.withLock { $0.machine.begin() } }
 
-    /// The plugin answers, on any thread.
+    /// The plugin settles the completion.
+    ///
+    /// - Returns: `OUTLET_OK`, or `OUTLET_E_STALE` where there was an answer before.
+    ///
+    /// Thread: any.
     func settle(_ answer: Answer) -> outlet_status {
         let action = state.withLock { $0.machine.settle(answer) }
         if case .refuse = action {} else { closeLent() }
@@ -154,7 +166,7 @@ final class Completion: CallContext, @unchecked Sendable {
         case .nothing, .giveUp:
             return OUTLET_OK
         case .deliver(let answer), .deliverFailure(let answer):
-            // Off the plugin's stack and thread: what follows may call the plugin again.
+            // On another thread: what follows may call the plugin again.
             DispatchQueue.global().async { self.finish(answer) }
             return OUTLET_OK
         case .refuse(let isBreach):
@@ -162,24 +174,26 @@ final class Completion: CallContext, @unchecked Sendable {
                 instance.owner.note(
                     .settledTwice, "\(hook.rawValue): its completion was settled before")
             } else {
-                // The one late answer that a cancelled completion was kept for.
+                // The late answer for which the cancelled completion was retained.
                 instance.forgetCompletion(id)
             }
             return OUTLET_E_STALE
         }
     }
 
-    /// What the hook was given stays as it is from now on.
+    /// Makes the objects passed to the hook read-only.
     private func closeLent() {
         lent.request?.close()
         lent.response?.close()
         lent.next?.close()
     }
 
-    /// The hook returned, and is off the stack.
+    /// Handles the return of the hook.
     ///
-    /// - Parameter answer: What that means if nothing was settled; `nil` when an answer is to follow.
-    /// - Returns: The answer, which nobody else is given; `nil` where ``whenAnswered(_:)`` gives it.
+    /// - Parameter answer: The answer if nothing was settled; `nil` when the hook returned
+    ///   `OUTLET_PENDING`.
+    /// - Returns: The answer, for the caller to deliver; `nil` where ``whenAnswered(_:)`` delivers
+    ///   it.
     func hookReturned(_ answer: Answer?) -> Answer? {
         var isFailure = false
         if case .failed = answer { isFailure = true }
@@ -192,15 +206,17 @@ final class Completion: CallContext, @unchecked Sendable {
                 .forbiddenValue, "\(hook.rawValue): settled its completion, and then failed")
             endID()
             return answer
-        // What the hook answered comes too late: nothing more is to follow.
+        // The host gave up before: the answer is too late, and no other follows.
         case .refuse: instance.forgetCompletion(id)
         case .nothing, .giveUp: startTimer()
         }
         return nil
     }
 
-    /// Has the answer given, once, with the ids of ``lent`` ended, never on the plugin's stack: now where
-    /// it is there.
+    /// Delivers the answer once, after the handles of ``lent`` have ended.
+    ///
+    /// - Parameter deliver: Called at once if the answer is there, else later on a thread that is
+    ///   not inside the plugin.
     func whenAnswered(_ deliver: @escaping @Sendable (Answer) -> Void) {
         let answer = state.withLock { state in
             if state.answer == nil { state.deliver = deliver }
@@ -209,12 +225,12 @@ final class Completion: CallContext, @unchecked Sendable {
         if let answer { deliver(answer) }
     }
 
-    /// The host gives up.
+    /// Gives up waiting, and answers with an error.
     func cancel(_ error: PluginError) {
         withdraw(error).map { act(on: $0, error, breach: nil) }
     }
 
-    /// The host gives up, on a thread that may not wait for a plugin: what follows is done on another.
+    /// Gives up waiting, on a thread that must not block: everything that follows runs on another.
     func abandon() {
         let error = PluginError(
             plugin: instance.id, hook: hook, kind: .cancelled,
@@ -223,7 +239,7 @@ final class Completion: CallContext, @unchecked Sendable {
         DispatchQueue.global().async { self.act(on: action, error, breach: nil) }
     }
 
-    /// From here on no hook begins.
+    /// Cancels the state machine; the hook does not begin after this.
     private func withdraw(_ error: PluginError) -> CompletionMachine<Answer>.Action? {
         let action = state.withLock { $0.machine.cancel(.failed(error)) }
         guard case .giveUp = action else { return nil }
@@ -242,10 +258,12 @@ final class Completion: CallContext, @unchecked Sendable {
         hand(over: answer)
     }
 
-    /// Begins to wait, once: before a hook that may block is called, or when one has promised an answer.
+    /// Starts the deadline timer, once.
+    ///
+    /// Called before a hook that may block, or when a hook returned `OUTLET_PENDING`.
     func startTimer() {
         state.withLock { state in
-            // Settled between the two: nobody else would end the timer.
+            // If already settled, nothing would cancel the timer.
             guard state.timer == nil, !state.machine.isOver else { return }
             state.timer = DeadlineTimer(limit) { [weak self] in self?.timedOut() }
         }
@@ -266,7 +284,7 @@ final class Completion: CallContext, @unchecked Sendable {
         hand(over: answer)
     }
 
-    /// Ends what C knows it by, and the waiting.
+    /// Ends the handle and the timer.
     private func endID() {
         let (id, isKept, timer) = state.withLock { ($0.id, $0.isKept, $0.timer.take()) }
         timer?.cancel()
@@ -277,7 +295,7 @@ final class Completion: CallContext, @unchecked Sendable {
         }
     }
 
-    /// Gives the answer to who waits for it, or keeps it until somebody does.
+    /// Delivers the answer, or keeps it until ``whenAnswered(_:)`` is called.
     func hand(over answer: Answer) {
         let (timer, deliver) = state.withLock { state in
             if state.deliver == nil { state.answer = answer }
@@ -293,10 +311,10 @@ extension outlet_completion {
     fileprivate static let responsePart: UInt8 = 2
     fileprivate static let nextPart: UInt8 = 3
 
-    /// The request that a hook is given beside this.
+    /// The handle of the request passed to the hook.
     var request: outlet_request { outlet_request(id: id | UInt64(Self.requestPart)) }
-    /// The response that a hook is given beside this.
+    /// The handle of the response passed to the hook.
     var response: outlet_response { outlet_response(id: id | UInt64(Self.responsePart)) }
-    /// The request that a redirect leads to.
+    /// The handle of the request that follows a redirect.
     var next: outlet_request { outlet_request(id: id | UInt64(Self.nextPart)) }
 }

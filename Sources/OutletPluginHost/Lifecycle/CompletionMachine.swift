@@ -1,38 +1,41 @@
-/// The life of one promised answer as a value: settled once, by the plugin or in its place.
+/// The state of one hook's answer as a value: settled once, by the plugin or by the host in its
+/// place.
 struct CompletionMachine<Answer: Sendable>: Sendable {
     enum State {
-        /// The hook waits for its turn; the plugin knows of nothing.
+        /// The hook has not been called; the plugin does not know the completion.
         case queued
-        /// The hook is on the stack.
+        /// The hook is running.
         case inHook
-        /// The hook is on the stack and has been given its answer.
+        /// The hook is running and has settled its completion.
         case answeredInHook(Answer)
-        /// The hook returned and promised an answer.
+        /// The hook returned `OUTLET_PENDING`.
         case waiting
         /// Answered. Final.
         case settled
-        /// Given up by the host; one late answer is no breach. Final.
+        /// The host answered in the plugin's place; one late answer is no violation. Final.
         case cancelled
-        /// Given up by the host before the hook was called: it is not called any more. Final.
+        /// The host answered before the hook was called, which now never happens. Final.
         case withdrawn
     }
 
     /// What the caller must do once the lock is released.
     enum Action {
         case nothing
-        /// Hand over the answer: the first and only time.
+        /// Deliver the answer; happens at most once.
         case deliver(Answer)
-        /// The same, of a hook that settled its completion and then failed.
+        /// Deliver the answer of a hook that settled its completion and then failed, which is a
+        /// violation.
         case deliverFailure(Answer)
-        /// Hand over the answer in the plugin's place, and tell the plugin, unless it knows nothing.
+        /// Deliver the answer in the plugin's place, and call the plugin's `cancel` where it knows
+        /// of the completion.
         case giveUp(Answer, tellsPlugin: Bool)
-        /// The plugin answered too late, or twice.
+        /// Refuse the plugin's answer: too late, or a second one.
         case refuse(isBreach: Bool)
     }
 
     private(set) var state = State.queued
 
-    /// Whether the hook has returned and promised an answer.
+    /// Whether the hook has returned `OUTLET_PENDING` and not answered yet.
     var isWaiting: Bool {
         if case .waiting = state { true } else { false }
     }
@@ -44,18 +47,20 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         }
     }
 
-    /// Whether the hook is to be called, now.
+    /// Begins the hook.
+    ///
+    /// - Returns: `false` where the hook must not be called any more.
     mutating func begin() -> Bool {
         guard case .queued = state else { return false }
         state = .inHook
         return true
     }
 
-    /// The plugin answers.
+    /// The plugin settles its completion.
     mutating func settle(_ answer: Answer) -> Action {
         switch state {
         case .inHook:
-            // Kept until the hook is off the stack: what follows may call the same plugin.
+            // Kept until the hook has returned: what follows may call the same plugin.
             state = .answeredInHook(answer)
             return .nothing
         case .waiting:
@@ -68,11 +73,12 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         }
     }
 
-    /// The hook returned.
+    /// The hook has returned.
     ///
     /// - Parameters:
-    ///   - answer: What that means if nothing was settled; `nil` when it promised more.
-    ///   - isFailure: Whether the hook failed, which goes before what it settled.
+    ///   - answer: The answer if nothing was settled; `nil` when the hook returned
+    ///     `OUTLET_PENDING`.
+    ///   - isFailure: Whether the hook failed, which overrides what it settled.
     mutating func hookReturned(_ answer: Answer?, isFailure: Bool = false) -> Action {
         switch state {
         case .inHook:
@@ -87,14 +93,14 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
             if isFailure, let answer { return .deliverFailure(answer) }
             return .deliver(settled)
         case .cancelled:
-            // One that promised an answer may still give it.
+            // A hook that returned `OUTLET_PENDING` may still settle once.
             return answer == nil ? .nothing : .refuse(isBreach: false)
         case .queued, .waiting, .settled, .withdrawn:
             return .nothing
         }
     }
 
-    /// The host gives up and answers in the plugin's place.
+    /// The host gives up waiting and answers in the plugin's place.
     mutating func cancel(_ answer: Answer) -> Action {
         switch state {
         case .queued:

@@ -1,12 +1,13 @@
 import OutletSession
 import OutletTransport
 
-/// The ids that plugins hold, and what they stand for.
+/// Maps the handles that plugins hold to objects.
 ///
-/// An id is an owner, a generation, a slot and a part (16, 24, 22 and 2 bits). An id whose slot went on to
-/// another generation finds nothing; one that finds something keeps it alive while it is used. Part 0 is the
-/// object itself, the others are what a hook is given beside its completion.
-/// One table serves the process, because the host's C functions are told nothing but an id.
+/// An id consists of an owner, a generation, a slot and a part (16, 24, 22 and 2 bits). An id of an
+/// earlier generation of its slot finds nothing. A found object is retained while it is used. Part
+/// 0 is the object itself; the other parts are the objects passed to a hook together with its
+/// completion. There is one table for the process, because the host's C functions receive only an
+/// id.
 ///
 /// Thread: any.
 final class HandleTable: Sendable {
@@ -25,12 +26,12 @@ final class HandleTable: Sendable {
 
     private let storage = Lock(Storage())
     private static let generations: UInt32 = 1 << 24
-    /// The bits of an id that say which part is meant.
+    /// The bits of an id that hold the part.
     static let partMask: UInt64 = 3
 
-    /// Numbers an owner, for its table and its ids.
+    /// Assigns a number to an owner, for its host table and its ids.
     ///
-    /// - Returns: 0 when there have been more than 65,535.
+    /// - Returns: The number from 1 on; 0 when all 65,535 have been used.
     func number(_ owner: PluginOwner) -> UInt16 {
         storage.withLock { storage in
             guard storage.owners.count < Int(UInt16.max) else { return 0 }
@@ -39,10 +40,10 @@ final class HandleTable: Sendable {
         }
     }
 
-    /// All owners there have been.
+    /// All owners since the process started.
     var allOwners: [PluginOwner] { storage.withLock { $0.owners } }
 
-    /// Makes an id for an object.
+    /// Retains an object and makes an id for it.
     func insert(_ object: any AnyObject & Sendable, owner: UInt16) -> UInt64 {
         storage.withLock { storage in
             let slot: UInt32
@@ -58,7 +59,7 @@ final class HandleTable: Sendable {
         }
     }
 
-    /// The object of an id, if it is live and of that type.
+    /// The object of an id; `nil` if the id has ended or the object is of another type.
     func find<Object: AnyObject & Sendable>(_ id: UInt64, as type: Object.Type) -> Object? {
         let object = storage.withLock { storage -> (any AnyObject & Sendable)? in
             guard let slot = HandleTable.slot(of: id, in: storage) else { return nil }
@@ -70,22 +71,22 @@ final class HandleTable: Sendable {
         return (object as? Completion)?.subject(UInt8(part)) as? Object
     }
 
-    /// Whether an id stands for something.
+    /// Whether an id has not ended.
     func isLive(_ id: UInt64) -> Bool {
         storage.withLock { storage in
             HandleTable.slot(of: id, in: storage).map { storage.slots[$0].object != nil } ?? false
         }
     }
 
-    /// Ends an id.
+    /// Ends an id and releases its object.
     func remove(_ id: UInt64) {
-        // Released behind the lock: freeing an object may take a while.
+        // Released after unlocking: freeing an object may take a while.
         let object = storage.withLock { storage -> (any AnyObject & Sendable)? in
             guard let slot = HandleTable.slot(of: id, in: storage) else { return nil }
             let object = storage.slots[slot].object
             storage.slots[slot].object = nil
             storage.slots[slot].generation += 1
-            // A slot that has used up its generations is left out rather than begun anew.
+            // A slot whose generations are used up is never used again.
             if storage.slots[slot].generation < HandleTable.generations {
                 storage.free.append(UInt32(slot))
             }
@@ -94,7 +95,7 @@ final class HandleTable: Sendable {
         withExtendedLifetime(object) {}
     }
 
-    /// The owner of a number.
+    /// The owner with a number; `nil` for a number not assigned.
     func owner(numbered number: UInt16) -> PluginOwner? {
         storage.withLock { storage in
             guard number > 0, number <= storage.owners.count else { return nil }

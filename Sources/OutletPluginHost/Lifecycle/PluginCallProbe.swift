@@ -1,20 +1,20 @@
 import OutletTransport
 
-/// Told of each call into a plugin, on the thread that makes it, directly before and behind.
+/// Called before and after each call into a plugin, on the thread that makes the call.
 ///
-/// For measuring plugins; asked for once for each instance, when that is made.
+/// For measuring plugins. An instance reads ``PluginCallProbes/current`` once, when it is created.
 package protocol PluginCallProbe: AnyObject, Sendable {
-    /// A call goes into the plugin.
+    /// Called directly before the plugin's code runs.
     func willCall(_ plugin: String, _ hook: PluginHook)
-    /// The call has come back.
+    /// Called directly after the plugin's code has returned.
     func didCall(_ plugin: String, _ hook: PluginHook)
 }
 
-/// The probe of the instances that are made from now on.
+/// Holds the probe for instances created from now on.
 package enum PluginCallProbes {
     private static let state = Lock((any PluginCallProbe)?.none)
 
-    /// The probe, if there is one.
+    /// The probe; `nil` for none.
     package static var current: (any PluginCallProbe)? {
         get { state.withLock { $0 } }
         set { state.withLock { $0 = newValue } }

@@ -1,45 +1,47 @@
 import OutletHTTP
 
-/// A plugin made a request or a call fail.
+/// A failure that a plugin caused in a request or in a call of an exported function.
 public struct PluginError: Error, Sendable, Equatable {
-    /// How.
+    /// The ways in which a plugin can fail.
     public enum Kind: Sendable, Equatable {
-        /// The plugin said no.
+        /// The plugin returned an error.
         case failed
-        /// The plugin did not answer in time.
+        /// The plugin did not answer by the deadline.
         case timedOut
-        /// Nobody waits for the plugin's answer any more.
+        /// The answer was no longer needed, for example because the request was cancelled.
         case cancelled
-        /// The plugin is shut down, or is being shut down.
+        /// The plugin has been shut down or is shutting down.
         case closed
-        /// The plugin was called from inside itself.
+        /// The plugin was called from one of its own hooks, and does not allow overlapping calls.
         case reentered
-        /// The plugin has failed its contract too often, and is left alone for a while.
+        /// The plugin is not called at present because of too many contract violations
+        /// (`PluginHost.Options.maximumFaults`).
         case tripped
     }
 
-    /// The plugin's id.
+    /// The plugin's id, with `#` and the instance's name if it has one.
     public var plugin: String
-    /// In which moment.
+    /// The hook that failed.
     public var hook: PluginHook
-    /// How.
+    /// The kind of failure.
     public var kind: Kind
-    /// A stable word of the plugin's, such as `token-expired`; empty where it gave none.
+    /// The plugin's stable error code, such as `token-expired`; empty where it gave none.
     public var code: String
-    /// The plugin's own words, or the fact.
+    /// The plugin's message, or the host's description of the failure.
     public var message: String
-    /// Whether the plugin refuses (`OUTLET_E_DENIED`), which holds also where requests go on in spite of
-    /// its other failures.
+    /// Whether the plugin refused the request (`OUTLET_E_DENIED`).
+    ///
+    /// A refusal fails the request even where ``PluginSettings/failsOpen`` is set.
     public var isRefusal = false
 
-    /// Makes an error.
+    /// Creates an error that is not a refusal.
     ///
     /// - Parameters:
     ///   - plugin: The plugin's id.
-    ///   - hook: The moment in which it failed.
-    ///   - kind: In which way it failed.
-    ///   - code: A stable word for programs; empty for none.
-    ///   - message: The fact, secrets left out.
+    ///   - hook: The hook that failed.
+    ///   - kind: The kind of failure.
+    ///   - code: A stable error code for programs; empty for none.
+    ///   - message: What went wrong, without secrets.
     public init(
         plugin: String, hook: PluginHook, kind: Kind, code: String = "", message: String
     ) {
@@ -52,7 +54,7 @@ public struct PluginError: Error, Sendable, Equatable {
 }
 
 extension PluginError: CustomStringConvertible {
-    /// One line: the plugin, the moment, the fact.
+    /// One line: the plugin, the hook, the code and the message, with secrets redacted.
     public var description: String {
         let what =
             switch kind {

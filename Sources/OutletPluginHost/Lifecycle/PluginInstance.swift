@@ -3,33 +3,34 @@ import Dispatch
 import OutletSession
 import OutletTransport
 
-/// A running instance of a plugin: who may call it, and how it ends.
+/// A running instance of a plugin: serializes its calls, keeps its pending answers, and shuts it
+/// down.
 ///
 /// Thread: any.
 final class PluginInstance: @unchecked Sendable {
-    // @unchecked because all is constant but what has its own lock; the instance's pointer is
-    // handed to the plugin only.
+    // @unchecked: everything is constant except what has its own lock; the instance's pointer is
+    // passed to the plugin only.
     let owner: PluginOwner
     let descriptor: PluginDescriptor
     let hooks: outlet_hooks
-    /// Whether its hooks may overlap.
+    /// Whether its hooks may run at the same time (`OUTLET_F_CONCURRENT`).
     let isConcurrent: Bool
-    /// Whether its hooks never block.
+    /// Whether its hooks never block (`OUTLET_F_NONBLOCKING`).
     let isNonblocking: Bool
-    /// Whether requests go on without it where it fails one.
+    /// Whether requests go on when the plugin fails.
     private let failsOpen: Bool
-    /// How long hooks are waited for, in nanoseconds, where settings say so.
+    /// Time limits of hooks by settings, in nanoseconds.
     private let limits: [PluginHook: UInt64]
     private let pointer: OpaquePointer
-    /// Runs the hooks one after another, and `quiesce` and `destroy` behind them.
+    /// Runs hooks that must not overlap, and then `quiesce` and `destroy`.
     let queue: DispatchQueue
     private let lifecycle = Lock(PluginLifecycle())
     private let completions = Lock(Completions())
-    /// What tells the plugin the end of each call that it has seen.
+    /// Closures that report the end of a call or service to the plugin.
     private let openCalls = Lock([ObjectIdentifier: @Sendable () -> Void]())
-    /// How much the host is doing for the plugin.
+    /// The number of running services (requests, timers, streams) of the plugin, by hook.
     private let services = Lock([PluginHook: Int]())
-    /// Those that the plugin takes part in.
+    /// The sessions that use the plugin.
     let sessions = AttachedSessions()
     private let end = Lock(End.running([]))
 
@@ -46,10 +47,11 @@ final class PluginInstance: @unchecked Sendable {
 
     private struct Completions {
         var pending: [UInt64: Completion] = [:]
-        /// Given up by the host; each may be answered late, once, without being a breach, and so may
-        /// what its hook was given be used.
+        /// Completions that the host answered in the plugin's place.
         ///
-        /// What the plugin has borrowed lives on with it, since the plugin may not know yet.
+        /// Each may be settled late once, and the objects passed to its hook may be used, without
+        /// being a violation. They are retained, since the plugin may not have seen the
+        /// cancellation yet.
         var cancelled: [UInt64: Completion] = [:]
     }
 
@@ -73,11 +75,18 @@ final class PluginInstance: @unchecked Sendable {
 
     /// The plugin's id, with `#` and the name of the instance if there are several.
     var id: String { owner.id }
-    /// What the plugin may do.
+    /// The permissions granted to the plugin.
     var grants: Grants { owner.grants }
-    /// Runs a hook, after those that are running unless the plugin allows overlap.
+    /// Runs a hook, after hooks that are running unless the plugin allows overlap.
     ///
-    /// - Throws: ``PluginError`` when the plugin is closed, or is calling itself.
+    /// Blocks until the hook has returned.
+    ///
+    /// - Parameters:
+    ///   - subject: What the call is about, for crash reports (``PluginWatch``).
+    ///   - overlapping: Whether the call may overlap with others even if the plugin's hooks may
+    ///     not.
+    ///   - body: Makes the call; receives the plugin's instance.
+    /// - Throws: ``PluginError`` when the plugin is closed or suspended, or is calling itself.
     func perform<Result>(
         _ hook: PluginHook, about subject: String? = nil, overlapping: Bool = false,
         _ body: (OpaquePointer) -> Result
@@ -95,16 +104,19 @@ final class PluginInstance: @unchecked Sendable {
             : owner.calling(hook, about: subject) { body(pointer) }
     }
 
-    /// Whether one of this instance's own hooks is calling.
+    /// Whether the current thread is running a hook of this instance.
     private var isOnQueue: Bool {
         DispatchQueue.getSpecific(key: PluginInstance.current) == ObjectIdentifier(self)
     }
 
-    /// Runs a hook on a worker, behind those that are running unless the plugin allows overlap.
+    /// Runs a hook on a worker thread, after hooks that are running unless the plugin allows
+    /// overlap.
     ///
     /// - Parameters:
-    ///   - subject: What the hook is about, where ends are reported (``PluginWatch``).
-    ///   - then: Called once, on a worker when the hook is off the stack; here where the plugin is closed.
+    ///   - subject: What the hook is about, for crash reports (``PluginWatch``).
+    ///   - body: Makes the call; receives the plugin's instance.
+    ///   - then: Called once: on a worker thread after the hook has returned, or on the calling
+    ///     thread where the plugin is closed or suspended.
     func performLater<Result: Sendable>(
         _ hook: PluginHook, about subject: String?,
         _ body: @escaping @Sendable (OpaquePointer) -> Result,
@@ -114,7 +126,7 @@ final class PluginInstance: @unchecked Sendable {
             then(.failure(closed(hook)))
             return
         }
-        // Counted from here on: a shutdown waits for it.
+        // The call counts as begun: a shutdown waits for it.
         let isConcurrent = isConcurrent
         (isConcurrent ? DispatchQueue.global() : queue).async {
             let result = self.owner.calling(hook, about: subject) { body(self.pointer) }
@@ -130,7 +142,7 @@ final class PluginInstance: @unchecked Sendable {
         return lifecycle.withLock { $0.enter() }
     }
 
-    /// Why the plugin is not called.
+    /// The error of a hook that is not called.
     private func closed(_ hook: PluginHook) -> PluginError {
         guard hook.isOfRequests, owner.isTripped else {
             return PluginError(plugin: id, hook: hook, kind: .closed, message: "it was shut down")
@@ -140,12 +152,12 @@ final class PluginInstance: @unchecked Sendable {
             message: "it failed its contract too often, and is left alone for a while")
     }
 
-    /// How long a hook is waited for, in nanoseconds.
+    /// The time limit of a hook in nanoseconds: `limit`, or a shorter one from the settings.
     func limit(of hook: PluginHook, atMost limit: UInt64) -> UInt64 {
         limits.isEmpty ? limit : min(limit, limits[hook] ?? limit)
     }
 
-    /// Whether a request goes on in spite of a failure.
+    /// Whether a request goes on in spite of a failure; writes a log line if so.
     func passesOver(_ failure: PluginError) -> Bool {
         guard failsOpen, !failure.isRefusal, failure.kind != .cancelled else { return false }
         owner.observer?.pluginDidLog(
@@ -156,7 +168,7 @@ final class PluginInstance: @unchecked Sendable {
         return true
     }
 
-    /// What a hook fails with, in the plugin's words.
+    /// An error of a hook with the plugin's reason.
     func failure(of hook: PluginHook, _ reason: PluginReason) -> PluginError {
         var error = PluginError(
             plugin: id, hook: hook, kind: .failed, code: reason.code, message: reason.message)
@@ -164,34 +176,40 @@ final class PluginInstance: @unchecked Sendable {
         return error
     }
 
-    /// What a hook fails with, in the host's words.
+    /// An error of a hook with a message of the host.
     func failure(of hook: PluginHook, _ message: String) -> PluginError {
         failure(of: hook, PluginReason(message: message))
     }
 
     // MARK: Calls of a session
 
-    /// A call has been seen of which the plugin is to be told the end; `finish` tells it, at the latest
-    /// before the plugin ends.
+    /// Registers a call or service whose end must be reported to the plugin.
+    ///
+    /// - Parameter finish: Reports the end; called at the latest when the plugin shuts down.
     func opened(_ call: ObjectIdentifier, finish: @escaping @Sendable () -> Void) {
         openCalls.withLock { $0[call] = finish }
     }
 
-    /// Keeps the plugin from ending until ``letGo()``; `false` where it has ended already.
+    /// Keeps the plugin from ending until ``letGo()``.
+    ///
+    /// - Returns: `false` where it has ended already.
     func hold() -> Bool { lifecycle.withLock { $0.enterLast() } }
 
-    /// The plugin may end.
+    /// Ends a ``hold()``.
     func letGo() { act(lifecycle.withLock { $0.leave() }) }
 
-    /// The plugin is being told the end of a call.
+    /// Unregisters a call or service whose end is being reported.
     func closed(_ call: ObjectIdentifier) {
         openCalls.withLock { $0[call] = nil }
     }
 
-    /// Takes in something that the host is to do for the plugin; `finish` ends it, at the latest before the
-    /// plugin ends.
+    /// Registers a service that the host performs for the plugin, such as a request or a timer.
     ///
-    /// - Returns: `false` where so many are under way already, or the plugin is ending.
+    /// - Parameters:
+    ///   - hook: The hook that reports its end; limits apply for each hook.
+    ///   - limit: The largest number of services at a time.
+    ///   - finish: Ends the service; called at the latest when the plugin shuts down.
+    /// - Returns: `false` where the limit is reached or the plugin is shutting down.
     func admit(
         _ call: ObjectIdentifier, as hook: PluginHook, limit: Int,
         finish: @escaping @Sendable () -> Void
@@ -203,7 +221,7 @@ final class PluginInstance: @unchecked Sendable {
         }
         guard hasRoom else { return false }
         opened(call, finish: finish)
-        // Behind it, because an end looks for open calls once it has begun.
+        // After registering, because a shutdown finishes open calls once it has begun.
         guard lifecycle.withLock({ $0.enter() }) else {
             dismiss(call, as: hook)
             return false
@@ -212,7 +230,7 @@ final class PluginInstance: @unchecked Sendable {
         return true
     }
 
-    /// What the host was to do has come to an end.
+    /// Unregisters a service that has ended.
     func dismiss(_ call: ObjectIdentifier, as hook: PluginHook) {
         closed(call)
         services.withLock { $0[hook, default: 0] -= 1 }
@@ -228,19 +246,23 @@ final class PluginInstance: @unchecked Sendable {
 
     // MARK: Completions
 
+    /// Retains a completion, to cancel it at shutdown.
     func add(_ completion: Completion, id: UInt64) {
         completions.withLock { $0.pending[id] = completion }
-        // The end may have looked for it before.
+        // A shutdown may have gone through the completions already.
         if !lifecycle.withLock({ $0.isServing }) { cancel(completion) }
     }
 
-    /// The answers that are waited for.
+    /// The calls whose answers are pending.
     var promises: [PluginCall] {
         let pending = completions.withLock { Array($0.pending.values) }
         return pending.compactMap(\.promise)
     }
 
-    /// A completion has been answered, or, if cancelled, may still be.
+    /// Removes a completion.
+    ///
+    /// - Parameter isCancelled: Whether the host answered in the plugin's place; the handle then
+    ///   stays valid for one late answer.
     func removeCompletion(_ completion: Completion, _ id: UInt64, isCancelled: Bool) {
         completions.withLock { completions in
             completions.pending[id] = nil
@@ -249,23 +271,23 @@ final class PluginInstance: @unchecked Sendable {
         if !isCancelled { HandleTable.shared.remove(id) }
     }
 
-    /// A cancelled completion has had its late answer.
+    /// Removes a cancelled completion after its late answer.
     func forgetCompletion(_ id: UInt64) {
         let completion = completions.withLock { $0.cancelled.removeValue(forKey: id) }
         HandleTable.shared.remove(id)
         withExtendedLifetime(completion) {}
     }
 
-    /// Whether a stale handle was given to a hook whose answer the host has given up since, so that
-    /// the plugin may not know yet.
+    /// Whether a stale handle belongs to a hook whose answer the host gave up, which the plugin may
+    /// not know yet.
     func mayNotKnow(isStale handle: UInt64) -> Bool {
         guard lifecycle.withLock({ $0.isRunning }) else { return false }
         return completions.withLock { $0.cancelled[handle & ~HandleTable.partMask] != nil }
     }
 
-    /// Tells the plugin that nobody waits for an answer any more.
+    /// Calls the plugin's `cancel` on another thread: the answer is no longer needed.
     func sendCancel(_ completion: UInt64) {
-        // Counted from here on, so that it comes before quiesce; elsewhere, because it may not return.
+        // Counts as begun, so that it runs before quiesce; on another thread, because it may block.
         guard let cancel = hooks.cancel, enter(.cancel) else { return }
         DispatchQueue.global().async {
             self.owner.calling(.cancel) {
@@ -281,7 +303,7 @@ final class PluginInstance: @unchecked Sendable {
     }
 
     private func cancel(_ completion: Completion) {
-        // Hooks that report an end run in any case.
+        // Hooks that report an end always run.
         guard !completion.hook.isOwed else { return }
         completion.cancel(
             PluginError(
@@ -291,9 +313,12 @@ final class PluginInstance: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Begins the end: no more calls, then `quiesce`, then `destroy`.
+    /// Begins the shutdown: no more calls, then `quiesce`, then `destroy`.
     ///
-    /// - Parameter completion: Called once, when the instance is destroyed or abandoned.
+    /// - Parameters:
+    ///   - deadline: When the instance is abandoned if it has not been destroyed.
+    ///   - completion: Called once, when the instance is destroyed or abandoned; on the calling
+    ///     thread if it already is.
     func shutDown(deadline: DispatchTime, completion: @escaping @Sendable (Outcome) -> Void) {
         let over = end.withLock { end -> Outcome? in
             switch end {
@@ -308,17 +333,19 @@ final class PluginInstance: @unchecked Sendable {
             return
         }
         cancelCompletions()
-        // Held, so that the ends of calls come before quiesce.
+        // Counts as a call, so that the ends of calls are reported before quiesce.
         let isHeld = lifecycle.withLock { $0.enter() }
         act(lifecycle.withLock { $0.stop() })
-        // Once more: an answer may have been promised between the two.
+        // Again: a hook may have returned OUTLET_PENDING between the two.
         cancelCompletions()
         finishCalls()
         if isHeld { act(lifecycle.withLock { $0.leave() }) }
         DispatchQueue.global().asyncAfter(deadline: deadline) { self.deadlinePassed() }
     }
 
-    /// The plugin says that its work has ended.
+    /// The plugin called `quiesced`.
+    ///
+    /// - Returns: `OUTLET_OK`, or `OUTLET_E_STATE` where the host was not waiting for it.
     func quiesced() -> outlet_status {
         guard let action = lifecycle.withLock({ $0.quiesced() }) else {
             owner.note(.unaskedQuiesced, "quiesced() was called though quiesce() did not wait")
@@ -345,7 +372,7 @@ final class PluginInstance: @unchecked Sendable {
     private func act(_ action: PluginLifecycle.Action) {
         switch action {
         case .nothing: break
-        // On the queue, because neither may run on the plugin's own stack.
+        // On the queue, because neither may run inside of a call of the plugin.
         case .callQuiesce: queue.async { self.quiesce() }
         case .callDestroy: queue.async { self.destroy() }
         }
@@ -379,7 +406,7 @@ final class PluginInstance: @unchecked Sendable {
             end = .over(outcome)
             return waiting
         }
-        // An abandoned plugin may still be reading what it was lent: that is left to it for good.
+        // An abandoned plugin may still be reading the objects passed to it: they are never freed.
         if case .destroyed = outcome {
             let cancelled = completions.withLock { completions in
                 defer { completions.cancelled = [:] }
@@ -392,7 +419,7 @@ final class PluginInstance: @unchecked Sendable {
 }
 
 extension PluginHook {
-    /// Whether requests wait for it, so that a plugin which fails too often is not called for it.
+    /// Whether requests wait for the hook; such hooks are not called while the plugin is suspended.
     fileprivate var isOfRequests: Bool {
         switch self {
         case .adapt, .prepare, .finalize, .willSend, .redirect, .retry, .didReceive, .process,
@@ -404,7 +431,7 @@ extension PluginHook {
         }
     }
 
-    /// Whether a request may not go on without it.
+    /// Whether the request fails if the hook can no longer be called.
     var isNeeded: Bool {
         switch self {
         case .adapt, .prepare, .finalize, .redirect, .streamPiece, .streamMake: true
@@ -412,12 +439,13 @@ extension PluginHook {
         }
     }
 
-    /// Those that somebody waits for.
+    /// The hooks for which settings can set a deadline.
     static var answered: [PluginHook] {
         allCases.filter { $0.isOfRequests && $0 != .serialize && $0 != .trust }
     }
 
-    /// Whether it is called in any case, until the plugin ends: the plugin frees something in it.
+    /// Whether the hook reports an end, and so is called also while shutting down: the plugin frees
+    /// memory in it.
     var isOwed: Bool {
         switch self {
         case .requestDone, .httpDone, .timerDone, .streamEnd, .events: true

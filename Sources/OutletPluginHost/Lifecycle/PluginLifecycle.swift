@@ -1,17 +1,17 @@
-/// The life of one plugin instance as a value: no lock, no call, no clock.
+/// The state of one plugin instance as a value: no lock, no call, no clock.
 struct PluginLifecycle: Equatable {
     enum State: Equatable {
-        /// In service; `calls` are inside the plugin now.
+        /// Running; `calls` counts calls inside the plugin.
         case serving(calls: Int)
-        /// No new calls; goes on to `quiescing` when `calls` reaches 0.
+        /// Shutting down: no new calls; becomes `quiescing` when `calls` reaches 0.
         case draining(calls: Int)
-        /// `quiesce` is on a stack; `isAnswered` when `quiesced` came already.
+        /// `quiesce` is running; `isAnswered` if `quiesced` was called already.
         case quiescing(isAnswered: Bool)
-        /// `quiesce` returned and promised `quiesced` for later.
+        /// `quiesce` returned `OUTLET_PENDING`; waits for `quiesced`.
         case awaitingQuiesced
         /// `destroy` was or is being called. Final.
         case closed
-        /// Did not answer in time: never destroyed, never called again. Final.
+        /// Did not end in time: never destroyed, never called again. Final.
         case abandoned
     }
 
@@ -24,7 +24,7 @@ struct PluginLifecycle: Equatable {
 
     private(set) var state = State.serving(calls: 0)
 
-    /// Whether the plugin may have work under way: it has not been told to be gone.
+    /// Whether the plugin may still have work running: neither destroyed nor abandoned.
     var isRunning: Bool {
         switch state {
         case .serving, .draining, .quiescing, .awaitingQuiesced: true
@@ -32,27 +32,33 @@ struct PluginLifecycle: Equatable {
         }
     }
 
-    /// Whether calls may go into the plugin.
+    /// Whether calls may begin.
     var isServing: Bool {
         if case .serving = state { true } else { false }
     }
 
-    /// Whether a call may go into the plugin; if so, ``leave()`` must follow.
+    /// Begins a call.
+    ///
+    /// - Returns: `false` where the plugin is not running; otherwise ``leave()`` must follow.
     mutating func enter() -> Bool {
         guard case .serving(let calls) = state else { return false }
         state = .serving(calls: calls + 1)
         return true
     }
 
-    /// Whether the last call about a request may go into the plugin: also while others are still in it, so
-    /// that it comes before `quiesce`.
+    /// Begins a call that reports an end.
+    ///
+    /// Allowed also while shutting down as long as other calls are inside the plugin, so that it
+    /// comes before `quiesce`.
+    ///
+    /// - Returns: `false` where it is too late; otherwise ``leave()`` must follow.
     mutating func enterLast() -> Bool {
         guard case .draining(let calls) = state else { return enter() }
         state = .draining(calls: calls + 1)
         return true
     }
 
-    /// A call came out of the plugin.
+    /// Ends a call.
     mutating func leave() -> Action {
         switch state {
         case .serving(let calls):
@@ -69,7 +75,7 @@ struct PluginLifecycle: Equatable {
         }
     }
 
-    /// The plugin is wanted no more.
+    /// Begins the shutdown.
     mutating func stop() -> Action {
         switch state {
         case .serving(calls: 0):
@@ -83,7 +89,9 @@ struct PluginLifecycle: Equatable {
         }
     }
 
-    /// `quiesce` came back.
+    /// `quiesce` has returned.
+    ///
+    /// - Parameter isPending: Whether it returned `OUTLET_PENDING`.
     mutating func quiesceReturned(isPending: Bool) -> Action {
         guard case .quiescing(let isAnswered) = state else { return .nothing }
         if isPending, !isAnswered {
@@ -94,9 +102,9 @@ struct PluginLifecycle: Equatable {
         return .callDestroy
     }
 
-    /// The plugin said that it is done.
+    /// The plugin called `quiesced`.
     ///
-    /// - Returns: `nil` when nobody had asked.
+    /// - Returns: `nil` when the host was not waiting for it.
     mutating func quiesced() -> Action? {
         switch state {
         case .quiescing(isAnswered: false):
@@ -110,9 +118,9 @@ struct PluginLifecycle: Equatable {
         }
     }
 
-    /// The time for all of it is over.
+    /// The deadline of the shutdown has passed.
     ///
-    /// - Returns: Whether the instance is abandoned by that.
+    /// - Returns: Whether this abandons the instance.
     mutating func deadlinePassed() -> Bool {
         switch state {
         case .serving, .draining, .quiescing, .awaitingQuiesced:

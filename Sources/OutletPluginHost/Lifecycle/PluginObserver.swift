@@ -1,11 +1,11 @@
-/// Told what plugins do, write to the log and get wrong.
+/// Receives what plugins do, their log lines and their contract violations.
 ///
-/// Without an observer nothing is measured or compared, and log lines go nowhere.
+/// Without an observer nothing is measured or compared, and log lines are discarded.
 ///
-/// Thread: any; calls may overlap. Called between a plugin's hooks and whatever comes next, so it
-/// should be quick, and never waits for a request or calls a plugin.
+/// Thread: any; calls may overlap. The host calls it synchronously between hooks, so it must return
+/// quickly and must neither wait for a request nor call a plugin.
 public protocol PluginObserver: AnyObject, Sendable {
-    /// A hook or an exported function has come back.
+    /// A hook or an exported function has finished.
     func pluginDidAct(_ activity: PluginActivity)
     /// A plugin wrote a line to the log.
     func pluginDidLog(_ line: PluginLogLine)
@@ -22,140 +22,140 @@ extension PluginObserver {
     public func pluginDidMisbehave(_ misbehaviour: PluginMisbehaviour) {}
 }
 
-/// One thing that a plugin did.
+/// One finished call of a hook or an exported function.
 public struct PluginActivity: Sendable, Equatable {
-    /// The plugin's id.
+    /// The plugin's id, with `#` and the instance's name if it has one.
     public var plugin: String
-    /// The moment.
+    /// The hook; ``PluginHook/call`` for exported functions.
     public var hook: PluginHook
-    /// The request's id, where there is a request and it has one.
+    /// The id of the request the call was about; `nil` where there is none.
     public var requestID: String?
-    /// How long it took, in nanoseconds; for `adapt` and `retry` until it was settled.
+    /// The time it took in nanoseconds; for hooks that answer later, until the answer.
     public var duration: UInt64
-    /// What came of it, one effect each; empty for nothing.
+    /// What the call changed, one effect each; empty for nothing.
     ///
-    /// Such as `+ X-Request-ID: 1f`, `URL -> http://a/b`, `retry in 0.2 s`. Values of headers that
-    /// may hold secrets are left out.
+    /// For example `+ X-Request-ID: 1f`, `URL -> http://a/b`, `retry in 0.2 s`. Values of headers
+    /// that may hold secrets are left out.
     public var effects: [String]
-    /// Why it failed; `nil` when it did not.
+    /// Why the call failed; `nil` when it succeeded.
     public var failure: String?
 }
 
 /// A line that a plugin wrote to the log.
 public struct PluginLogLine: Sendable, Equatable {
-    /// How much a line matters.
+    /// The severity of a log line.
     public enum Level: UInt32, Sendable, Comparable, CaseIterable {
-        /// For the plugin's developers.
+        /// Details for the plugin's developers.
         case debug
-        /// Worth knowing.
+        /// Normal operation.
         case info
-        /// Something is not as it should be.
+        /// A problem that does not make an operation fail.
         case warning
-        /// Something failed.
+        /// An operation failed.
         case error
 
         /// Orders levels from `debug` to `error`.
         public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
     }
 
-    /// The plugin's id.
+    /// The plugin's id, with `#` and the instance's name if it has one.
     public var plugin: String
-    /// How much it matters.
+    /// The severity.
     public var level: Level
-    /// The text, at most 4 KiB of it; as the plugin wrote it.
+    /// The text as the plugin wrote it, cut off after 4 KiB.
     public var message: String
-    /// What it says beside the text, at most 32 facts.
+    /// Structured values that go with the text; at most 32.
     public var facts: [Fact] = []
 
-    /// A fact by name.
+    /// A name and a value.
     public struct Fact: Sendable, Equatable {
-        /// Such as `attempt`; at most 4 KiB, as the plugin wrote it.
+        /// For example `attempt`, as the plugin wrote it; cut off after 4 KiB.
         public var name: String
-        /// Such as `2`; at most 4 KiB, as the plugin wrote it.
+        /// For example `2`, as the plugin wrote it; cut off after 4 KiB.
         public var value: String
     }
 }
 
-/// A breach of the contract by a plugin.
+/// A violation of the plugin contract.
 public struct PluginMisbehaviour: Sendable, Equatable {
-    /// What was broken.
+    /// Which part of the contract was violated.
     public enum Kind: String, Sendable, CaseIterable {
-        /// A handle was used after its end.
+        /// The plugin used a handle after its end.
         case staleHandle
-        /// A handle was used that the plugin was never given.
+        /// The plugin used a handle that it was never given.
         case foreignHandle
-        /// A completion was settled twice.
+        /// The plugin settled a completion twice.
         case settledTwice
-        /// A completion was not settled by its deadline.
+        /// A hook did not return, or a completion was not settled, by the deadline.
         case neverSettled
-        /// `quiesced` was called though nobody had asked.
+        /// The plugin called `quiesced` though the host was not waiting for it.
         case unaskedQuiesced
-        /// The plugin did not end its work in time, and was abandoned.
+        /// The plugin did not shut down in time, and was abandoned.
         case didNotQuiesce
-        /// Loading the plugin changed what belongs to the whole process.
+        /// Loading the plugin changed process-wide state.
         case changedProcess
-        /// A value was passed that the contract forbids.
+        /// The plugin passed a value that the contract forbids.
         case forbiddenValue
     }
 
-    /// The plugin's id.
+    /// The plugin's id, with `#` and the instance's name if it has one.
     public var plugin: String
-    /// What was broken.
+    /// Which part of the contract was violated.
     public var kind: Kind
-    /// How often this plugin did that, this time included.
+    /// How often this plugin has done so, including this time.
     public var count: Int
-    /// The fact.
+    /// What happened, in one sentence.
     public var fact: String
 }
 
-/// The moments in which a plugin is called.
+/// The calls that the host makes into a plugin.
 public enum PluginHook: String, Sendable, CaseIterable {
-    /// Its library is loaded: constructors, the entry.
+    /// The library is loaded: constructors and the entry function run.
     case load
-    /// An instance is made.
+    /// An instance is created.
     case create
-    /// An instance gets another configuration.
+    /// A running instance receives a new configuration.
     case reconfigure
-    /// A request is changed, maybe after a while.
+    /// Changes a request; may answer later.
     case adapt
-    /// A request is changed.
+    /// Changes a request after all adapters.
     case prepare
-    /// The fields of a request on the wire are changed.
+    /// Changes the header fields of a request as it goes out on the wire.
     case finalize
-    /// A request is about to be sent.
+    /// Called before a request is sent; cannot change it.
     case willSend = "will_send"
-    /// A redirect is decided about.
+    /// Decides whether a redirect is followed.
     case redirect
-    /// Another attempt is decided about.
+    /// Decides whether a request is retried.
     case retry
-    /// The outcome is known.
+    /// Called when the outcome of a call is known.
     case didReceive = "did_receive"
-    /// The outcome may be replaced.
+    /// May replace the outcome of a call.
     case process
-    /// A call is over.
+    /// Called once when a call is over.
     case requestDone = "request_done"
-    /// A value is made of a response.
+    /// Makes a value from a response.
     case serialize
-    /// Events are told.
+    /// Receives a batch of events.
     case events = "on_events"
-    /// A server is trusted, or not.
+    /// Decides whether a server is trusted.
     case trust
-    /// A request of the plugin's own has come to an end.
+    /// A request that the plugin sent has ended.
     case httpDone = "http_done"
-    /// A timer of the plugin's has come to an end.
+    /// A timer of the plugin has fired or was cancelled.
     case timerDone = "timer_done"
-    /// A piece of a response's body is watched.
+    /// Receives a part of a response's body.
     case streamPiece = "stream_piece"
-    /// A piece of a request's body is made.
+    /// Produces a part of a request's body.
     case streamMake = "stream_make"
-    /// A stream has come to an end.
+    /// A stream of the plugin has ended.
     case streamEnd = "stream_end"
-    /// Nobody waits for an answer any more.
+    /// A pending answer is no longer needed.
     case cancel
-    /// An exported function is called.
+    /// Calls an exported function.
     case call
-    /// The instance ends its work.
+    /// Asks the instance to finish its work.
     case quiesce
-    /// The instance is unmade.
+    /// Destroys the instance.
     case destroy
 }

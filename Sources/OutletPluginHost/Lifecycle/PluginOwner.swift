@@ -2,7 +2,8 @@ import OutletSession
 import OutletTransport
 import Synchronization
 
-/// Who a plugin instance is to the host: known before `create`, and still after `destroy`.
+/// The identity, permissions and call statistics of a plugin instance; exists before `create` and
+/// after `destroy`.
 ///
 /// Thread: any.
 final class PluginOwner: Sendable {
@@ -12,11 +13,14 @@ final class PluginOwner: Sendable {
     let grants: Grants
     private let state: Lock<State>
     private let probe = PluginCallProbes.current
-    /// Whether anybody receives what the plugin does.
+    /// Whether there was an observer at creation.
     private let isObserved: Bool
 
     private struct State {
-        /// Kept while the plugin runs; the owner itself stays for good, to be blamed for late calls.
+        /// Retained while the plugin runs.
+        ///
+        /// The owner is never freed, so that late calls can be attributed.
+        /// attributed.
         var observer: (any PluginObserver)?
         weak var lateObserver: (any PluginObserver)?
         var number: UInt16 = 0
@@ -27,7 +31,8 @@ final class PluginOwner: Sendable {
         var breaker: CircuitBreaker
     }
 
-    /// When the plugin is called again, in nanoseconds of the monotonic clock; 0 where it is called.
+    /// When request hooks are called again, in nanoseconds of the monotonic clock; 0 if never
+    /// suspended.
     private let restsUntil = Atomic<UInt64>(0)
 
     init(
@@ -42,13 +47,13 @@ final class PluginOwner: Sendable {
                 observer: observer, lateObserver: observer, breaker: CircuitBreaker(breaker)))
     }
 
-    /// Whether the plugin is left alone for a while, because of too many faults.
+    /// Whether request hooks are not called at present because of too many violations.
     var isTripped: Bool {
         let time = restsUntil.load(ordering: .relaxed)
         return time > 0 && Stopwatch.now < time
     }
 
-    /// What the plugin has done so far.
+    /// The statistics so far.
     var status: PluginStatus {
         let isTripped = isTripped
         return state.withLock { state in
@@ -62,31 +67,31 @@ final class PluginOwner: Sendable {
         }
     }
 
-    /// Receives what the plugin does.
+    /// The observer; after the plugin's end, only while somebody else retains it.
     var observer: (any PluginObserver)? {
         isObserved ? state.withLock { $0.observer ?? $0.lateObserver } : nil
     }
 
-    /// The owner's part of each of its handles.
+    /// The owner's number, which is part of each of its handles; 0 before ``register()``.
     var number: UInt16 { state.withLock { $0.number } }
-    /// How often the plugin broke the contract.
+    /// The number of contract violations by kind.
     var misbehaviour: [PluginMisbehaviour.Kind: Int] { state.withLock { $0.counts } }
 
-    /// Whether the plugin has asked for a service that does something for a call.
+    /// Whether the plugin has requested a service that acts on behalf of a call.
     var usesCallServices: Bool {
         get { state.withLock { $0.usesCallServices } }
         set { state.withLock { $0.usesCallServices = newValue } }
     }
 
-    /// The running instance, from after `create` until it is gone.
+    /// The running instance; `nil` before `create` has returned and after the instance was freed.
     var instance: PluginInstance? {
         get { state.withLock { $0.instance } }
         set { state.withLock { $0.instance = newValue } }
     }
 
-    /// Runs the plugin's code.
+    /// Runs the plugin's code, and counts and times the call.
     ///
-    /// - Parameter subject: What the call is about, where ends are reported (``PluginWatch``).
+    /// - Parameter subject: What the call is about, for crash reports (``PluginWatch``).
     func calling<Result>(
         _ hook: PluginHook, about subject: String? = nil, _ body: () -> Result
     ) -> Result {
@@ -99,19 +104,19 @@ final class PluginOwner: Sendable {
         }
     }
 
-    /// The calls into the plugin that have not come back.
+    /// The calls into the plugin that have not returned.
     var callsUnderWay: [PluginCall] { state.withLock { $0.calls }.all(of: id) }
 
-    /// Makes the owner known to C.
+    /// Assigns the number by which C functions find the owner.
     ///
-    /// - Returns: Its number; 0 when there have been 65,535 owners.
+    /// - Returns: The number; 0 when all 65,535 have been used.
     func register() -> UInt16 {
         let number = HandleTable.shared.number(self)
         state.withLock { $0.number = number }
         return number
     }
 
-    /// Ends the plugin's service; its later calls are stale.
+    /// Releases the observer when the plugin has ended.
     func unregister() {
         let observer = state.withLock { state in
             defer { state.observer = nil }
@@ -120,7 +125,9 @@ final class PluginOwner: Sendable {
         withExtendedLifetime(observer) {}
     }
 
-    /// Takes note of a broken contract.
+    /// Records a contract violation, reports it, and suspends the plugin after too many.
+    ///
+    /// - Parameter fact: What happened, in one sentence.
     func note(_ kind: PluginMisbehaviour.Kind, _ fact: String) {
         let now = Stopwatch.now
         let (count, rest) = state.withLock { state in

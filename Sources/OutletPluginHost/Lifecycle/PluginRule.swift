@@ -1,105 +1,109 @@
-/// What a plugin must keep to; `PluginsSDK/ABI.md` has the same list.
+/// The rules of the plugin contract; `PluginsSDK/ABI.md` has the same list.
 public enum PluginRule: String, Sendable, CaseIterable {
     // MARK: Files
 
-    /// The file and its directories can be written by root and the user only, and it looks for
-    /// libraries in such directories only.
+    /// Only root and the current user can write to the file, its directories, and the directories
+    /// in which it looks for libraries.
     case fileSafe = "file-safe"
-    /// The file is a whole shared library for this machine.
+    /// The file is a complete shared library for this machine.
     case fileLibrary = "file-library"
-    /// The library exports the entry of a major version of the ABI that the host speaks.
+    /// The library exports the entry function of a major ABI version that the host supports.
     case fileEntry = "file-entry"
-    /// The library exports the entry, and should export nothing else.
+    /// The library should export nothing but the entry function.
     case fileSymbols = "file-symbols"
-    /// The library should hold a manifest.
+    /// The library should contain a manifest.
     case manifestPresent = "manifest-present"
-    /// A manifest is well-formed, has 64 KiB at most, and says nothing twice.
+    /// A manifest is well-formed, has at most 64 KiB, and has no repeated keys.
     case manifestValid = "manifest-valid"
-    /// The manifest and the code have the same plugins, with the same versions, permissions and
-    /// minor of the ABI.
+    /// The manifest and the code declare the same plugins with the same versions, permissions and
+    /// minor ABI version.
     case manifestAgrees = "manifest-agrees"
 
     // MARK: Loading
 
-    /// All that the library needs is found when it is loaded.
+    /// All libraries and symbols that the library needs are found when it is loaded.
     case loadLinks = "load-links"
-    /// Constructors and the entry come back at once: all of a scan has 100 ms.
+    /// Constructors and the entry function return at once: a scan has 100 ms in all.
     case loadQuick = "load-quick"
-    /// The entry answers the same each time it is called.
+    /// The entry function returns the same answer at each call.
     case entrySame = "entry-same"
-    /// The entry answers hosts of every minor from min_host_minor on, which is not above abi_minor.
+    /// The entry function accepts hosts of every minor version from min_host_minor on, which is not
+    /// above abi_minor.
     case entryMinor = "entry-minor"
-    /// Modules, descriptors and exports are whole: sizes, required functions, unique ids, names and
-    /// texts as the headers say.
+    /// Modules, descriptors and exports are complete: sizes, required functions, unique ids, names
+    /// and texts as the headers say.
     case entryModule = "entry-module"
-    /// The signature of an export is of the letters of export.h, and that of its function.
+    /// The signature of an export uses the letters of export.h, and matches its function.
     case exportSignature = "export-signature"
 
     // MARK: Instances
 
-    /// create succeeds with a configuration that is right.
+    /// create succeeds with a valid configuration.
     case createStarts = "create-starts"
-    /// create gives an instance with OUTLET_OK.
+    /// create stores an instance when it returns OUTLET_OK.
     case createInstance = "create-instance"
-    /// create that fails says why, by fail.
+    /// create reports a reason through fail when it fails.
     case createReason = "create-reason"
-    /// Instances do not disturb each other, unless the descriptor says OUTLET_F_PER_PROCESS.
+    /// Several instances can exist, unless the descriptor has OUTLET_F_PER_PROCESS.
     case createApart = "create-apart"
-    /// create takes any JSON object: it succeeds, or fails with a reason.
+    /// create accepts any JSON object: it succeeds, or fails with a reason.
     case configAny = "config-any"
-    /// A JSON Schema of the configuration is one that the host can use.
+    /// The JSON Schema of the configuration can be used by the host.
     case configSchema = "config-schema"
-    /// destroy frees what create made: memory, descriptors, threads.
+    /// destroy frees what create allocated: memory, descriptors, threads.
     case destroyFrees = "destroy-frees"
 
     // MARK: Hooks and functions
 
-    /// A hook or function that fails says why, by fail, or in its answer.
+    /// A hook or function that fails reports a reason, through fail or in its answer.
     case callReason = "call-reason"
-    /// Calls leave nothing behind: memory, descriptors, threads; what belongs to a request is freed
-    /// in request_done.
+    /// Calls leak nothing: memory, descriptors, threads; what belongs to a request is freed in
+    /// request_done.
     case callFrees = "call-frees"
-    /// Hooks of a plugin that says OUTLET_F_NONBLOCKING never wait, and return within microseconds.
+    /// Hooks of a plugin with OUTLET_F_NONBLOCKING never wait, and return within microseconds.
     case callNonblocking = "call-nonblocking"
     /// Every function of the plugin returns.
     case callReturns = "call-returns"
     /// A completion is settled at most once.
     case settleOnce = "settle-once"
-    /// A hook returns, and a promised completion is settled, by the deadline.
+    /// A hook returns, and a pending completion is settled, by the deadline.
     case settleInTime = "settle-in-time"
-    /// Statuses, verdicts, lengths and texts that are handed over are those that the headers know.
+    /// Statuses, verdicts, lengths and texts passed to the host have values that the headers
+    /// define.
     case valueKnown = "value-known"
     /// No handle is used after its end.
     case handleLate = "handle-late"
-    /// Only handles and tables that the host gave to this instance are used, as what they are.
+    /// The plugin uses only handles and tables that the host gave to this instance, and each as its
+    /// own type.
     case handleOwn = "handle-own"
 
     // MARK: The end
 
-    /// quiesce ends all work in time, or promises quiesced and calls it; destroy returns.
+    /// quiesce ends all work in time, or returns OUTLET_PENDING and quiesced is called; destroy
+    /// returns.
     case endInTime = "end-in-time"
     /// quiesced is called once, after quiesce has returned OUTLET_PENDING or while it runs.
     case endAsked = "end-asked"
 
     // MARK: The process
 
-    /// Nothing crashes, and nothing unwinds out of the plugin.
+    /// The plugin does not crash, and no exception leaves it.
     case noCrash = "no-crash"
-    /// The process is the host's to end.
+    /// The plugin does not end the process.
     case noExit = "no-exit"
-    /// The process is not copied: programs are started by posix_spawn.
+    /// The plugin does not fork; it starts programs with posix_spawn.
     case noFork = "no-fork"
-    /// Nothing is written to standard output or standard error.
+    /// The plugin writes nothing to standard output or standard error.
     case noOutput = "no-output"
-    /// What belongs to the process stays as it is: signal handlers, working directory, umask,
-    /// locale, environment, limits, standard streams.
+    /// Process-wide state stays unchanged: signal handlers, working directory, umask, locale,
+    /// environment, limits, standard streams.
     case stateProcess = "state-process"
-    /// A call leaves its thread as it was: blocked signals, rounding, floating-point traps.
+    /// A call leaves its thread's state unchanged: blocked signals, rounding, floating-point traps.
     case stateThread = "state-thread"
 }
 
 extension PluginMisbehaviour.Kind {
-    /// The rule that was broken.
+    /// The rule that was violated.
     public var rule: PluginRule {
         switch self {
         case .staleHandle: .handleLate

@@ -1,25 +1,27 @@
-/// What a plugin has done since it was loaded.
+/// Call counts and contract violations of a plugin since it was loaded.
 ///
-/// As JSON (`Codable`) it has the members below, hooks by their names.
+/// Encoded as JSON (`Codable`) it has the members below, with hooks by their names.
 public struct PluginStatus: Sendable, Equatable, Codable {
-    /// How often one hook was called, and what it cost.
+    /// Call count and durations of one hook.
     public struct Hook: Sendable, Equatable, Codable {
-        /// How many calls have come back.
+        /// The number of calls that have returned.
         public var calls = 0
-        /// How long they took in all, in nanoseconds: on the plugin's stack, not until an answer.
+        /// The total time of these calls in nanoseconds, until each returned; an answer given later
+        /// is not included.
         public var duration: UInt64 = 0
-        /// How long the longest took, in nanoseconds.
+        /// The time of the longest call, in nanoseconds.
         public var longest: UInt64 = 0
     }
 
-    /// The plugin's id, with the instance's name where it has one.
+    /// The plugin's id, with `#` and the instance's name if it has one.
     public var id: String
-    /// By the names of hooks, such as `did_receive`.
+    /// The figures by hook name, such as `did_receive`; hooks that were never called are missing.
     public var hooks: [String: Hook]
-    /// How often the plugin broke the contract, by what it broke.
+    /// The number of contract violations by kind (``PluginMisbehaviour/Kind``); kinds that did not
+    /// occur are missing.
     public var faults: [String: Int]
-    /// Whether the plugin is left alone for a while, because of too many faults.
+    /// Whether the plugin's request hooks are not called at present because of too many violations.
     public var isTripped: Bool
-    /// How many calls into the plugin have not come back.
+    /// The number of calls into the plugin that have not returned.
     public var callsUnderWay: Int
 }

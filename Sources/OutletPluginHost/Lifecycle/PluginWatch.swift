@@ -1,33 +1,35 @@
 import CPluginWatch
 
-/// What a crash or an `exit()` inside of a plugin leaves behind: one line that names the plugin, the hook
-/// and the request.
+/// Reports crashes and `exit()` inside of plugins as one line that names the plugin, the hook and
+/// the request.
 ///
-/// For programs, because it takes signals and `atexit`, which are the process' own.
+/// For programs rather than libraries: it installs signal handlers and an `atexit` handler.
 public enum PluginWatch {
-    /// Reports from now on.
+    /// Turns reporting on.
     ///
-    /// A crash ends the process by its signal, as it would have; `exit()` and `quick_exit()` by a plugin
-    /// end it with that code, whatever the plugin gave, and so does `_exit()` in a program that says so
-    /// (`CProcessExit`). A copy that a plugin makes by `fork()` ends when it comes back. The system calls
-    /// themselves, and `execve()`, leave no trace.
+    /// After a crash the process ends with the same signal as without reporting. A call of `exit()`
+    /// or `quick_exit()` in a plugin ends the process with `exitCode`, whatever code the plugin
+    /// passed, and so does `_exit()` in programs that link `CProcessExit`. A child process that a
+    /// plugin makes with `fork()` ends when the plugin's code returns in it. Direct system calls
+    /// and `execve()` are not detected.
     ///
     /// - Parameters:
-    ///   - exitCode: What the process ends with.
-    ///   - descriptor: Where the line goes; kept from plugins, or it is lost where one closes stderr.
+    ///   - exitCode: The exit code of the process after a plugin has called `exit()`.
+    ///   - descriptor: The file descriptor to write the line to. Pass one that plugins do not know:
+    ///     the line is lost if a plugin has closed it.
     public static func begin(exitCode: Int32, reportingTo descriptor: Int32 = 2) {
         cpluginwatch_report(exitCode, descriptor)
     }
 
-    /// Says that the program itself is about to call `exit()`.
+    /// Announces that the program itself is about to call `exit()`, which is then not reported.
     public static func expectExit() { cpluginwatch_expect_exit() }
 
-    /// Whether anything is reported: the subject of a call is asked for only then.
+    /// Whether reporting is on; subjects of calls are computed only then.
     static var isOn: Bool { cpluginwatch_is_on() }
 
-    /// Runs a plugin's code.
+    /// Runs a plugin's code, and records what it is about.
     ///
-    /// - Parameter subject: What the call is about, secrets left out.
+    /// - Parameter subject: What the call is about, without secrets; `nil` for nothing.
     static func watching<Result>(
         _ plugin: String, _ moment: String, about subject: String?, _ body: () -> Result
     ) -> Result {
@@ -38,19 +40,21 @@ public enum PluginWatch {
     }
 }
 
-/// What a call into a plugin may be about.
+/// The subject of a call into a plugin.
 protocol WatchedSubject: Sendable {
-    /// It in a few words, secrets left out.
+    /// A short description without secrets.
     var name: String { get }
-    /// A hook of an instance is about to be called with it; `false` where it is too late for that hook.
+    /// Called before a hook of an instance is called with this subject.
+    ///
+    /// - Returns: `false` where it is too late for that hook, which is then not called.
     func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool
-    /// That hook is off the stack.
+    /// Called after that hook has returned.
     func leave(_ instance: PluginInstance)
 }
 
 extension WatchedSubject {
-    /// Belongs to no call of a session.
+    /// Returns `true`: the subject belongs to no call of a session.
     func enter(_ instance: PluginInstance, for hook: PluginHook) -> Bool { true }
-    /// Belongs to no call of a session.
+    /// Does nothing: the subject belongs to no call of a session.
     func leave(_ instance: PluginInstance) {}
 }

@@ -2,12 +2,12 @@ import Dispatch
 import OutletSession
 import OutletTransport
 
-/// The instances of one host, shut down at the latest when nobody holds them any more.
+/// The instances of one host; shuts them down when released, if that has not happened before.
 ///
 /// Thread: any.
 final class RunningPlugins: Sendable {
     private let instances: [PluginInstance]
-    /// In nanoseconds.
+    /// The time limit of the shutdown in `deinit`, in nanoseconds.
     private let lastDeadline: UInt64
 
     init(_ instances: [PluginInstance], deadline: UInt64) {
@@ -19,11 +19,11 @@ final class RunningPlugins: Sendable {
         RunningPlugins.shutDown(instances, deadline: lastDeadline) { _ in }
     }
 
-    /// Shuts all down.
+    /// Shuts all instances down.
     ///
     /// - Parameters:
-    ///   - deadline: How long to wait for those that take their time, in nanoseconds.
-    ///   - completion: Called once, with the ids of those that were abandoned.
+    ///   - deadline: The time limit for all together, in nanoseconds.
+    ///   - completion: Called once, on a global queue, with the sorted ids of abandoned instances.
     func shutDown(deadline: UInt64, completion: @escaping @Sendable ([String]) -> Void) {
         RunningPlugins.shutDown(instances, deadline: deadline, completion: completion)
     }
@@ -46,7 +46,7 @@ final class RunningPlugins: Sendable {
     }
 }
 
-/// Gathers who did not end in time.
+/// Collects the ids of instances that did not end in time.
 private final class AbandonedPlugins: Sendable {
     let ids = Lock([String]())
 }

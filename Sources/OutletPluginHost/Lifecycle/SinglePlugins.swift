@@ -1,10 +1,12 @@
 import OutletTransport
 
-/// The plugins that allow one instance per process, and have it.
+/// The ids of running plugins that allow one instance per process (`OUTLET_F_PER_PROCESS`).
 enum SinglePlugins {
     private static let running = Lock(Set<String>())
 
-    /// - Returns: Whether nobody else has it.
+    /// Reserves a plugin id.
+    ///
+    /// - Returns: `false` where an instance is running already.
     static func claim(_ id: String) -> Bool {
         running.withLock { $0.insert(id).inserted }
     }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// Measures one call of a plugin, if anybody wants to know.
+/// Measures one call of a plugin where there is an observer.
 struct Stopwatch {
     private let observer: (any PluginObserver)?
     private let start: UInt64
@@ -11,14 +11,18 @@ struct Stopwatch {
         start = observer == nil ? 0 : Stopwatch.now
     }
 
-    /// Nanoseconds of the monotonic clock.
+    /// The monotonic clock in nanoseconds.
     static var now: UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    /// Tells the observer, if there is one.
+    /// Reports the call to the observer, if there is one.
+    ///
+    /// - Parameters:
+    ///   - effects: Called only where there is an observer.
+    ///   - failure: Why the call failed; `nil` when it succeeded.
     func report(
         _ owner: PluginOwner, _ hook: PluginHook, requestID: UUID?,
         effects: () -> [String], failure: String?

@@ -2,25 +2,25 @@ import Glibc
 import OutletHTTP
 import OutletTransport
 
-/// A shared library in this process; once in, it stays.
+/// A shared library loaded into this process, which is never unloaded.
 ///
-/// Never closed: a Swift library that is unmapped leaves its types behind in the runtime, and the
-/// next dynamic cast crashes.
+/// The types of a Swift library stay registered with the runtime when it is unmapped, and the next
+/// dynamic cast would crash.
 struct DynamicLibrary: @unchecked Sendable {
     // @unchecked because the library is never unmapped.
     private let handle: UnsafeMutableRawPointer
 
-    /// What is mapped, by the place that it came from.
+    /// The loaded libraries by the path of the original file.
     private static let mapped = Lock<[String: [(bundle: PluginBundle, library: Self)]]>([:])
 
     struct Refusal: Error {
         let reason: String
     }
 
-    /// Maps a library and binds all its symbols; its constructors run now.
+    /// Loads a library and binds all its symbols; runs its constructors.
     ///
-    /// What was loaded from the same place with the same bytes is the same library, as it is to `dlopen`;
-    /// a place whose bytes are others now has another, in its own place in memory.
+    /// A file with the same path and bytes as one loaded before returns the same library, as
+    /// `dlopen` does; if the bytes have changed, the file is loaded as another library.
     static func load(_ file: PluginFile) throws(Refusal) -> DynamicLibrary {
         let known = mapped.withLock { $0[file.place] ?? [] }
         if let same = known.first(where: { $0.bundle.hasSameBytes(as: file.bundle) }) {
@@ -44,12 +44,12 @@ struct DynamicLibrary: @unchecked Sendable {
         self.handle = handle
     }
 
-    /// The address of an exported function.
+    /// The address of an exported function; `nil` where there is none.
     func function<Function>(_ name: String, as type: Function.Type) -> Function? {
         dlsym(handle, name).map { unsafeBitCast($0, to: type) }
     }
 
-    /// The dynamic linker's text without the path, with what helps.
+    /// The dynamic linker's error text without the path, with advice.
     private static func explain(_ text: String, _ path: String) -> String {
         let isNamed = text.startsWithBytes(of: "\(path): ")
         let fact = text.droppingBytes(isNamed ? path.utf8.count + 2 : 0)

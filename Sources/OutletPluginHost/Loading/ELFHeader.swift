@@ -1,4 +1,4 @@
-/// The first 64 bytes of a library's file, checked.
+/// The ELF header (the first 64 bytes) of a library's file, checked.
 struct ELFHeader {
     /// The size of a program header, in bytes.
     static let segmentSize: UInt64 = 56
@@ -55,7 +55,7 @@ struct ELFHeader {
         }
     }
 
-    /// The ELF number of the processor this was compiled for.
+    /// The ELF machine number of the processor that this host was compiled for; 0 if not supported.
     static var hostMachine: UInt16 {
         #if arch(x86_64)
             62
@@ -66,6 +66,7 @@ struct ELFHeader {
         #endif
     }
 
+    /// The name of an ELF machine number.
     static func name(ofMachine machine: UInt16) -> String {
         let names: [UInt16: String] = [
             3: "x86 (32 bits)", 8: "MIPS", 20: "PowerPC", 21: "PowerPC64", 22: "s390x",

@@ -1,28 +1,28 @@
 import OutletHTTP
 
-/// What a shared library's file says of itself, read without running any of it.
+/// The contents of a shared library's headers, read without running any of its code.
 ///
-/// `dlopen` trusts the file: a truncated one ends the process with SIGBUS, one for another
+/// `dlopen` trusts the file: a truncated one ends the process with SIGBUS, and one for another
 /// machine is reported as missing. So the headers are checked here first (elf(5), gABI 4.1).
 struct ELFLibrary {
-    /// The majors of the `outlet_module_v<N>` functions it exports, sorted.
+    /// The major versions N of the `outlet_module_v<N>` functions that it exports, sorted.
     private(set) var entryMajors: [UInt32] = []
-    /// Other symbols that it exports, the first of them.
+    /// The first 8 of the other symbols that it exports.
     private(set) var otherSymbols: [String] = []
-    /// How many other symbols it exports.
+    /// The number of other symbols that it exports.
     private(set) var otherSymbolCount = 0
-    /// The libraries it needs (`DT_NEEDED`, `DT_AUXILIARY`, `DT_FILTER`).
+    /// The libraries that it needs (`DT_NEEDED`, `DT_AUXILIARY`, `DT_FILTER`).
     private(set) var neededLibraries: [String] = []
-    /// The directories that `DT_RUNPATH` lists, as they are written; `nil` without one.
+    /// The directories in `DT_RUNPATH`, as written; `nil` without one.
     private(set) var runPath: [String]?
-    /// Those of `DT_RPATH`, which older linkers wrote.
+    /// The directories in `DT_RPATH`, which older linkers write; `nil` without one.
     private(set) var oldRunPath: [String]?
-    /// The bytes of the manifest section.
+    /// The bytes of the manifest section; `nil` without one.
     private(set) var manifest: [UInt8]?
 
     private static let entryPrefix = "outlet_module_v"
 
-    /// What of the dynamic section names other files.
+    /// The tags of the dynamic section that name other files.
     private enum DynamicEntry: Int64 {
         case needed = 1
         case oldRunPath = 15
@@ -39,7 +39,7 @@ struct ELFLibrary {
         case unsafe(reason: String)
         case notCopied(reason: String)
 
-        /// A problem of a library that the one in question needs.
+        /// Converts a problem of a dependency into one of the library that needs it.
         static func needed(_ path: String, _ problem: Problem) -> Problem {
             switch problem {
             case .unsafe, .notCopied: problem
@@ -93,7 +93,7 @@ struct ELFLibrary {
         entryMajors.sort()
     }
 
-    /// Every loadable segment must lie inside the file, and there must be a dynamic one.
+    /// Checks that all segments lie inside the file and that there is a dynamic segment.
     private static func checkSegments(_ file: FileBytes, _ header: ELFHeader) throws {
         let table = try file.read(
             "the program header table", at: header.segmentOffset,
@@ -141,7 +141,7 @@ struct ELFLibrary {
                 continue
             }
             otherSymbolCount += 1
-            // A few serve as examples; a Swift library may have a hundred thousand.
+            // Only a few, as examples; a Swift library may have a hundred thousand.
             if otherSymbols.count < 8, let name = names.text(at: nameOffset) {
                 otherSymbols.append(name)
             }
@@ -162,7 +162,7 @@ struct ELFLibrary {
             else {
                 throw Problem.invalid(reason: "the name of a needed library is damaged")
             }
-            // The linker takes an empty list for none, and an empty part for the current directory.
+            // The linker ignores an empty list, and treats an empty part as the current directory.
             let directories = name.isEmpty ? nil : name.parts(separatedBy: ":").map(String.init)
             switch entry {
             case .needed, .auxiliary, .filter: neededLibraries.append(name)

@@ -1,4 +1,4 @@
-/// A named part of a library's file.
+/// A section of a library's file.
 struct ELFSection {
     static let dynamicEntries: UInt32 = 6
     static let dynamicSymbols: UInt32 = 11
@@ -9,10 +9,11 @@ struct ELFSection {
     let type: UInt32
     let offset: UInt64
     let size: UInt64
-    /// The section that belongs to this one; for symbols, their names.
+    /// The index of an associated section: for symbols and dynamic entries, the section with their
+    /// names.
     let link: UInt32
 
-    /// All sections, each of which lies inside the file.
+    /// All sections; checks that each lies inside the file.
     static func all(_ file: FileBytes, _ header: ELFHeader) throws -> [ELFSection] {
         let table = try file.read(
             "the section header table", at: header.sectionOffset,
@@ -49,7 +50,7 @@ struct ELFSection {
 }
 
 extension [ELFSection] {
-    /// The table of names that belongs to a section.
+    /// The string table of a section.
     func strings(of section: ELFSection, in file: FileBytes) throws -> [UInt8] {
         guard let index = Int(exactly: section.link), indices.contains(index) else {
             throw ELFLibrary.Problem.invalid(reason: "section \(section.name) has no names")

@@ -1,22 +1,26 @@
 import Glibc
 
-/// Reads parts of an open file, within its length and never through a mapping: a file that
-/// shrinks meanwhile gives an error instead of SIGBUS.
+/// Reads parts of an open file with `pread`, within its size.
+///
+/// The file is not mapped, so that one that shrinks meanwhile causes an error instead of SIGBUS.
 struct FileBytes {
     let descriptor: Int32
     let size: UInt64
 
-    /// Why the bytes are not there.
+    /// Why bytes could not be read.
     struct OutOfBounds: Error {
         let reason: String
     }
 
-    /// The largest part that is read at once, in bytes.
+    /// The largest number of bytes read at once.
     static let limit: UInt64 = 64 << 20
 
-    /// The bytes of a part.
+    /// Reads a part of the file.
     ///
-    /// - Parameter what: What lies there, for the error's text.
+    /// - Parameters:
+    ///   - what: A description of the part for the error's text.
+    ///   - offset: The offset in bytes.
+    ///   - count: The number of bytes, at most ``limit``.
     func read(_ what: String, at offset: UInt64, count: UInt64) throws(OutOfBounds) -> [UInt8] {
         let (end, overflow) = offset.addingReportingOverflow(count)
         guard !overflow, end <= size else {
@@ -48,14 +52,14 @@ struct FileBytes {
 }
 
 extension [UInt8] {
-    /// A little-endian number at an offset, which must lie inside.
+    /// A little-endian number at an offset, all of whose bytes must lie inside.
     func number<Number: FixedWidthInteger>(_ offset: Int, as type: Number.Type) -> Number {
         withUnsafeBytes {
             Number(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: type))
         }
     }
 
-    /// The text at an offset up to the next NUL; `nil` when the offset or the NUL lies outside.
+    /// The text from an offset to the next NUL; `nil` when the offset is outside or no NUL follows.
     func text(at offset: Int) -> String? {
         guard offset >= 0, offset < count,
             let end = self[offset...].firstIndex(of: 0)

@@ -1,21 +1,22 @@
 import Glibc
 import OutletHTTP
 
-/// Whether a file or directory is out of reach of users other than root and this one.
+/// Checks whether users other than root and the current user can change a file or directory.
 enum FileTrust {
-    /// What speaks against a directory or one above it; `nil` when nothing does.
+    /// Checks a directory and all directories above it.
     ///
-    /// A directory above may be writable by all when it is sticky, as `/tmp` is: there, nobody can
-    /// rename what is not theirs. The plugin directory itself may not.
+    /// A parent directory may be writable by all if it has the sticky bit, as `/tmp` has: users can
+    /// rename only their own entries there. The directory itself may not.
     ///
-    /// - Parameter path: Absolute, without symbolic links.
+    /// - Parameter path: An absolute path without symbolic links.
+    /// - Returns: Why the directory is not safe; `nil` when it is.
     static func objection(toDirectory path: String) -> String? {
         fault(of: path).map { directory, reason in
             directory == path ? reason : "\(directory), above it, \(reason)"
         }
     }
 
-    /// The first directory on the way up that others can write to, and why.
+    /// The first directory on the way up that others can write to, and the reason.
     private static func fault(
         of path: String, isAncestor: Bool = false
     ) -> (directory: String, reason: String)? {
@@ -35,15 +36,16 @@ enum FileTrust {
         }
     }
 
-    /// What speaks against a file or directory that is opened by its name, a sentence; `nil` when
-    /// nothing does.
+    /// Checks a file or directory that is opened by its path.
     ///
-    /// Links on the way must be out of others' reach, too, and so must the place of what is missing.
+    /// Symbolic links on the way are checked, too; if something on the path does not exist, the
+    /// directory in which it could be created is checked.
     ///
-    /// - Parameter path: Absolute.
+    /// - Parameter path: An absolute path.
+    /// - Returns: Why the path is not safe, as a sentence; `nil` when it is.
     static func objection(toPath path: String) -> String? {
         var rest = Array(path.parts(separatedBy: "/").reversed())
-        // Without symbolic links.
+        // The path so far, without symbolic links.
         var directory = ""
         var links = 0
         while let name = rest.popLast() {
@@ -91,7 +93,11 @@ enum FileTrust {
         return length > 0 ? String(validating: bytes, as: UTF8.self) : nil
     }
 
-    /// What speaks against a file; `nil` when nothing does.
+    /// Checks the owner and mode of a file or directory.
+    ///
+    /// - Parameter allowsWriting: Whether write permission for others is accepted; the owner is
+    ///   checked in any case.
+    /// - Returns: Why it is not safe; `nil` when it is.
     static func objection(to status: stat, allowsWriting: Bool = false) -> String? {
         guard status.st_uid == 0 || status.st_uid == geteuid() else {
             return "belongs to user \(status.st_uid), neither root nor user \(geteuid())"

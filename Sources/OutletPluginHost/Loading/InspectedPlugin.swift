@@ -1,38 +1,38 @@
 import COutletPlugin
 
-/// What a plugin's code says of it before it is created.
+/// The description of a plugin from its code, before an instance is created.
 ///
-/// The hooks are not among that: a plugin tells them when it has been created.
+/// It does not contain the hooks: a plugin declares them after it has been created.
 public struct InspectedPlugin: Sendable {
     /// The plugin's id.
     public let id: String
-    /// The name for people.
+    /// The display name.
     public let name: String
-    /// Such as `1.0.0`.
+    /// The version, such as `1.0.0`.
     public let version: String
-    /// One line for people; may be empty.
+    /// A description in one line; may be empty.
     public let summary: String
-    /// Who made it; may be empty.
+    /// The vendor; may be empty.
     public let vendor: String
-    /// Where to read more; may be empty.
+    /// The URL of its documentation; may be empty.
     public let url: String
-    /// The JSON Schema of its configuration; may be empty.
+    /// The JSON Schema of its configuration; empty if it has none.
     public let configurationSchema: String
-    /// The file it came from.
+    /// The path of its file.
     public let path: String
-    /// The ABI it was built for, such as `1.0`.
+    /// The ABI version it was built for, such as `1.0`.
     public let abi: String
-    /// Whether its file holds a manifest, which then agrees.
+    /// Whether its file contains a manifest, which then agrees with the code.
     public let hasManifest: Bool
-    /// What it needs, in its own words.
+    /// The permissions that it asks for, as it writes them.
     public let permissions: [String]
-    /// The functions it exports, in its own order.
+    /// The functions that it exports, in its own order.
     public let functions: [PluginFunction]
-    /// Whether its hooks may overlap.
+    /// Whether its hooks may run at the same time (`OUTLET_F_CONCURRENT`).
     public let isConcurrent: Bool
-    /// Whether it promises never to block.
+    /// Whether its hooks never block (`OUTLET_F_NONBLOCKING`).
     public let isNonblocking: Bool
-    /// Whether it makes threads of its own.
+    /// Whether it starts threads (`OUTLET_F_SPAWNS`).
     public let makesThreads: Bool
 
     init(_ descriptor: PluginDescriptor, path: String, abiMinor: UInt32, hasManifest: Bool) {

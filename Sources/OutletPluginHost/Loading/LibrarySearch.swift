@@ -1,28 +1,30 @@
 import Glibc
 import OutletHTTP
 
-/// Where the dynamic linker looks for the libraries that a library needs (ld.so(8)).
+/// The directories in which the dynamic linker searches for a library's dependencies (ld.so(8)).
 struct LibrarySearch {
     private let library: ELFLibrary
-    /// The library's own directory, which `$ORIGIN` stands for.
+    /// The library's own directory, the value of `$ORIGIN`.
     private let origin: String
 
-    /// - Parameter origin: Absolute, without symbolic links.
+    /// Creates the search of one library.
+    ///
+    /// - Parameter origin: The library's directory: absolute, without symbolic links.
     init(_ library: ELFLibrary, origin: String) {
         self.library = library
         self.origin = origin
     }
 
-    /// What the library says of the directories, and in which words.
+    /// The search paths of the library with the names of their entries.
     private var lists: [(name: String, directories: [String])] {
         [("DT_RUNPATH", library.runPath), ("DT_RPATH", library.oldRunPath)].compactMap {
             name, directories in directories.map { (name, $0) }
         }
     }
 
-    /// Why others could have the library load a file of theirs; `nil` when they cannot.
+    /// Why other users could make the library load a file of theirs; `nil` when they cannot.
     ///
-    /// Its own directory is not judged here.
+    /// The library's own directory is not checked here.
     var objection: String? {
         for list in lists {
             for directory in list.directories {
@@ -48,29 +50,29 @@ struct LibrarySearch {
         guard path.startsWithBytes(of: "/") else {
             return ", which is relative to the current directory"
         }
-        // Damaged text was repaired where it was read: it is another name.
+        // Invalid UTF-8 was replaced when it was read, so this is another name.
         if path.containsBytes(of: "\u{FFFD}") { return ", which is not UTF-8" }
         if path.hasSameBytes(as: origin) { return nil }
         return FileTrust.objection(toPath: path).map { ": \($0)" }
     }
 
-    /// A directory that libraries are looked for in.
+    /// A directory of a search path.
     struct Directory {
-        /// The directory as it was written, without a slash at its end.
+        /// The directory with `$ORIGIN` replaced, without a slash at its end.
         let path: String
-        /// The way to it from the library's own directory; `nil` when it is written without `$ORIGIN`.
+        /// Its path relative to the library's directory; `nil` when it is written without
+        /// `$ORIGIN`.
         let wayFromOrigin: String?
     }
 
-    /// The directories that the library lists, those that cannot be understood left out.
+    /// The directories in the library's search path, without those that cannot be interpreted.
     ///
-    /// Where there are both lists, `DT_RUNPATH` counts alone.
+    /// Where both lists exist, only `DT_RUNPATH` counts.
     var directories: [Directory] {
         (library.runPath ?? library.oldRunPath ?? []).compactMap(parsed)
     }
 
-    /// The directory in which the linker looks for a library whose name says where; `nil` when it does
-    /// not.
+    /// The directory of a dependency whose name contains a path; `nil` for names without one.
     func directory(ofNeeded name: String) -> Directory? {
         name.cutAtLast("/").flatMap { parsed(String($0.head)) }
     }
@@ -85,7 +87,7 @@ struct LibrarySearch {
             wayFromOrigin: variable.map { String(text.droppingBytes($0.utf8.count)) })
     }
 
-    /// Puts the library's directory in the place of `$ORIGIN`; `nil` when there is another `$`.
+    /// Replaces `$ORIGIN` by the library's directory; `nil` when there is another `$`.
     private static func expand(_ text: String, origin: String) -> String? {
         var path = ""
         var rest = text[...]

@@ -2,19 +2,22 @@ import COutletPlugin
 import OutletHTTP
 
 extension LoadedPlugin {
-    /// Whether the plugin takes another configuration while it runs.
+    /// Whether the plugin accepts a new configuration while it runs.
     public var isReconfigurable: Bool { instance.descriptor.functions.reconfigure != nil }
 
-    /// Tells the running plugin another configuration, all of it.
+    /// Replaces the configuration of the running plugin.
     ///
-    /// It is held against the plugin's schema before. Where this fails, the plugin goes on with the one it
-    /// had.
+    /// The configuration is validated against the plugin's schema first. If this fails, the plugin
+    /// keeps its present configuration. Settings of the host and of files are not merged in.
     ///
-    /// - Parameter configuration: A JSON object.
-    /// - Throws: ``PluginLoadError/invalidConfiguration(path:id:violations:)``, or a ``PluginError`` of the
-    ///   plugin's, also where it takes no other configuration while it runs.
+    /// Blocks until the plugin has returned. Unless the plugin allows overlapping calls, it also
+    /// waits for its hooks that are running.
     ///
-    /// Blocks as long as the plugin does, and, unless it allows overlap, as long as its hooks do.
+    /// - Parameter configuration: The complete configuration, a text of a JSON object.
+    /// - Throws: ``PluginLoadError/invalidConfiguration(path:id:violations:)`` when the
+    ///   configuration is not a JSON object or not valid; another ``PluginLoadError`` when the
+    ///   schema cannot be used; a ``PluginError`` when the plugin refuses the configuration, is
+    ///   closed, or does not support this.
     public func reconfigure(_ configuration: String) throws {
         var layers = LayeredConfiguration()
         do throws(InvalidSettings) {

@@ -2,62 +2,63 @@ import FoundationEssentials
 import COutletPlugin
 import OutletHTTP
 
-/// A plugin that runs: what it says of itself, and how it has behaved.
+/// A running plugin: its description, its permissions and its statistics.
 ///
 /// Thread: any.
 public final class LoadedPlugin: Sendable {
-    /// Unique among the plugins of a host: the plugin's id, with `#` and the name of the instance if
-    /// it has one.
+    /// The id, unique within a host: the plugin's id, followed by `#` and the name of the instance
+    /// if it has one.
     public let id: String
-    /// The plugin's id; several instances have it.
+    /// The plugin's id, which all its instances share.
     public let pluginID: String
-    /// The name of the instance; `nil` where the plugin has one alone.
+    /// The name of the instance; `nil` where settings name none.
     public let instanceName: String?
-    /// The name for people.
+    /// The display name.
     public let name: String
-    /// Such as `1.0.0`.
+    /// The version, such as `1.0.0`.
     public let version: String
-    /// One line for people; may be empty.
+    /// A description in one line; may be empty.
     public let summary: String
-    /// Who made it; may be empty.
+    /// The vendor; may be empty.
     public let vendor: String
-    /// Where to read more; may be empty.
+    /// The URL of its documentation; may be empty.
     public let url: String
-    /// The JSON Schema of its configuration; may be empty.
+    /// The JSON Schema of its configuration; empty if it has none.
     public let configurationSchema: String
-    /// The file it came from.
+    /// The path of its file, as it was given to the host.
     public let path: String
-    /// The ABI it was built for, such as `1.0`.
+    /// The ABI version it was built for, such as `1.0`.
     public let abi: String
-    /// What the file says of it; `nil` when that holds no manifest.
+    /// The manifest in its file; `nil` where there is none.
     public let manifest: PluginManifest?
-    /// What it needs, in its own words.
+    /// The permissions that it asks for, as it writes them.
     public let permissions: [String]
-    /// What it may do.
+    /// The permissions that it was granted.
     public let grants: Grants
-    /// The moments it takes part in.
+    /// The hooks that it implements.
     public let hooks: [PluginHook]
-    /// The functions it exports, in its own order.
+    /// The functions that it exports, in its own order.
     public let functions: [PluginFunction]
-    /// The libraries it needs (`DT_NEEDED`).
+    /// The libraries that it needs (`DT_NEEDED`).
     public let neededLibraries: [String]
-    /// How many symbols its file exports beside the entry, and the first of them by name.
+    /// The number of symbols that its file exports besides the entry function, and the first of
+    /// them by name.
     ///
-    /// Each may be taken for the host's own, or the other way round; the flags of
+    /// Each can collide with a symbol of the program or of another library; the flags of
     /// `outlet-plugin.pc` export none.
     public let straySymbols: (count: Int, examples: [String])
-    /// Whether its hooks may overlap.
+    /// Whether its hooks may run at the same time (`OUTLET_F_CONCURRENT`).
     public let isConcurrent: Bool
-    /// Whether it promises never to block.
+    /// Whether its hooks never block (`OUTLET_F_NONBLOCKING`).
     public let isNonblocking: Bool
-    /// Whether it makes threads of its own.
+    /// Whether it starts threads (`OUTLET_F_SPAWNS`).
     public let makesThreads: Bool
-    /// How long loading and creating it took, in nanoseconds.
+    /// The time from the start of loading its file until it was created, in nanoseconds.
     public let loadDuration: UInt64
 
     let instance: PluginInstance
     let caller: FunctionCaller
-    /// The directory of its own; `nil` where the program gives plugins none.
+    /// The data directory of the instance; `nil` where the host has none.
     let dataDirectory: String?
 
     init(
@@ -103,28 +104,32 @@ public final class LoadedPlugin: Sendable {
 
     /// Calls a function that the plugin exports.
     ///
-    /// - Parameters:
-    ///   - function: Its name.
-    ///   - arguments: One for each parameter; whole numbers fit all kinds of numbers.
-    /// - Throws: ``PluginCallError``.
+    /// Blocks until the function returns. Unless the plugin allows overlapping calls, it also waits
+    /// for hooks of the same instance that are running.
     ///
-    /// Blocks as long as the function does, and, unless the plugin allows overlap, as long as its
-    /// hooks do.
+    /// - Parameters:
+    ///   - function: The function's name within the plugin.
+    ///   - arguments: One value for each parameter; integers are converted to the parameter's
+    ///     number type.
+    /// - Returns: The function's result; ``PluginValue/nothing`` where it has none.
+    /// - Throws: ``PluginCallError`` when there is no such function, when the arguments do not fit,
+    ///   or when the function fails.
     public func call(
         _ function: String, _ arguments: PluginValue...
     ) throws(PluginCallError) -> PluginValue {
         try caller.call(caller.function(named: function), arguments)
     }
 
-    /// Calls a function that takes a JSON text and gives one.
-    ///
-    /// - Parameters:
-    ///   - function: The name of a function that takes a text or bytes, and gives a text or bytes.
-    ///   - value: Encoded as JSON.
-    ///   - type: What the function gives is decoded as.
-    /// - Throws: ``PluginCallError``, or what encoding or decoding throws.
+    /// Calls a function that takes and returns JSON.
     ///
     /// Blocks as ``call(_:_:)`` does.
+    ///
+    /// - Parameters:
+    ///   - function: The name of a function that takes one text or one byte sequence and returns
+    ///     one.
+    ///   - value: The argument, encoded with `JSONEncoder`.
+    ///   - type: The type to decode the result as, with `JSONDecoder`.
+    /// - Throws: ``PluginCallError`` as ``call(_:_:)``; `EncodingError` or `DecodingError`.
     public func call<Value: Decodable>(
         _ function: String, json value: some Encodable, as type: Value.Type = Value.self
     ) throws -> Value {
@@ -133,22 +138,22 @@ public final class LoadedPlugin: Sendable {
         return try JSONDecoder().decode(type, from: Data(result.description.utf8))
     }
 
-    /// What the plugin has done so far.
+    /// Call counts, durations and violations so far.
     public var status: PluginStatus { instance.owner.status }
 
-    /// How often the plugin broke the contract, by what it broke.
+    /// The number of contract violations by kind.
     public var misbehaviour: [PluginMisbehaviour.Kind: Int] { instance.owner.misbehaviour }
 }
 
 /// A function that a plugin exports.
 public struct PluginFunction: Sendable, Equatable {
-    /// Its name within the plugin.
+    /// The name, unique within the plugin.
     public let name: String
-    /// Its type in the letters of `outlet/export.h`, such as `e(cso)`.
+    /// The type in the notation of `outlet/export.h`, such as `e(cso)`.
     public let signature: String
-    /// Its type for people, such as `(text) -> text`.
+    /// The type in readable form, such as `(text) -> text`.
     public let declaration: String
-    /// One line for people; may be empty.
+    /// A description in one line; may be empty.
     public let summary: String
 
     init(_ export: PluginExport) {

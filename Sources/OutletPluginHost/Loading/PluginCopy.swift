@@ -2,24 +2,26 @@ import CPluginLoad
 import Glibc
 import OutletHTTP
 
-/// A copy of a library's bytes that nobody can change any more: what is checked is what is mapped.
+/// An immutable copy of a library's bytes, so that the bytes checked are the bytes mapped.
 ///
-/// It lies in memory, so that nothing is left behind however the process ends, and neither full disks nor
-/// `noexec` matter. The descriptor stays open as long as the copy lives. While anything is mapped from it
-/// that is needed twice: the dynamic linker knows libraries by their paths, and may not meet this one again
-/// with another content; and a debugger reads the symbols from there.
+/// It is a memory file (memfd), so nothing remains when the process ends, and neither full disks
+/// nor `noexec` matter. The descriptor stays open as long as the copy exists. It must exist while
+/// anything is mapped from it, for two reasons: the dynamic linker identifies libraries by their
+/// paths and must not find other content under this one, and a debugger reads the symbols from
+/// there.
 final class PluginCopy: Sendable {
     private let descriptor: Int32
     private let size: UInt64
 
-    /// How many bytes a plugin may have, with the libraries that are copied along.
+    /// The largest size of a plugin and the libraries copied with it, in bytes.
     static let largestSize: UInt64 = 512 << 20
 
     /// Copies a file.
     ///
     /// - Parameters:
-    ///   - name: What the list of mapped files is to show.
-    ///   - limit: How many bytes it may have.
+    ///   - file: An open file descriptor.
+    ///   - name: The name shown in the list of mapped files.
+    ///   - limit: The largest size in bytes.
     init(
         of file: Int32, name: some StringProtocol, limit: UInt64 = largestSize
     ) throws(ELFLibrary.Problem) {
@@ -39,12 +41,12 @@ final class PluginCopy: Sendable {
 
     var bytes: FileBytes { FileBytes(descriptor: descriptor, size: size) }
 
-    /// Where this process finds the copy, and others of the same user as long as it runs.
+    /// A path to the copy, valid for processes of the same user as long as this process runs.
     var path: String {
         let path = "/proc/\(getpid())/fd/\(descriptor)"
         var own = stat()
         var found = stat()
-        // In a namespace of processes with the /proc of another, the number is somebody else's.
+        // With the /proc of another PID namespace, the process id means another process.
         let isOwn =
             fstat(descriptor, &own) == 0 && stat(path, &found) == 0 && own.st_dev == found.st_dev
             && own.st_ino == found.st_ino

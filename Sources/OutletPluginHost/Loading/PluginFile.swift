@@ -1,18 +1,20 @@
 import Glibc
 import OutletHTTP
 
-/// A candidate for a plugin: opened once, copied, judged by its bytes, and by what may be done to it.
+/// A candidate for a plugin: opened once and copied; its bytes and file permissions are checked.
 struct PluginFile {
     let path: String
     /// The path without symbolic links or relative parts.
     let place: String
     let library: ELFLibrary
-    /// What it says of its plugins; empty when it holds no manifest.
+    /// The manifests of its plugins; empty when there are none.
     let manifests: [PluginManifest]
-    /// The bytes that were checked, which are those to map.
+    /// Copies of the checked bytes, which are the ones that are mapped.
     let bundle: PluginBundle
 
-    /// Opens and checks a file; runs none of it.
+    /// Opens and checks a file without running any of its code.
+    ///
+    /// - Throws: ``PluginLoadError``.
     init(path: String, checksOwnership: Bool) throws(PluginLoadError) {
         self.path = path
         // O_NONBLOCK because opening a FIFO would wait for a writer.
@@ -64,7 +66,9 @@ struct PluginFile {
         }
     }
 
-    /// The directory that a file lies in, absolute, without symbolic links.
+    /// The directory of a file as an absolute path without symbolic links.
+    ///
+    /// - Throws: ``PluginLoadError/unreadable(path:reason:)``.
     static func directory(of path: String) throws(PluginLoadError) -> String {
         let directory = path.cutAtLast("/")?.head ?? "."
         guard let resolved = realpath(directory.isEmpty ? "/" : String(directory), nil) else {

@@ -1,44 +1,48 @@
-/// Why a file did not become a plugin.
+/// Why a plugin could not be loaded.
 public enum PluginLoadError: Error, Equatable, Sendable {
-    /// The file cannot be opened or read; `reason` is the system's text.
+    /// The file cannot be opened or read; `reason` is the system's error text.
     case unreadable(path: String, reason: String)
-    /// The entry is no regular file; `kind` says what it is.
+    /// The path is not a regular file; `kind` says what it is.
     case notAFile(path: String, kind: String)
-    /// Somebody else could have written the file.
+    /// Users other than root and the current user could have written the file or a library it
+    /// loads.
     case unsafe(path: String, reason: String)
-    /// The file is no shared library, or a damaged one.
+    /// The file is not a shared library, or is damaged.
     case invalidLibrary(path: String, reason: String)
-    /// The library is for another processor.
+    /// The library is built for another processor architecture.
     case wrongMachine(path: String, library: String, host: String)
     /// The library exports no `outlet_module_v1`.
     case noEntryPoint(path: String)
-    /// The plugin was built for another major version of the ABI.
+    /// The plugin was built for other major versions of the ABI, which `plugin` lists.
     case wrongABI(path: String, plugin: [UInt32], host: UInt32)
-    /// The plugin wants a newer minor version of the ABI.
+    /// The plugin needs a newer minor version of the ABI.
     case hostTooOld(path: String, wanted: UInt32, host: UInt32)
-    /// The manifest is broken, missing where one is asked for, or says something else than the
-    /// code.
+    /// The manifest is malformed, missing where the host requires one, or different from what the
+    /// code declares.
     case invalidManifest(path: String, reason: String)
-    /// The dynamic linker refused the file; `reason` is its own text.
+    /// The dynamic linker refused the file; `reason` is its error text.
     case notLoadable(path: String, reason: String)
-    /// `outlet_module_v1` returned null.
+    /// `outlet_module_v1` returned null for this host's minor version.
     case refused(path: String, host: UInt32)
-    /// What the plugin says of itself breaks the contract.
+    /// The plugin's module, descriptor or exports violate the contract.
     case invalidModule(path: String, reason: String)
-    /// Another plugin of that id came first.
+    /// A plugin with the same id was loaded before from the file `first`.
     case duplicate(path: String, id: String, first: String)
-    /// The plugin's JSON Schema cannot be used.
+    /// The plugin's JSON Schema is invalid.
     case invalidSchema(path: String, id: String, reason: String)
-    /// The configuration given for the plugin is no JSON object, or not what its schema asks for.
+    /// The plugin's settings are invalid: not a JSON object, not valid by its schema, or with
+    /// invalid permissions or instance names.
     case invalidConfiguration(path: String, id: String, violations: [ConfigurationViolation])
-    /// The policy withholds permissions that the plugin needs; `policy` is where it comes from.
+    /// The policy does not grant permissions that the plugin asks for; `policy` is the origin of
+    /// the policy.
     case notGranted(path: String, id: String, permissions: [String], policy: String)
-    /// `create` failed; `reason` is what the plugin said.
+    /// The instance could not be created; `reason` is the plugin's or the host's.
     case creationFailed(path: String, id: String, reason: String)
-    /// There is configuration for a plugin that is not there; `path` is the directory.
+    /// Settings name a plugin that was not found; `path` is the settings file, or the directories
+    /// and files that were loaded.
     case unknownPlugin(path: String, id: String, known: [String])
 
-    /// The file.
+    /// The path of the file; for ``unknownPlugin(path:id:known:)`` see there.
     public var path: String {
         switch self {
         case .unreadable(let path, _), .notAFile(let path, _), .unsafe(let path, _),
@@ -55,7 +59,7 @@ public enum PluginLoadError: Error, Equatable, Sendable {
 }
 
 extension PluginLoadError: CustomStringConvertible {
-    /// One line: the file, what is wrong, and the fact that proves it.
+    /// One line: the file, what is wrong, and the evidence.
     public var description: String { "\(path): \(what)" }
 
     private var what: String {
@@ -97,7 +101,7 @@ extension PluginLoadError: CustomStringConvertible {
 }
 
 extension PluginLoadError {
-    /// Why configuration cannot be held against a plugin's schema.
+    /// Converts an error of validating configuration.
     init(_ problem: ConfigurationSchema.Unusable, path: String, id: String, _ source: String) {
         switch problem {
         case .schema(let reason): self = .invalidSchema(path: path, id: id, reason: reason)

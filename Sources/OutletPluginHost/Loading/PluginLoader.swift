@@ -5,31 +5,32 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// Turns files into running plugins, one after the other; the first of an id stays.
+/// Loads files and starts their plugins, one after the other; of plugins with the same id, the
+/// first is kept.
 struct PluginLoader {
     let settings: HostSettings
     let checksOwnership: Bool
     let requiresManifest: Bool
     let observer: (any PluginObserver)?
     let breaker: CircuitBreaker.Rules
-    /// Where plugins keep files, if anywhere.
+    /// The directory in which data directories of plugins are created; `nil` for none.
     let dataDirectory: String?
     private(set) var plugins: [LoadedPlugin] = []
-    /// What is missing, and not optional.
+    /// The errors of plugins that are not optional.
     private(set) var failures: [PluginLoadError] = []
-    /// What is missing, and optional.
+    /// The errors of optional plugins.
     private(set) var skipped: [PluginLoadError] = []
-    /// The ids of plugins that are not to be used.
+    /// The ids of plugins that settings disable.
     private(set) var disabled: [String] = []
-    /// What is no reason to refuse anything.
+    /// Problems that do not prevent loading, one line each.
     private(set) var warnings: [String] = []
-    /// What was found of that which settings speak of.
+    /// The plugins and instances found, to detect settings for missing ones.
     private var found: Set<Subject> = []
 
     private struct Subject: Hashable {
-        /// A plugin's id, with `#` and name of an instance.
+        /// A plugin's id, or an instance's: the id, `#` and the name.
         let label: String
-        /// The name of the file that speaks of it; `nil` for the program.
+        /// The settings file that names it; `nil` for the program's settings.
         let file: String?
     }
 
@@ -39,29 +40,36 @@ struct PluginLoader {
         return queue
     }()
     private static let isOnTurn = DispatchSpecificKey<Bool>()
-    /// The libraries that are being loaded; more than one when loading one loads others.
+    /// The libraries that are being loaded; several when loading one loads others.
     private static let loads = Lock<[(path: String, start: UInt64)]>([])
 
-    /// The loads that have not come back.
+    /// The loads that have not finished.
     static var loading: [PluginCall] {
         let loads = loads.withLock { $0 }
-        // Read behind the lock: no load began later.
+        // Read after the list, so that no load begins later than this time.
         let now = Stopwatch.now
         return loads.map {
             PluginCall(plugin: $0.path, hook: .load, duration: now - $0.start)
         }
     }
 
-    /// Runs `body` while nobody else in this process loads plugins.
+    /// Runs `body` while no other thread in this process loads plugins.
     ///
-    /// One at a time, so that what a library changes of the process is blamed on the right one.
+    /// Loading is serialized, so that changes of process-wide state are attributed to the right
+    /// library.
     static func inTurn<Result>(_ body: () -> Result) -> Result {
-        // A load within a load, on the same thread, holds the lock already.
+        // A load inside of a load, on the same thread, is in the queue already.
         if DispatchQueue.getSpecific(key: isOnTurn) == true { return body() }
         return turn.sync(execute: body)
     }
 
-    /// - Parameter failures: Files that cannot even be tried.
+    /// Creates a loader.
+    ///
+    /// - Parameters:
+    ///   - dataDirectory: The directory in which data directories of plugins are created; `nil` for
+    ///     none.
+    ///   - failures: Errors from listing directories.
+    ///   - warnings: Warnings from reading settings files.
     init(
         settings: HostSettings, checksOwnership: Bool, requiresManifest: Bool,
         observer: (any PluginObserver)?, breaker: CircuitBreaker.Rules, dataDirectory: String?,
@@ -77,11 +85,11 @@ struct PluginLoader {
         self.warnings = warnings
     }
 
-    /// Loads the plugins of one file.
+    /// Loads the plugins of one file; errors are added to ``failures`` or ``skipped``.
     ///
     /// - Parameters:
-    ///   - isListed: Whether its directory has been checked already.
-    ///   - source: What its directory says of its plugins.
+    ///   - isListed: Whether the file's directory has been checked already.
+    ///   - source: The settings of its directory; `nil` for none.
     mutating func load(_ path: String, isListed: Bool, settings source: SettingsSource? = nil) {
         let start = Stopwatch.now
         var ids: [String] = []
@@ -96,7 +104,7 @@ struct PluginLoader {
             for id in ids { note(id, in: source) }
             let refusals = file.manifests.compactMap { refusal(of: $0, source, path: path) }
             if !ids.isEmpty, refusals.count == ids.count {
-                // None of its code is wanted.
+                // No plugin of the library is used, so none of its code runs.
                 for refusal in refusals { take(refusal) }
                 return
             }
@@ -114,7 +122,7 @@ struct PluginLoader {
         }
     }
 
-    /// What holds for a plugin; `nil` when that cannot be told.
+    /// The settings of a plugin; `nil` when they are invalid.
     private func resolved(_ id: String, _ source: SettingsSource?) -> ResolvedSettings? {
         try? settings.resolve(id, file: source)
     }
@@ -123,7 +131,7 @@ struct PluginLoader {
         if isOptional { skipped.append(error) } else { failures.append(error) }
     }
 
-    /// Why a plugin is not to run, as its manifest tells before any of its code does.
+    /// Why a plugin is not started, known from its manifest before any of its code runs.
     private enum Refusal {
         case disabled(String)
         case failed(PluginLoadError, isOptional: Bool)
@@ -150,7 +158,7 @@ struct PluginLoader {
         }
     }
 
-    /// A plugin has been found that settings may speak of, and of its instances.
+    /// Records that a plugin and its instances have been found.
     private mutating func note(_ id: String, in source: SettingsSource?) {
         found.insert(Subject(label: id, file: nil))
         if let source { found.insert(Subject(label: id, file: source.name)) }
@@ -159,9 +167,11 @@ struct PluginLoader {
         }
     }
 
-    /// Checks a file; none of its code runs.
+    /// Checks a file without running any of its code.
     ///
-    /// - Parameter isListed: Whether its directory has been checked already.
+    /// - Parameter isListed: Whether the file's directory has been checked already.
+    /// - Throws: ``PluginLoadError`` when the file cannot be read, is not safe, or is no valid
+    ///   library.
     static func file(
         _ path: String, isListed: Bool, checksOwnership: Bool
     ) throws(PluginLoadError) -> PluginFile {
@@ -169,7 +179,7 @@ struct PluginLoader {
         return try PluginFile(path: path, checksOwnership: checksOwnership)
     }
 
-    /// Loads a checked file, and is among those that load until it has come back.
+    /// Loads a checked file; it is listed in ``loading`` meanwhile.
     static func module(_ file: PluginFile) throws(PluginLoadError) -> PluginModule {
         loads.withLock { $0.append((file.path, Stopwatch.now)) }
         defer { loads.withLock { _ = $0.removeLast() } }
@@ -185,18 +195,19 @@ struct PluginLoader {
         }
     }
 
-    /// Refuses a file in a directory that others can write to.
+    /// Refuses a file in a directory that other users can write to.
     private static func checkPlace(of path: String) throws(PluginLoadError) {
         let directory = try PluginFile.directory(of: path)
         guard let objection = FileTrust.objection(toDirectory: directory) else { return }
         throw .unsafe(path: path, reason: "lies in a directory that \(objection)")
     }
 
-    /// Takes note of settings for plugins that are not there.
+    /// Adds an error for settings of plugins that were not found.
     ///
     /// - Parameters:
-    ///   - files: What directories say.
-    ///   - place: Where the program has plugins looked for.
+    ///   - files: The settings files of directories.
+    ///   - place: The directories and files that were loaded, for the text of errors in the
+    ///     program's settings.
     mutating func checkSettings(of files: [SettingsSource], in place: String) {
         let known = plugins.map(\.id)
         for file in files {
@@ -259,7 +270,7 @@ struct PluginLoader {
         }
     }
 
-    /// What a plugin may do, which is all that it asks for and this host knows.
+    /// The permissions of a plugin; adds a warning for those that this host does not know.
     private mutating func grants(
         _ descriptor: PluginDescriptor, _ settings: ResolvedSettings, path: String
     ) throws(PluginLoadError) -> Grants {
@@ -335,9 +346,9 @@ struct PluginLoader {
         }
     }
 
-    /// Makes what an instance keeps its files in.
+    /// Creates the data directory of an instance, if it does not exist.
     ///
-    /// - Returns: Its path; `nil` where the program gives plugins no place.
+    /// - Returns: Its path; `nil` where the host has no data directory.
     private func makeDataDirectory(
         for id: String
     ) throws(PluginDescriptor.Breach) -> String? {
@@ -376,7 +387,7 @@ struct PluginLoader {
         return pointer
     }
 
-    /// The hook table, whatever its size; all null when the plugin has none.
+    /// A copy of the plugin's hook table, whatever its size; all hooks are null when it has none.
     private static func hooks(
         _ descriptor: PluginDescriptor, _ pointer: OpaquePointer
     ) -> outlet_hooks {

@@ -1,24 +1,26 @@
 import OutletHTTP
 
-/// What a library's file says of one of its plugins before any of its code runs.
+/// The manifest of one plugin, which its library's file contains and which is read without running
+/// code.
 public struct PluginManifest: Equatable, Sendable {
     /// The plugin's id.
     public let id: String
     /// The plugin's version.
     public let version: String
-    /// The ABI it was built for, such as `1.0`.
+    /// The ABI version it was built for, such as `1.0`.
     public let abi: String
-    /// What it needs, such as `net:api.example.com`.
+    /// The permissions that it asks for, such as `net:api.example.com`.
     public let permissions: [String]
 
-    /// How many bytes the manifest of a library may have.
+    /// The largest size of a library's manifest section in bytes.
     static let largestSize: UInt64 = 64 << 10
 
     struct Malformed: Error {
         let reason: String
     }
 
-    /// Reads the content of the `.outlet.manifest` section: an entry for each plugin, NULs between them.
+    /// Parses the content of the `.outlet.manifest` section: one entry for each plugin, separated
+    /// by NUL bytes.
     static func all(in section: [UInt8]) throws(Malformed) -> [PluginManifest] {
         var manifests: [PluginManifest] = []
         for entry in section.split(separator: 0) {
@@ -32,10 +34,10 @@ public struct PluginManifest: Equatable, Sendable {
         return manifests
     }
 
-    /// Reads an entry; unknown members are ignored.
+    /// Parses an entry; unknown members are ignored.
     ///
-    /// A name that is there twice is refused: of two readers one would take the first value, the
-    /// other the last.
+    /// Repeated members are refused, because parsers disagree on whether the first or the last
+    /// value counts.
     private init(_ entry: ArraySlice<UInt8>) throws(Malformed) {
         let json: JSONValue
         do {

@@ -1,23 +1,26 @@
 import COutletPlugin
 import OutletHTTP
 
-/// What the entry of a library returned, copied and checked.
+/// The module that the entry function of a library returned, copied and checked.
 struct PluginModule {
-    /// The minor of the ABI it was compiled with.
+    /// The minor ABI version it was compiled with.
     let abiMinor: UInt32
     let descriptors: [PluginDescriptor]
 
     typealias Entry = @convention(c) (UInt32) -> UnsafePointer<outlet_module>?
 
-    /// The major and minor of the ABI that this host speaks.
+    /// The ABI version of this host.
     static let abi = (major: UInt32(OUTLET_ABI_MAJOR), minor: UInt32(OUTLET_ABI_MINOR))
 
-    /// Loads a checked file and asks it for its plugins.
+    /// Loads a checked file and calls its entry function.
+    ///
+    /// - Throws: ``PluginLoadError``.
     init(_ file: PluginFile) throws(PluginLoadError) {
         let path = file.path
         let host = PluginModule.abi
         let entry = try PluginModule.entry(of: file)
-        // What it answers is read under the watch as well: it may point anywhere.
+        // The module is read while crashes are attributed to the plugin: it may contain wild
+        // pointers.
         let answer = PluginWatch.watching(path, "load", about: nil) {
             entry(host.minor).map {
                 copyTable($0, size: Int($0.pointee.struct_size), empty: outlet_module())
@@ -46,7 +49,7 @@ struct PluginModule {
         }
     }
 
-    /// Loads a checked file; its constructors run, not its entry.
+    /// Loads a checked file, which runs its constructors, and finds its entry function.
     static func entry(of file: PluginFile) throws(PluginLoadError) -> Entry {
         try checkEntry(of: file)
         let library: DynamicLibrary
@@ -61,7 +64,7 @@ struct PluginModule {
         return entry
     }
 
-    /// Refuses a library without an entry for this host.
+    /// Refuses a library without an entry function for this host's major version.
     static func checkEntry(of file: PluginFile) throws(PluginLoadError) {
         let majors = file.library.entryMajors
         guard !majors.contains(abi.major) else { return }
@@ -87,7 +90,8 @@ struct PluginModule {
         return descriptors
     }
 
-    /// The manifest decides what plugins may do before their code runs, so the code may not differ.
+    /// Refuses a manifest that differs from the code: the host decides by the manifest before the
+    /// code runs.
     private static func compare(
         _ manifests: [PluginManifest], _ descriptors: [PluginDescriptor], abi: String
     ) throws(PluginManifest.Malformed) {

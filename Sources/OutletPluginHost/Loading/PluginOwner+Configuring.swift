@@ -2,11 +2,12 @@ import COutletPlugin
 import OutletHTTP
 
 extension PluginOwner {
-    /// Hands a configuration to a function of the plugin's, which `body` calls.
+    /// Passes a configuration to `create` or `reconfigure`, which `body` calls.
     ///
     /// - Parameters:
-    ///   - dataDirectory: What the instance keeps its files in, if there is such.
-    ///   - context: What the plugin says about a failure.
+    ///   - dataDirectory: The path of the instance's data directory; `nil` for none.
+    ///   - context: Receives the reason of a failure.
+    ///   - body: Calls the plugin; its arguments are valid until it returns.
     func configuring(
         _ configuration: JSONValue, dataDirectory: String?,
         _ context: CallContext,

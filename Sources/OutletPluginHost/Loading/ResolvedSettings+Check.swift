@@ -1,11 +1,15 @@
 import OutletHTTP
 
 extension ResolvedSettings.Instance {
-    /// Holds the configuration against a plugin's schema.
+    /// Validates the configuration against a plugin's schema.
     ///
     /// - Parameters:
-    ///   - schema: As JSON; an empty one allows all.
-    ///   - path: The plugin's file.
+    ///   - schema: The schema as JSON; an empty text allows any configuration.
+    ///   - path: The path of the plugin's file, for errors.
+    /// - Throws: ``PluginLoadError/invalidConfiguration(path:id:violations:)``;
+    ///   ``PluginLoadError/invalidSchema(path:id:reason:)`` when the schema cannot be used;
+    ///   ``PluginLoadError/creationFailed(path:id:reason:)`` when there is no memory or thread for
+    ///   it.
     func check(against schema: String, path: String) throws(PluginLoadError) {
         guard !schema.isEmpty else { return }
         let violations: [ConfigurationViolation]

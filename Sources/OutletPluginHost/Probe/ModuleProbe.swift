@@ -1,31 +1,36 @@
 import COutletPlugin
 
-/// The entry of a library, asked as hosts of other minors ask it.
+/// Calls the entry function of a library as hosts of other minor ABI versions would.
 package struct ModuleProbe {
-    /// What an entry answered.
+    /// The answer of an entry function.
     package struct Answer: Equatable {
-        /// Where the module is; 0 for a refusal.
+        /// The address of the module table; 0 for a refusal.
         package let address: UInt
-        /// The oldest host that it works with.
+        /// The oldest minor ABI version of hosts that the module works with.
         package let minimumHostMinor: UInt32
-        /// The minor that it was compiled with.
+        /// The minor ABI version that the module was compiled with.
         package let abiMinor: UInt32
-        /// How many plugins there are, and where their descriptors are.
+        /// The addresses of the plugin descriptors; at most 64.
         package let descriptors: [UInt]
     }
 
     private let entry: PluginModule.Entry
 
-    /// The minor of this host.
+    /// The minor ABI version of this host.
     package static var hostMinor: UInt32 { PluginModule.abi.minor }
 
-    /// Loads a library for good, without looking at what its entry answers.
+    /// Loads a library, which stays mapped, without calling its entry function.
+    ///
+    /// - Throws: ``PluginLoadError`` when the file is not safe, is no plugin library or cannot be
+    ///   loaded.
     package init(path: String) throws(PluginLoadError) {
         let file = try PluginLoader.file(path, isListed: false, checksOwnership: true)
         entry = try PluginModule.entry(of: file)
     }
 
-    /// Asks the entry, as a host of that minor.
+    /// Calls the entry function.
+    ///
+    /// - Parameter hostMinor: The minor ABI version to pass.
     package func ask(hostMinor: UInt32) -> Answer {
         guard let table = entry(hostMinor) else {
             return Answer(address: 0, minimumHostMinor: 0, abiMinor: 0, descriptors: [])

@@ -1,21 +1,21 @@
 public import OutletHTTP
 
-/// A target that tells which kind of token it wants.
+/// A target whose requests carry an access token.
 public protocol AccessTokenAuthorizable: TargetType {
-    /// The kind; `nil` for none.
+    /// The scheme of the token; `nil` leaves the request without one.
     var authorizationType: AuthorizationType? { get }
 }
 
-/// The kind of an access token, as `Authorization` names it.
+/// The authentication scheme of an access token, the first word of `Authorization`.
 public enum AuthorizationType: Equatable, Sendable {
-    /// `Basic`; the token is what stands behind it, encoded already.
+    /// `Basic`; the token is `user:password` in base64.
     case basic
     /// `Bearer`.
     case bearer
     /// Another scheme.
     case custom(String)
 
-    /// The scheme as sent.
+    /// The scheme as it is sent.
     public var value: String {
         switch self {
         case .basic: "Basic"
@@ -26,26 +26,36 @@ public enum AuthorizationType: Equatable, Sendable {
 }
 
 extension MultiTarget: AccessTokenAuthorizable {
-    /// The inner target's kind, if it tells one.
+    /// The scheme of the wrapped target; `nil` unless that is ``AccessTokenAuthorizable``.
     public var authorizationType: AuthorizationType? {
         (target as? any AccessTokenAuthorizable)?.authorizationType
     }
 }
 
-/// Sets `Authorization` on requests of targets that ask for it.
+/// Sets `Authorization` on requests whose target is ``AccessTokenAuthorizable``.
 public struct AccessTokenPlugin: PluginType {
-    /// Returns the token for a target; asked only when one is needed.
+    /// Returns the token for a target, without the scheme.
+    ///
+    /// Called before each attempt and each redirect hop of a target whose
+    /// ``AccessTokenAuthorizable/authorizationType`` is not `nil`. A ``MultiTarget`` is unwrapped.
+    ///
+    /// Thread: that of ``PluginType/prepare(_:target:)``.
     public typealias TokenClosure = @Sendable (any TargetType) -> String
 
     /// Returns the token for a target.
     public let tokenClosure: TokenClosure
 
     /// Makes the plugin.
+    ///
+    /// - Parameter tokenClosure: Returns the token, without the scheme; see ``TokenClosure``.
     public init(tokenClosure: @escaping TokenClosure) {
         self.tokenClosure = tokenClosure
     }
 
-    /// Sets `Authorization`, in place of what may be there.
+    /// Sets `Authorization`, and replaces a value that the request already has.
+    ///
+    /// Returns the request unchanged if the target has no
+    /// ``AccessTokenAuthorizable/authorizationType``. Never throws.
     public func prepare(_ request: HTTPRequest, target: any TargetType) throws -> HTTPRequest {
         guard let kind = (target as? any AccessTokenAuthorizable)?.authorizationType else {
             return request

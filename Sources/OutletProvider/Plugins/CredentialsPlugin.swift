@@ -1,19 +1,27 @@
 import OutletSession
 public import OutletTransport
 
-/// Answers servers that ask for credentials, with what a closure says for the target.
+/// Answers authentication challenges with a credential that a closure chooses by target.
+///
+/// Stubbed requests receive no challenges; for them the credential has no effect.
 public final class CredentialsPlugin: PluginType {
-    /// Returns the credential for a target; `nil` for none.
+    /// Returns the credential for a target; `nil` sets none.
+    ///
+    /// Called before each attempt and each redirect hop.
+    ///
+    /// Thread: that of ``PluginType/willSend(_:target:)``.
     public typealias CredentialClosure = @Sendable (any TargetType) -> Credential?
 
     private let credentialsClosure: CredentialClosure
 
     /// Makes the plugin.
+    ///
+    /// - Parameter credentialsClosure: Returns the credential; see ``CredentialClosure``.
     public init(credentialsClosure: @escaping CredentialClosure) {
         self.credentialsClosure = credentialsClosure
     }
 
-    /// Gives the request its credential.
+    /// Sets the credential that the closure returns for the target.
     public func willSend(_ request: any RequestType, target: any TargetType) {
         guard let credential = credentialsClosure(target) else { return }
         request.authenticate(with: credential)

@@ -4,7 +4,7 @@ import OutletSession
 import OutletTransport
 
 extension NetworkLoggerPlugin.Configuration {
-    /// What a line is about, and what there is to say.
+    /// The identifier and the message of one log line.
     typealias Entry = (identifier: String, message: String)
 
     func write(_ entries: [Entry], _ target: any TargetType) {
@@ -61,7 +61,8 @@ extension NetworkLoggerPlugin.Configuration {
         return entries
     }
 
-    /// What the target is called; its values stay out, they may be secrets.
+    /// The case name of an enum target, else its type; never its associated values, which may be
+    /// secrets.
     static func name(of target: any TargetType) -> String {
         let target = (target as? MultiTarget)?.target ?? target
         let mirror = Mirror(reflecting: target)
@@ -69,7 +70,7 @@ extension NetworkLoggerPlugin.Configuration {
         return mirror.children.first?.label ?? "\(target)"
     }
 
-    /// Names and values, by name, so that two lines can be compared.
+    /// Names and values, sorted by name, so that two lines can be compared.
     private func text(of headers: HTTPHeaders) -> String {
         let fields = redaction.headers(headers).sorted().map { field in
             "\(String(reflecting: field.name)): \(String(reflecting: field.value))"

@@ -4,32 +4,37 @@ import OutletObservation
 import OutletSession
 import OutletTransport
 
-/// Writes down what is sent and received.
+/// Logs requests and responses.
 ///
-/// Secrets in addresses, fields and bodies are left out unless the configuration says otherwise.
+/// Secrets in URLs, headers and bodies are redacted by ``Configuration/redaction``.
 public final class NetworkLoggerPlugin: PluginType {
     private let settings: Lock<Configuration>
 
-    /// What is written down, and how; may be changed at any time.
+    /// What is logged, and how.
+    ///
+    /// A change applies to later events. Thread: any.
     public var configuration: Configuration {
         get { settings.withLock { $0 } }
         set { settings.withLock { $0 = newValue } }
     }
 
     /// Makes a logger.
+    ///
+    /// - Parameter configuration: What is logged; by default method, URL and headers, printed to
+    ///   standard output.
     public init(configuration: Configuration = Configuration()) {
         settings = Lock(configuration)
     }
 
-    /// A logger of method and fields.
+    /// A new logger of method, URL and headers (``Configuration/LogOptions/default``).
     public class var `default`: NetworkLoggerPlugin { NetworkLoggerPlugin() }
 
-    /// A logger of everything.
+    /// A new logger of headers and bodies too (``Configuration/LogOptions/verbose``).
     public class var verbose: NetworkLoggerPlugin {
         NetworkLoggerPlugin(configuration: Configuration(logOptions: .verbose))
     }
 
-    /// Writes down the request.
+    /// Logs the request.
     public func willSend(_ request: any RequestType, target: any TargetType) {
         let configuration = configuration
         guard configuration.logOptions.contains(.formatRequestAscURL) else {
@@ -41,7 +46,7 @@ public final class NetworkLoggerPlugin: PluginType {
         }
     }
 
-    /// Writes down the response, or why there is none.
+    /// Logs the response, or the error if there is none.
     public func didReceive(_ result: Result<Response, ProviderError>, target: any TargetType) {
         let configuration = configuration
         switch result {
@@ -59,28 +64,31 @@ public final class NetworkLoggerPlugin: PluginType {
 }
 
 extension NetworkLoggerPlugin {
-    /// What a logger writes down, and how.
+    /// What a logger writes, and how.
     public struct Configuration: Sendable {
-        /// Takes the lines of one event.
+        /// Writes the lines of one request or one response.
+        ///
+        /// Thread: for requests, that of ``PluginType/willSend(_:target:)``; for responses, that of
+        /// the completion. Calls for several requests may overlap.
         public typealias OutputType =
             @Sendable (_ target: any TargetType, _ items: [String]) -> Void
 
-        /// Makes the texts.
+        /// Formats lines and bodies.
         public var formatter: Formatter
-        /// Takes the lines; prints them by default.
+        /// Writes the lines; prints them by default.
         public var output: OutputType
-        /// What is written down.
+        /// Which parts are logged.
         public var logOptions: LogOptions
-        /// What is left out of addresses, fields and bodies.
+        /// Which parts of URLs, headers and bodies are secrets.
         public var redaction: Redaction
 
         /// Makes a configuration.
         ///
         /// - Parameters:
-        ///   - formatter: Makes the texts.
-        ///   - output: Takes the lines.
-        ///   - logOptions: What is written down.
-        ///   - redaction: What is left out of addresses, fields and bodies.
+        ///   - formatter: Formats lines and bodies; bodies arrive redacted.
+        ///   - output: Writes the lines; prints them to standard output by default.
+        ///   - logOptions: Which parts are logged; by default method, URL and headers.
+        ///   - redaction: Which parts of URLs, headers and bodies are secrets.
         public init(
             formatter: Formatter = Formatter(),
             output: @escaping OutputType = Configuration.defaultOutput,
@@ -92,7 +100,7 @@ extension NetworkLoggerPlugin {
             self.redaction = redaction
         }
 
-        /// Prints each line.
+        /// Prints each line to standard output.
         public static func defaultOutput(target: any TargetType, items: [String]) {
             for item in items { print(item, terminator: "\n") }
         }
@@ -100,23 +108,23 @@ extension NetworkLoggerPlugin {
 }
 
 extension NetworkLoggerPlugin.Configuration {
-    /// What a logger writes down.
+    /// Which parts of requests and responses are logged.
     public struct LogOptions: OptionSet, Sendable {
         /// The request's method.
         public static let requestMethod = LogOptions(rawValue: 1 << 0)
         /// The request's body.
         public static let requestBody = LogOptions(rawValue: 1 << 1)
-        /// The request's fields, the session's included.
+        /// The request's headers, the session's included.
         public static let requestHeaders = LogOptions(rawValue: 1 << 2)
-        /// The request as a command line for curl, and nothing else of it.
+        /// The request as a curl command line; the other request options have no effect then.
         public static let formatRequestAscURL = LogOptions(rawValue: 1 << 3)
-        /// The body of a response that was accepted.
+        /// The body of a response that validation accepted.
         public static let successResponseBody = LogOptions(rawValue: 1 << 4)
-        /// The body of a response that was refused.
+        /// The body of a response that validation refused.
         public static let errorResponseBody = LogOptions(rawValue: 1 << 5)
-        /// Method and fields.
+        /// Method and headers.
         public static let `default`: LogOptions = [.requestMethod, .requestHeaders]
-        /// Everything, but not as a command line.
+        /// Everything except ``formatRequestAscURL``.
         public static let verbose: LogOptions = [
             .requestMethod, .requestHeaders, .requestBody, .successResponseBody,
             .errorResponseBody,
@@ -125,26 +133,33 @@ extension NetworkLoggerPlugin.Configuration {
         /// The bits.
         public let rawValue: Int
 
-        /// Makes options of bits.
+        /// Makes options from bits; unknown bits have no effect.
         public init(rawValue: Int) { self.rawValue = rawValue }
     }
 
-    /// Makes a logger's texts.
+    /// Formats a logger's lines and bodies.
     public struct Formatter: Sendable {
-        /// Makes a line of what it is about and what there is to say.
+        /// Returns a line from an identifier, such as `Response Body`, and its message.
         public typealias EntryFormatterType =
             @Sendable (_ identifier: String, _ message: String, _ target: any TargetType) -> String
-        /// Makes text of a body.
+        /// Returns the text of a body.
         public typealias DataFormatterType = @Sendable (Data) -> String
 
-        /// Makes a line.
+        /// Formats a line.
         public var entry: EntryFormatterType
-        /// Makes text of a request's body.
+        /// Formats a request's body.
         public var requestData: DataFormatterType
-        /// Makes text of a response's body.
+        /// Formats a response's body.
         public var responseData: DataFormatterType
 
         /// Makes a formatter.
+        ///
+        /// - Parameters:
+        ///   - entry: Returns a line, without a line feed; by default `Outlet: [time] identifier:
+        ///     message`.
+        ///   - requestData: Returns the text of a request's body in memory, after redaction; not
+        ///     called for files, streams and bodies with a content coding.
+        ///   - responseData: Returns the text of a response's body, after redaction.
         public init(
             entry: @escaping EntryFormatterType = Formatter.defaultEntry,
             requestData: @escaping DataFormatterType = Formatter.defaultData,
@@ -155,14 +170,14 @@ extension NetworkLoggerPlugin.Configuration {
             self.responseData = responseData
         }
 
-        /// The time (UTC), what it is about, what there is to say.
+        /// Returns `Outlet: [time] identifier: message`, the time in UTC (ISO 8601).
         public static func defaultEntry(
             identifier: String, message: String, target: any TargetType
         ) -> String {
             "Outlet: [\(Date.now.formatted(.iso8601))] \(identifier): \(message)"
         }
 
-        /// The text, if it is UTF-8.
+        /// Returns the body as text if it is UTF-8, else its length in bytes.
         public static func defaultData(data: Data) -> String {
             String(data: data, encoding: .utf8) ?? "\(data.count) bytes that are not text"
         }

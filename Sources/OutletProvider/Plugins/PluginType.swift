@@ -3,38 +3,60 @@ import OutletObservation
 import OutletSession
 public import OutletTransport
 
-/// Sees, and may change, what a provider sends and receives.
+/// Observes and changes what a provider sends and receives.
 ///
-/// The hooks of one request run in the order below; of several plugins, each hook runs for all in
-/// the order they were given, before the next hook runs for any. ``prepare(_:target:)`` and
-/// ``willSend(_:target:)`` run before each attempt, retries included, and before each hop that a
-/// redirect leads to; ``didReceive(_:target:)`` and ``process(_:target:)`` once, after the last.
+/// The hooks of one request run in the order below. Each hook runs for all plugins, in the order in
+/// which they were given to the provider, before the next hook runs. ``prepare(_:target:)`` and
+/// ``willSend(_:target:)`` run before each attempt, retries included, and before each redirect hop;
+/// ``didReceive(_:target:)`` and ``process(_:target:)`` run once, after the last attempt.
 ///
-/// Thread: where the request is made, or finished; never two hooks of one request at a time.
+/// Thread: ``prepare(_:target:)`` and ``willSend(_:target:)`` run on the thread that starts the
+/// request or on the session's request queue, ``didReceive(_:target:)`` and ``process(_:target:)``
+/// where the completion runs. Two hooks of one request never run at the same time; those of several
+/// requests may. No hook may block.
 public protocol PluginType: Sendable {
     /// Returns the request to send.
     ///
-    /// Of a redirect's next hop (`RequestContext.hop` counts them) the address counts;
-    /// fields and body are kept as they were, because what is added for one address may be a secret
-    /// to another.
+    /// Of a redirect hop only the URL of the returned request is used: headers and body stay as
+    /// they were, because what is added for one server may be a secret from another.
     ///
-    /// - Throws: Any error; the request fails with it, and nothing is sent.
+    /// - Parameters:
+    ///   - request: The request as the plugins before this one prepared it. Its context says which
+    ///     attempt (`RequestContext.attempt`) and which redirect hop (`RequestContext.hop`) it is.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
+    /// - Throws: Any error. The request is not sent; the provider's result is
+    ///   ``ProviderError/underlying(_:_:)`` with
+    ///   `SessionError.requestAdaptationFailed(error:)` around it.
     func prepare(_ request: HTTPRequest, target: any TargetType) throws -> HTTPRequest
 
-    /// The request is about to be sent, as all plugins have prepared it.
+    /// Runs before the request is sent, after all plugins have prepared it.
+    ///
+    /// - Parameters:
+    ///   - request: The prepared request; can be given a credential here.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     func willSend(_ request: any RequestType, target: any TargetType)
 
-    /// The result has arrived; no plugin has processed it yet.
+    /// Runs when the result is known, before any plugin processes it.
+    ///
+    /// Runs also for requests that failed before ``willSend(_:target:)``, and after a cancel.
+    ///
+    /// - Parameters:
+    ///   - result: The validated response, or the error.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     func didReceive(_ result: Result<Response, ProviderError>, target: any TargetType)
 
-    /// Returns the result to hand to the caller.
+    /// Returns the result that the caller receives.
+    ///
+    /// - Parameters:
+    ///   - result: The result as the plugins before this one processed it.
+    ///   - target: The target as it was given to the provider, possibly a ``MultiTarget``.
     func process(
         _ result: Result<Response, ProviderError>, target: any TargetType
     ) -> Result<Response, ProviderError>
 }
 
 extension PluginType {
-    /// Returns the request unchanged.
+    /// Returns the request unchanged; never throws.
     public func prepare(_ request: HTTPRequest, target: any TargetType) throws -> HTTPRequest {
         request
     }
@@ -51,29 +73,50 @@ extension PluginType {
     ) -> Result<Response, ProviderError> { result }
 }
 
-/// A request as a plugin sees it just before it is sent.
+/// A prepared request, as ``PluginType/willSend(_:target:)`` receives it.
 public protocol RequestType: Sendable {
-    /// The request as prepared.
+    /// The request as all plugins have prepared it.
     var request: HTTPRequest? { get }
-    /// The fields that the session adds where the request has none of that name.
+    /// The headers that the session adds if the request has none of that name.
     var sessionHeaders: [String: String] { get }
 
-    /// Answers authentication challenges with a name and a password.
+    /// Answers authentication challenges with a user name and a password.
+    ///
+    /// Without effect on stubbed requests.
+    ///
+    /// - Parameters:
+    ///   - username: The user name, not encoded.
+    ///   - password: The password, not encoded.
+    ///   - persistence: How long the credential is kept.
+    /// - Returns: The request itself.
     @discardableResult
     func authenticate(
         username: String, password: String, persistence: Credential.Persistence
     ) -> Self
     /// Answers authentication challenges with a credential.
+    ///
+    /// Without effect on stubbed requests.
+    ///
+    /// - Parameter credential: The credential; replaces one set before.
+    /// - Returns: The request itself.
     @discardableResult
     func authenticate(with credential: Credential) -> Self
 
-    /// Calls a closure with the request as a command line for curl, secrets left out.
+    /// Calls a closure with the request as a curl command line, secrets redacted.
+    ///
+    /// - Parameter handler: Called once, when the request of this attempt is made, on the session's
+    ///   root queue; for a stubbed request at once, on the calling thread. Replaces a closure that
+    ///   was set before and not called yet.
+    /// - Returns: The request itself.
     @discardableResult
     func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self
 }
 
 extension RequestType {
-    /// Calls a closure at once with the command for what was prepared.
+    /// Calls a closure at once with the prepared request as a curl command line.
+    ///
+    /// - Parameter handler: Called once, before this returns, on the calling thread.
+    /// - Returns: The request itself.
     @discardableResult
     public func cURLDescription(calling handler: @escaping @Sendable (String) -> Void) -> Self {
         var described = request

@@ -2,15 +2,19 @@ import OutletObservation
 import OutletSession
 import OutletTransport
 
-/// Something that can be cancelled.
+/// An operation that can be cancelled.
 public protocol Cancellable: Sendable {
-    /// Whether it was.
+    /// Whether ``cancel()`` was called.
     var isCancelled: Bool { get }
-    /// Cancels it; idempotent, from any thread.
+    /// Cancels the operation; further calls have no effect.
+    ///
+    /// Thread: any. Does not wait for the end.
     func cancel()
 }
 
-/// What a provider's request is cancelled with, before the session's request exists and after.
+/// Cancels a provider's request, also before the session's request exists.
+///
+/// Thread: any.
 public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
     private struct State: Sendable {
         var isCancelled = false
@@ -24,15 +28,15 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
 
     /// Makes a token.
     ///
-    /// - Parameter action: Done once, at the first ``cancel()``.
+    /// - Parameter action: Called once, by the first ``cancel()``, on its thread; `nil` for none.
     public init(action: (@Sendable () -> Void)? = nil) {
         state = Lock(State(action: action))
     }
 
-    /// Whether the request was cancelled.
+    /// Whether ``cancel()`` was called, also if the request had ended by then.
     public var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// Cancels the request.
+    /// Cancels the request; has no effect on one that has ended.
     public func cancel() {
         let (action, request) = state.withLock { state in
             state.isCancelled = true
@@ -43,12 +47,13 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
         request?.cancel()
     }
 
-    /// The request as a command line for curl, secrets left out; `Empty Request` before and after it.
+    /// The request as a curl command line, secrets redacted; `Empty Request` before the session's
+    /// request exists and after it has ended.
     public var debugDescription: String {
         state.withLock { $0.request }?.cURLDescription() ?? "Empty Request"
     }
 
-    /// What ``cancel()`` cancels from now on; cancelled at once if that came already.
+    /// Makes ``cancel()`` cancel a request; cancels it at once if ``cancel()`` was called before.
     func cancels(_ request: Request) {
         let isLate = state.withLock { state in
             guard !state.isOver else { return false }
@@ -58,7 +63,7 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
         if isLate { request.cancel() }
     }
 
-    /// What to do at ``cancel()`` from now on; done at once if that came already.
+    /// Makes ``cancel()`` call a closure; calls it at once if ``cancel()`` was called before.
     func onCancel(_ action: @escaping @Sendable () -> Void) {
         let isLate = state.withLock { state in
             if !state.isCancelled, !state.isOver { state.action = action }
@@ -67,12 +72,12 @@ public final class CancellableToken: Cancellable, CustomDebugStringConvertible {
         if isLate { action() }
     }
 
-    /// Shows the thread sanitizer that what came before this elsewhere comes before what follows.
+    /// Establishes a happens-before order that the thread sanitizer sees.
     func showOrder() { state.showOrder() }
 
-    /// Forgets what to do at ``cancel()``: the request is over.
+    /// Releases the request and the closure, because the request has ended.
     ///
-    /// This holds the request, and the request its completion, which holds this token.
+    /// Breaks a reference cycle: token, request, completion, token.
     func settle() {
         state.withLock { state in
             state.isOver = true

@@ -2,10 +2,10 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// The calls of one provider that others may share a transfer with, while they are under way.
+/// The unfinished calls of one provider that may share a transfer.
 ///
-/// Books only: what a call comes to does not depend on them. The object also tells one provider's
-/// plugins from another's.
+/// Only a record for ``Provider/inflightRequests``: the calls' results do not depend on it. The
+/// identity of the object also distinguishes the plugins of one provider from those of another.
 ///
 /// Thread: any.
 final class InflightCalls: Sendable {
@@ -21,16 +21,17 @@ final class InflightCalls: Sendable {
 
     private let state = Lock(State())
 
-    /// Who waits for which endpoint, in the order in which they asked.
+    /// The completions that wait for each endpoint, in the order of their calls.
     var completions: [Endpoint: [Completion]] {
-        // Comparing endpoints makes requests of them: outside the lock.
+        // Outside the lock, because comparing endpoints builds their requests.
         let calls = state.withLock { $0.calls }.sorted { $0.key < $1.key }.map(\.value)
         return Dictionary(grouping: calls, by: \.endpoint).mapValues { $0.map(\.completion) }
     }
 
-    /// Notes a call.
+    /// Records a call.
     ///
-    /// - Returns: Its completion, to be called in place of the one given; ends the note behind it.
+    /// - Returns: The completion to call in place of the given one; it removes the record
+    ///   afterwards.
     func add(_ endpoint: Endpoint, _ completion: @escaping Completion) -> Completion {
         let number = state.withLock { state in
             state.count += 1
@@ -45,6 +46,6 @@ final class InflightCalls: Sendable {
 }
 
 extension Endpoint {
-    /// Whether equal requests may share a transfer: they change nothing, and bring no file.
+    /// Whether equal requests may share a transfer: `GET` and `HEAD`, but no downloads.
     var sharesTransfer: Bool { (method == .get || method == .head) && !task.isDownload }
 }

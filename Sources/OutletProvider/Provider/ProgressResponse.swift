@@ -1,28 +1,35 @@
 public import OutletSession
 
-/// Told how far a provider's request has come.
+/// Receives the progress of a provider's request.
+///
+/// Thread: the queue of the request's completion.
 public typealias ProgressBlock = @Sendable (_ progress: ProgressResponse) -> Void
 
-/// How far a provider's request has come.
+/// The progress of a provider's request.
 public struct ProgressResponse: Sendable {
-    /// The response; with the last call only, and only if it was accepted.
+    /// The response; `nil` before the last call, and if the request failed.
     public let response: Response?
-    /// How many bytes of the body have come, of how many.
+    /// The transferred and the expected bytes: of the request's body for uploads, else of the
+    /// response's body.
     public let progressObject: TransferProgress?
 
     /// Makes a value.
+    ///
+    /// - Parameters:
+    ///   - progress: The transferred and the expected bytes; `nil` if not known.
+    ///   - response: The response; `nil` while there is none.
     public init(progress: TransferProgress? = nil, response: Response? = nil) {
         progressObject = progress
         self.response = response
     }
 
-    /// How much has come, from 0 to 1; 0 as long as nobody knows how much there is.
+    /// The transferred fraction, from 0 to 1; 0 while the length is not known, 1 with a response.
     public var progress: Double {
         if completed { return 1 }
         guard let progressObject, progressObject.totalUnitCount > 0 else { return 0 }
         return progressObject.fractionCompleted
     }
 
-    /// Whether the response is there.
+    /// Whether ``response`` is set.
     public var completed: Bool { response != nil }
 }

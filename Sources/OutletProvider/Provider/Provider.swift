@@ -3,59 +3,74 @@ import FoundationEssentials
 public import OutletHTTP
 public import OutletSession
 
-/// Receives the outcome of a provider's request.
+/// Receives the result of a provider's request.
 public typealias Completion = @Sendable (_ result: Result<Response, ProviderError>) -> Void
 
-/// What every provider can do; extensions are written against it.
+/// The interface of all providers, for extensions.
 public protocol ProviderType: AnyObject, Sendable {
-    /// What is asked for.
+    /// The type of the targets.
     associatedtype Target: TargetType
 
     /// Sends a target's request; see ``Provider/request(_:callbackQueue:progress:completion:)``.
+    ///
+    /// - Parameters:
+    ///   - target: The target to request.
+    ///   - callbackQueue: Where `progress` and `completion` run; the provider's default if `nil`.
+    ///   - progress: Called while bytes are transferred; `nil` for none.
+    ///   - completion: Called exactly once, also after a cancel.
+    /// - Returns: Cancels the request.
     func request(
         _ target: Target, callbackQueue: DispatchQueue?, progress: ProgressBlock?,
         completion: @escaping Completion
     ) -> any Cancellable
 }
 
-/// Makes requests of targets, and runs them through plugins and a session.
+/// Builds requests from targets and sends them through plugins and a session.
 open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     // because it holds constants.
 
-    /// Makes an endpoint of a target.
-    public typealias EndpointClosure = @Sendable (Target) -> Endpoint
-    /// Receives the request of an endpoint.
-    public typealias RequestResultClosure = @Sendable (Result<HTTPRequest, ProviderError>) -> Void
-    /// Makes the request of an endpoint, at once or later; the first answer counts.
+    /// Returns the endpoint of a target.
     ///
-    /// A call that is cancelled meanwhile is completed at once, and the answer is ignored then. A
-    /// closure that lets go of its callback without calling it fails the call
-    /// (``UnansweredRequestClosure``).
+    /// Thread: the one that calls ``Provider/request(_:callbackQueue:progress:completion:)``.
+    public typealias EndpointClosure = @Sendable (Target) -> Endpoint
+    /// Receives the request of an endpoint, or the error that the call fails with.
+    ///
+    /// Thread: any.
+    public typealias RequestResultClosure = @Sendable (Result<HTTPRequest, ProviderError>) -> Void
+    /// Builds the request of an endpoint and passes it to the callback, at once or later.
+    ///
+    /// Only the first call of the callback counts. A cancel completes the call at once, and the
+    /// callback has no effect afterwards. A closure that releases its callback without calling it
+    /// fails the call with ``ProviderError/underlying(_:_:)`` around ``UnansweredRequestClosure``.
+    ///
+    /// Thread: the one that calls ``Provider/request(_:callbackQueue:progress:completion:)``.
     public typealias RequestClosure = @Sendable (Endpoint, @escaping RequestResultClosure) -> Void
-    /// Says whether a target's request goes to the network.
+    /// Decides whether a target's request is stubbed.
+    ///
+    /// Thread: the one that calls ``Provider/request(_:callbackQueue:progress:completion:)``.
     public typealias StubClosure = @Sendable (Target) -> StubBehavior
 
-    /// Makes an endpoint of a target.
+    /// Returns the endpoint of a target.
     public let endpointClosure: EndpointClosure
-    /// Makes the request of an endpoint.
+    /// Builds the request of an endpoint.
     public let requestClosure: RequestClosure
-    /// Says whether a target's request goes to the network.
+    /// Decides whether a target's request is stubbed.
     public let stubClosure: StubClosure
-    /// Carries the requests.
+    /// Sends the requests.
     public let session: Session
-    /// Run for each request, in this order.
+    /// The plugins, in the order in which their hooks run.
     public let plugins: [any PluginType]
     /// Whether equal requests at the same time share one transfer.
     ///
-    /// What is equal is decided when a request is about to be sent, as by
-    /// `SessionConfiguration.coalescesRequests`: a `GET` or `HEAD` without a body to the same
-    /// address, with the same fields (but for those that name the single request, such as
-    /// `X-Request-ID`) and the same credential, as the plugins have prepared it.
+    /// Requests are compared just before they are sent, as by
+    /// `SessionConfiguration.coalescesRequests`: equal are `GET` or `HEAD` requests without a body
+    /// that have, after the plugins, the same URL, the same headers (except those that identify a
+    /// single request, such as `X-Request-ID`) and the same credential. Downloads are never shared.
     ///
-    /// Each call is one of its own for all else: it has its queue, its progress and its cancel, which
-    /// ends it alone; the closures and all four hooks of the plugins run for it, with its target; it
-    /// is validated for itself, and has a response of its own. Redirects and retries are those of the
-    /// call whose transfer is shared, and of the next one when that is cancelled.
+    /// Each call keeps its own queue, progress, validation and response. A cancel ends only that
+    /// call. The closures and all plugin hooks run for each call, with its target. Redirects and
+    /// retries are handled by the call that started the transfer, or by the next one if that is
+    /// cancelled.
     public let trackInflights: Bool
     let callbackQueue: DispatchQueue?
     private let inflights = InflightCalls()
@@ -63,12 +78,12 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     /// Makes a provider.
     ///
     /// - Parameters:
-    ///   - endpointClosure: Makes an endpoint of a target.
-    ///   - requestClosure: Makes the request of an endpoint.
-    ///   - stubClosure: Says whether a target's request goes to the network.
+    ///   - endpointClosure: Returns the endpoint of a target; by default what the target describes.
+    ///   - requestClosure: Builds the request of an endpoint; by default ``Endpoint/urlRequest()``.
+    ///   - stubClosure: Decides whether a target's request is stubbed; by default none is.
     ///   - callbackQueue: Where completions run; the session's callback queue if `nil`.
-    ///   - session: Carries the requests.
-    ///   - plugins: Run for each request, in this order.
+    ///   - session: Sends the requests; the provider keeps it.
+    ///   - plugins: The plugins, in the order in which their hooks run.
     ///   - trackInflights: Whether equal requests at the same time share one transfer; see
     ///     ``trackInflights``.
     public init(
@@ -91,23 +106,33 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         self.trackInflights = trackInflights
     }
 
-    /// The calls under way that may share a transfer, by endpoint; empty unless ``trackInflights``.
+    /// The unfinished calls that may share a transfer, by endpoint; empty unless
+    /// ``trackInflights``.
     ///
-    /// A call is among them until its completion has returned.
+    /// A call is removed after its completion has returned.
     open var inflightRequests: [Endpoint: [Completion]] { inflights.completions }
 
-    /// The endpoint of a target.
+    /// Returns the endpoint of a target, by ``endpointClosure``.
     open func endpoint(_ target: Target) -> Endpoint { endpointClosure(target) }
 
     /// Sends a target's request.
     ///
+    /// The call continues if the provider is released.
+    ///
     /// - Parameters:
-    ///   - target: What to ask for.
-    ///   - callbackQueue: Where `completion` runs; the provider's, then the session's if `nil`.
-    ///   - progress: Told there how much of the response has come, and once more when plugins have
-    ///     seen the result; not told of stubs.
-    ///   - completion: Called exactly once, also after a cancel.
-    /// - Returns: What cancels the request.
+    ///   - target: The target to request.
+    ///   - callbackQueue: Where `progress` and `completion` run; if `nil`, the provider's queue,
+    ///     else the session's callback queue. If all are `nil`, an immediate stub calls
+    ///     `completion` on the thread on which ``requestClosure`` delivers the request, usually the
+    ///     calling thread, before this returns.
+    ///   - progress: Called while bytes are transferred: of the request's body for uploads, else of
+    ///     the response's body; once more between ``PluginType/didReceive(_:target:)`` and
+    ///     ``PluginType/process(_:target:)``. Not called for stubs. `nil` for none.
+    ///   - completion: Called exactly once, also after a cancel, which is
+    ///     ``ProviderError/underlying(_:_:)`` with `SessionError.explicitlyCancelled`.
+    /// - Returns: Cancels the request. Releasing it has no effect.
+    ///
+    /// Thread: any. Never blocks, unless the closures do.
     @discardableResult
     open func request(
         _ target: Target, callbackQueue: DispatchQueue? = nil, progress: ProgressBlock? = nil,
@@ -130,7 +155,7 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         _ call: ProviderCall, _ target: Target, _ endpoint: Endpoint, _ stub: StubBehavior
     ) {
         let answer = RequestAnswer(of: call)
-        // Weakly: a closure that lets go of its callback lets go of the answer.
+        // Weak, because releasing the callback must release the answer.
         call.token.onCancel { [weak answer] in answer?.fail(SessionError.explicitlyCancelled) }
         requestClosure(endpoint) { [self] result in
             guard answer.claim() else { return }
@@ -148,18 +173,23 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         }
     }
 
-    /// Answers a target's request without the network; called for every stub.
+    /// Answers a target's request with its sample response; the provider calls it for every stub.
+    ///
+    /// Runs the hooks ``PluginType/prepare(_:target:)`` to ``PluginType/didReceive(_:target:)``.
+    /// The provider runs ``PluginType/process(_:target:)`` afterwards.
     ///
     /// - Parameters:
-    ///   - target: What is asked for.
-    ///   - request: Its request, before any plugin.
-    ///   - callbackQueue: Where `completion` runs; if `nil`, where this was called, or on the session's
-    ///     callback queue after a delay.
-    ///   - completion: To be called exactly once, also after a cancel, when the plugins have received
-    ///     the result.
-    ///   - endpoint: What has the sample.
-    ///   - stubBehavior: When to answer.
-    /// - Returns: What cancels it.
+    ///   - target: The target that is requested.
+    ///   - request: The request of the endpoint, before any plugin.
+    ///   - callbackQueue: Where `completion` runs; if `nil`, on the calling thread, or after a
+    ///     delay on the session's callback queue.
+    ///   - completion: To be called exactly once, also after a cancel, after
+    ///     ``PluginType/didReceive(_:target:)``.
+    ///   - endpoint: Provides the sample response.
+    ///   - stubBehavior: When to answer; anything but ``StubBehavior/delayed(seconds:)`` answers at
+    ///     once.
+    /// - Returns: Cancels the stub: it completes at once with
+    ///   `SessionError.explicitlyCancelled`.
     open func stubRequest(
         _ target: Target, request: HTTPRequest, callbackQueue: DispatchQueue?,
         completion: @escaping Completion, endpoint: Endpoint, stubBehavior: StubBehavior
@@ -174,9 +204,11 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
         return token
     }
 
-    /// Sends a target's request and returns the response; cancelling the task cancels it.
+    /// Sends a target's request and returns the response; cancelling the task cancels the request.
     ///
-    /// - Throws: ``ProviderError``.
+    /// - Parameter target: The target to request.
+    /// - Throws: ``ProviderError``, as the last plugin returned it; after a cancel
+    ///   ``ProviderError/underlying(_:_:)`` with `SessionError.explicitlyCancelled`.
     public func request(_ target: Target) async throws -> Response {
         let token = CancellableToken()
         let result = await withTaskCancellationHandler {
@@ -196,12 +228,19 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
 }
 
 extension Provider {
-    /// The endpoint that a target describes: its address, its sample with status 200, its fields.
+    /// Returns the endpoint that a target describes.
+    ///
+    /// Its URL is `URL.init(target:)`, its sample response is ``TargetType/sampleData`` with
+    /// status 200.
     public final class func defaultEndpointMapping(for target: Target) -> Endpoint {
         Endpoint(of: target)
     }
 
-    /// The request that an endpoint describes.
+    /// Builds the request that an endpoint describes (``Endpoint/urlRequest()``).
+    ///
+    /// - Parameters:
+    ///   - endpoint: The endpoint.
+    ///   - closure: Called exactly once, before this returns.
     public final class func defaultRequestMapping(
         for endpoint: Endpoint, closure: RequestResultClosure
     ) {
@@ -214,13 +253,15 @@ extension Provider {
         }
     }
 
-    /// Sends everything to the network.
+    /// Stubs no request; for ``stubClosure``.
     public final class func neverStub(_: Target) -> StubBehavior { .never }
 
-    /// Answers everything with samples, at once.
+    /// Answers every request with its sample at once; for ``stubClosure``.
     public final class func immediatelyStub(_: Target) -> StubBehavior { .immediate }
 
-    /// Answers everything with samples, after so many seconds.
+    /// Answers every request with its sample after a delay; for ``stubClosure``.
+    ///
+    /// - Parameter seconds: The delay of each request, in seconds.
     public final class func delayedStub(
         _ seconds: Double
     ) -> @Sendable (Target) -> StubBehavior {

@@ -2,9 +2,9 @@ import FoundationEssentials
 import OutletHTTP
 import OutletSession
 
-/// To the network.
+/// Sending through the session.
 extension ProviderCall {
-    /// How far a request has come when it is over; only where somebody wants to know.
+    /// Returns the progress of a request at its end; `nil` if the caller wants no progress.
     private typealias LastProgress = @Sendable () -> TransferProgress
 
     /// Sends a request through the session; the plugins prepare it before each attempt.

@@ -4,9 +4,9 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// One call of a provider: the hooks of all plugins around one request, live or stubbed.
+/// One call of a provider: the hooks of all plugins around one request, sent or stubbed.
 ///
-/// Holds what the request needs, so that it goes on when the provider is gone.
+/// Holds everything the request needs, so that it continues if the provider is released.
 final class ProviderCall: Sendable {
     let target: any TargetType
     let plugins: [any PluginType]
@@ -14,7 +14,7 @@ final class ProviderCall: Sendable {
     let queue: DispatchQueue?
     let token: CancellableToken
     let progress: ProgressBlock?
-    /// Whose call this is.
+    /// Identifies the provider.
     let inflights: InflightCalls
     /// Whether the transfer may be shared with equal requests.
     let sharesTransfer: Bool
@@ -41,7 +41,9 @@ final class ProviderCall: Sendable {
 
     // MARK: To the sample
 
-    /// Answers with the endpoint's sample, after the delay, all hooks included.
+    /// Answers with the endpoint's sample and runs the hooks.
+    ///
+    /// - Parameter delay: In seconds; `nil` answers at once.
     func stub(_ request: HTTPRequest, _ endpoint: Endpoint, delay: Double?) {
         let prepared: HTTPRequest
         do {
@@ -101,7 +103,7 @@ final class ProviderCall: Sendable {
         for plugin in plugins { plugin.willSend(request, target: target) }
     }
 
-    /// Fails before anything was sent, where the completion is wanted.
+    /// Fails the call before anything is sent, on the completion's queue.
     func fail(_ error: ProviderError) {
         (queue ?? session.callbackQueue).async { self.finish(.failure(error)) }
     }
@@ -115,14 +117,14 @@ final class ProviderCall: Sendable {
         complete(result)
     }
 
-    /// Hands over a result that the plugins have received.
+    /// Completes the call with a result that ``PluginType/didReceive(_:target:)`` has seen.
     func complete(_ result: Result<Response, ProviderError>) {
         token.settle()
         completion(processes ? plugins.reduce(result) { $1.process($0, target: target) } : result)
     }
 }
 
-/// A stubbed request, as plugins see it: there is nobody to authenticate to.
+/// A stubbed request, as plugins see it; ignores credentials.
 private struct StubbedRequest: RequestType {
     let request: HTTPRequest?
     let session: Session

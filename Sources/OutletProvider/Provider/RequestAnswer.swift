@@ -1,10 +1,10 @@
 import OutletSession
 import OutletTransport
 
-/// The one answer that a request closure owes: the request, or why there is none.
+/// The single answer of a request closure: the request, or an error.
 ///
-/// A cancel answers in its place, and so does letting go of it: the call is completed once, whether the
-/// closure answers at once, later, twice or never.
+/// A cancel, and releasing the closure's callback, answer with an error. So the call is completed
+/// exactly once, whether the closure answers at once, later, twice or never.
 ///
 /// Thread: any.
 final class RequestAnswer: Sendable {
@@ -17,16 +17,16 @@ final class RequestAnswer: Sendable {
 
     deinit { fail(UnansweredRequestClosure()) }
 
-    /// Whether this is the first answer.
+    /// Returns `true` for the first answer only.
     func claim() -> Bool { answered.claim() }
 
-    /// Fails the call, unless it was answered.
+    /// Fails the call if it is not answered yet.
     func fail(_ error: @autoclosure () -> any Error) {
         if claim() { call.fail(.underlying(error(), nil)) }
     }
 }
 
-/// A provider's request closure has let go of its callback, and never called it.
+/// A provider's request closure released its callback without calling it.
 public struct UnansweredRequestClosure: Error, CustomStringConvertible {
     /// What is wrong.
     public var description: String {

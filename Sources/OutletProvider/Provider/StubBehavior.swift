@@ -1,9 +1,9 @@
-/// Whether a request goes to the network.
+/// Whether a request is sent, or answered with the endpoint's sample response.
 public enum StubBehavior: Sendable, Equatable {
-    /// It does.
+    /// The request is sent.
     case never
-    /// The sample answers at once.
+    /// The sample response is delivered at once.
     case immediate
-    /// The sample answers after so many seconds.
+    /// The sample response is delivered after a delay, in seconds.
     case delayed(seconds: Double)
 }

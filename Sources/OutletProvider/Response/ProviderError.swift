@@ -4,19 +4,21 @@ import OutletSession
 
 /// Why a provider's request failed.
 public enum ProviderError: Error, Sendable {
-    /// The body is not JSON.
+    /// The body is not JSON, or has no value at a key path.
     case jsonMapping(Response)
-    /// The body is not text.
+    /// The body is not UTF-8, or the value at a key path is not a string.
     case stringMapping(Response)
     /// The body cannot be decoded.
     case objectMapping(any Error, Response)
     /// A value cannot be encoded into a body.
     case encodableMapping(any Error)
-    /// The status code is not among those accepted.
+    /// The status code does not pass a filter, such as ``Response/filterSuccessfulStatusCodes()``.
+    ///
+    /// ``TargetType/validationType`` fails with ``underlying(_:_:)`` instead.
     case statusCode(Response)
-    /// The session failed; with the response, if one arrived.
+    /// The session's error, usually a `SessionError`, and the response if one arrived.
     case underlying(any Error, Response?)
-    /// The endpoint's address is not absolute, or not a URL.
+    /// The endpoint's URL, which is not absolute or not valid.
     case requestMapping(String)
     /// Parameters cannot be encoded.
     case parameterEncoding(any Error)

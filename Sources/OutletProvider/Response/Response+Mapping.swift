@@ -2,10 +2,11 @@ public import FoundationEssentials
 public import OutletHTTP
 
 extension Response {
-    /// Parses the body as JSON, of whatever kind.
+    /// Parses the body as JSON.
     ///
-    /// - Parameter failsOnEmptyData: Whether no body is an error, and not `null`.
-    /// - Throws: ``ProviderError/jsonMapping(_:)``.
+    /// - Parameter failsOnEmptyData: Whether an empty body throws; if not, `null` is returned for
+    ///   it.
+    /// - Throws: ``ProviderError/jsonMapping(_:)`` when the body is not JSON.
     public func mapJSON(failsOnEmptyData: Bool = true) throws -> JSONValue {
         if data.isEmpty, !failsOnEmptyData { return .null }
         do {
@@ -15,11 +16,13 @@ extension Response {
         }
     }
 
-    /// Makes text of the body, which must be UTF-8, or of a member of the JSON in it.
+    /// Returns the body as text, or a string in its JSON.
     ///
-    /// - Parameter keyPath: Names of members, joined by dots; the whole body if `nil`.
-    /// - Throws: ``ProviderError/stringMapping(_:)`` for what is no text, and
-    ///   ``ProviderError/jsonMapping(_:)`` when there is a path, but no JSON.
+    /// - Parameter keyPath: Names of JSON members, joined by dots; the whole body, which must be
+    ///   UTF-8, if `nil`.
+    /// - Throws: ``ProviderError/stringMapping(_:)`` when the body is not UTF-8 or there is no
+    ///   string at `keyPath`, ``ProviderError/jsonMapping(_:)`` when there is a `keyPath` and the
+    ///   body is not JSON.
     public func mapString(atKeyPath keyPath: String? = nil) throws -> String {
         if let keyPath {
             guard let text = try mapJSON().value(atKeyPath: keyPath)?.stringValue else {
@@ -33,16 +36,18 @@ extension Response {
         return text
     }
 
-    /// Decodes the body, or a member of the JSON in it.
+    /// Decodes the body, or a value in its JSON.
     ///
     /// - Parameters:
-    ///   - type: What to decode.
-    ///   - keyPath: Names of members, joined by dots; the whole body if `nil`.
-    ///   - decoder: Decodes.
-    ///   - failsOnEmptyData: Whether no body is an error, and a path that leads nowhere; if not, no
-    ///     body is decoded as an empty object or a list of one, and such a path as the whole body.
-    /// - Throws: ``ProviderError/objectMapping(_:_:)`` when it cannot be decoded, and
-    ///   ``ProviderError/jsonMapping(_:)`` when there is a path that leads nowhere, or no JSON.
+    ///   - type: The type to decode.
+    ///   - keyPath: Names of JSON members, joined by dots; the whole body if `nil`.
+    ///   - decoder: Decodes the JSON; set its strategies before.
+    ///   - failsOnEmptyData: Whether an empty body, and a `keyPath` without a value, throw. If not,
+    ///     an empty body is decoded as `{}` or `[{}]`, and with a `keyPath` without a value the
+    ///     whole body is decoded.
+    /// - Throws: ``ProviderError/objectMapping(_:_:)`` when the value cannot be decoded,
+    ///   ``ProviderError/jsonMapping(_:)`` when there is a `keyPath` and the body is not JSON or
+    ///   has no value there.
     public func map<Value: Decodable>(
         _ type: Value.Type, atKeyPath keyPath: String? = nil,
         using decoder: JSONDecoder = JSONDecoder(), failsOnEmptyData: Bool = true
@@ -71,7 +76,7 @@ extension Response {
 }
 
 extension JSONValue {
-    /// The member that a path of names leads to.
+    /// The value at a path of member names, joined by dots; `nil` if there is none.
     fileprivate func value(atKeyPath keyPath: String) -> JSONValue? {
         var value: JSONValue? = self
         for name in keyPath.parts(separatedBy: ".") {

@@ -3,10 +3,18 @@ public import OutletHTTP
 import OutletSession
 public import OutletTransport
 
-/// Makes a provider's result of what a session's request brought.
+/// Converts the outcome of a session's request to a provider's result.
 ///
-/// An error is ``ProviderError/underlying(_:_:)``, with the response if one arrived; a response without
-/// a body has no bytes. Neither of them is an error, too.
+/// - Parameters:
+///   - response: The head; `nil` if none arrived.
+///   - request: The request of the last attempt.
+///   - data: The body; `nil` counts as empty.
+///   - error: The error of the session or a validator; `nil` if the request succeeded.
+///   - metrics: The metrics of the last attempt.
+///   - fileURL: The file of a download.
+/// - Returns: The response, or ``ProviderError/underlying(_:_:)`` with `error` and the response if
+///   one arrived. With neither response nor error, the error is a `TransferError` with the code
+///   `unknown`.
 public func convertResponseToResult(
     _ response: HTTPResponse?, request: HTTPRequest?, data: Data?, error: (any Error)?,
     metrics: TransferMetrics? = nil, fileURL: URL? = nil

@@ -3,24 +3,33 @@ public import OutletHTTP
 import OutletSession
 public import OutletTransport
 
-/// What a provider's request brought.
+/// The response to a provider's request.
 public final class Response: Sendable, Equatable, CustomStringConvertible,
     CustomDebugStringConvertible
 {
     /// The status code.
     public let statusCode: Int
-    /// The body; empty when it went into a file.
+    /// The body; empty for downloads, whose body is in ``fileURL``.
     public let data: Data
-    /// The request, as prepared.
+    /// The request of the last attempt as the plugins prepared it, before redirects.
     public let request: HTTPRequest?
-    /// The head; `nil` for stubs that have none.
+    /// The head; `nil` for ``EndpointSampleResponse/networkResponse(_:_:)``.
     public let response: HTTPResponse?
-    /// What was measured; `nil` for stubs.
+    /// The metrics of the last attempt; `nil` for stubs.
     public let metrics: TransferMetrics?
-    /// The file that the body went into, of downloads.
+    /// The file of a download; `nil` for others.
     public let fileURL: URL?
 
     /// Makes a response.
+    ///
+    /// - Parameters:
+    ///   - statusCode: The status code.
+    ///   - data: The body.
+    ///   - request: The request; `nil` if there is none.
+    ///   - response: The head; `nil` if there is none. Its status code is not compared with
+    ///     `statusCode`.
+    ///   - metrics: The metrics of the transfer; `nil` if there was none.
+    ///   - fileURL: The file of a download; `nil` for others.
     public init(
         statusCode: Int, data: Data, request: HTTPRequest? = nil, response: HTTPResponse? = nil,
         metrics: TransferMetrics? = nil, fileURL: URL? = nil
@@ -33,44 +42,46 @@ public final class Response: Sendable, Equatable, CustomStringConvertible,
         self.fileURL = fileURL
     }
 
-    /// Status code and length of the body.
+    /// The status code, and the length of the body in bytes.
     public var description: String { "Status Code: \(statusCode), Data Length: \(data.count)" }
     /// Same as ``description``.
     public var debugDescription: String { description }
 
-    /// Equal when status code, body and head are.
+    /// Compares status code, body and head; not request, metrics and file.
     public static func == (a: Response, b: Response) -> Bool {
         a.statusCode == b.statusCode && a.data == b.data && a.response == b.response
     }
 }
 
 extension Response {
-    /// Returns itself if the status code is in the range.
+    /// Returns the response if its status code is in a range.
     ///
-    /// - Throws: ``ProviderError/statusCode(_:)``.
+    /// - Parameter statusCodes: The accepted codes, such as `200...299` or `..<400`.
+    /// - Throws: ``ProviderError/statusCode(_:)`` otherwise.
     public func filter<Codes: RangeExpression>(statusCodes: Codes) throws -> Response
     where Codes.Bound == Int {
         guard statusCodes.contains(statusCode) else { throw ProviderError.statusCode(self) }
         return self
     }
 
-    /// Returns itself if that is the status code.
+    /// Returns the response if it has a given status code.
     ///
-    /// - Throws: ``ProviderError/statusCode(_:)``.
+    /// - Parameter statusCode: The only accepted code.
+    /// - Throws: ``ProviderError/statusCode(_:)`` otherwise.
     public func filter(statusCode: Int) throws -> Response {
         try filter(statusCodes: statusCode...statusCode)
     }
 
-    /// Returns itself if the status code is 200 to 299.
+    /// Returns the response if its status code is 200 to 299.
     ///
-    /// - Throws: ``ProviderError/statusCode(_:)``.
+    /// - Throws: ``ProviderError/statusCode(_:)`` otherwise.
     public func filterSuccessfulStatusCodes() throws -> Response {
         try filter(statusCodes: 200...299)
     }
 
-    /// Returns itself if the status code is 200 to 399.
+    /// Returns the response if its status code is 200 to 399.
     ///
-    /// - Throws: ``ProviderError/statusCode(_:)``.
+    /// - Throws: ``ProviderError/statusCode(_:)`` otherwise.
     public func filterSuccessfulStatusAndRedirectCodes() throws -> Response {
         try filter(statusCodes: 200...399)
     }

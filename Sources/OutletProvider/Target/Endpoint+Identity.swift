@@ -1,17 +1,17 @@
 import FoundationEssentials
 public import OutletHTTP
 
-/// Endpoints are equal when they ask for the same: method, address, fields, and the bytes of the body,
-/// members of JSON in any order. What a stub would answer is no part of it.
+/// Endpoints are equal when method, URL, headers and body are equal; JSON bodies are compared
+/// without regard to the order of members. The sample response is not compared.
 extension Endpoint: Hashable {
     private enum Identity: Hashable {
         case request(HTTPRequest)
         case json(HTTPRequest, JSONValue)
-        /// What is sent from a file.
+        /// A request whose body is a file.
         case upload(HTTPRequest, URL)
-        /// What is sent as a form.
+        /// A request whose body is a multipart form.
         case form(HTTPRequest, HTTPTask.MultipartFormData)
-        /// What cannot be made is known by what it would be made of.
+        /// An endpoint from which no request can be built.
         case address(String, HTTPMethod, [String: String]?)
     }
 
@@ -28,22 +28,23 @@ extension Endpoint: Hashable {
         return .json(request, value.sorted)
     }
 
-    /// Whether both ask for the same.
+    /// Compares method, URL, headers and body.
     public static func == (a: Endpoint, b: Endpoint) -> Bool { a.identity == b.identity }
 
-    /// Hashes what is asked for.
+    /// Hashes method, URL, headers and body.
     public func hash(into hasher: inout Hasher) { hasher.combine(identity) }
 }
 
 extension JSONValue {
-    /// The same with the members of all objects in order.
+    /// The same value with the members of all objects sorted by name.
     fileprivate var sorted: JSONValue {
         (try? JSONValue(parsing: serialized(JSONFormat(sortsMembers: true)))) ?? self
     }
 }
 
 extension HTTPMethod {
-    /// Whether requests of this method may carry a form of several parts.
+    /// Whether requests of this method may have a multipart form as body: POST, PUT, PATCH,
+    /// CONNECT.
     public var supportsMultipart: Bool {
         switch self {
         case .post, .put, .patch, .connect: true

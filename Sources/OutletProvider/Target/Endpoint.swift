@@ -3,27 +3,39 @@ public import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// A target made concrete: the address, the fields, what is sent, and what a stub answers.
+/// The description of a request from which ``urlRequest()`` builds it, and its sample response.
 open class Endpoint: @unchecked Sendable {
     // because it holds constants.
 
-    /// Makes the stubbed answer; called when the stub answers, not before.
+    /// Returns the sample response of a stub.
+    ///
+    /// Called when the stub is delivered, after its delay, and not for a cancelled one.
+    ///
+    /// Thread: where the completion runs.
     public typealias SampleResponseClosure = @Sendable () -> EndpointSampleResponse
 
-    /// The address.
+    /// The URL.
     public let url: String
-    /// The same, where it was not made of text: parsing it costs a tenth of a request.
+    /// The parsed ``url`` if there was one: parsing takes a tenth of a request's time.
     private let address: URL?
-    /// Makes the stubbed answer.
+    /// Returns the sample response of a stub.
     public let sampleResponseClosure: SampleResponseClosure
     /// The request method.
     public let method: HTTPMethod
-    /// What is sent, and how.
+    /// The kind of the request, its body and parameters.
     public let task: HTTPTask
-    /// The header fields.
+    /// The headers; `nil` for none.
     public let httpHeaderFields: [String: String]?
 
     /// Makes an endpoint.
+    ///
+    /// - Parameters:
+    ///   - url: The absolute URL, percent-encoded; checked by ``urlRequest()``.
+    ///   - sampleResponseClosure: Returns the sample response; see ``SampleResponseClosure``.
+    ///   - method: The request method.
+    ///   - task: The kind of the request, its body and parameters.
+    ///   - httpHeaderFields: The headers; `nil` for none. Those of the session are added when the
+    ///     request is sent.
     public init(
         url: String, sampleResponseClosure: @escaping SampleResponseClosure, method: HTTPMethod,
         task: HTTPTask, httpHeaderFields: [String: String]?
@@ -36,7 +48,7 @@ open class Endpoint: @unchecked Sendable {
         self.httpHeaderFields = httpHeaderFields
     }
 
-    /// Makes the endpoint of a target.
+    /// Makes the endpoint that a target describes.
     init<Target: TargetType>(of target: Target) {
         let address = URL(target: target)
         self.address = address.baseURL == nil ? address : nil
@@ -47,7 +59,10 @@ open class Endpoint: @unchecked Sendable {
         httpHeaderFields = target.headers
     }
 
-    /// The same endpoint with further fields; of names that are equal, case ignored, the new wins.
+    /// Returns a copy with more headers.
+    ///
+    /// - Parameter newHTTPHeaderFields: The headers; each replaces one of the same name, in any
+    ///   case.
     open func adding(newHTTPHeaderFields: [String: String]) -> Endpoint {
         guard !newHTTPHeaderFields.isEmpty else { return self }
         var fields = httpHeaderFields ?? [:]
@@ -62,7 +77,7 @@ open class Endpoint: @unchecked Sendable {
             httpHeaderFields: fields)
     }
 
-    /// The same endpoint, sending something else.
+    /// Returns a copy with another task.
     open func replacing(task: HTTPTask) -> Endpoint {
         Endpoint(
             url: url, sampleResponseClosure: sampleResponseClosure, method: method, task: task,
@@ -70,19 +85,19 @@ open class Endpoint: @unchecked Sendable {
     }
 }
 
-/// What a stub answers.
+/// The sample response of a stub.
 public enum EndpointSampleResponse: Sendable {
-    /// That status code and body.
+    /// A status code and a body, without headers.
     case networkResponse(Int, Data)
-    /// That head and body.
+    /// A head and a body.
     case response(HTTPResponse, Data)
-    /// A failure of the network.
+    /// An error; the call fails with ``ProviderError/underlying(_:_:)``.
     case networkError(any Error)
 }
 
 extension Endpoint {
-    /// Whether an address has a scheme and a host (RFC 3986 §3): `URL.scheme` and `URL.host()` cost a
-    /// tenth of a request (`Benchmarks/count provider`).
+    /// Whether a URL has a scheme and a host (RFC 3986 §3); faster than `URL.scheme` and
+    /// `URL.host()`, which take a tenth of a request's time (`Benchmarks/count provider`).
     private static func namesHost(_ url: String) -> Bool {
         var url = url
         return url.withUTF8 { bytes in
@@ -98,11 +113,14 @@ extension Endpoint {
         }
     }
 
-    /// The request this endpoint describes.
+    /// Builds the request that this endpoint describes.
     ///
-    /// - Throws: ``ProviderError/requestMapping(_:)`` when the address is not absolute,
-    ///   ``ProviderError/encodableMapping(_:)`` when a value cannot be encoded,
-    ///   ``ProviderError/parameterEncoding(_:)`` when parameters cannot.
+    /// Files and multipart forms of ``task`` are not part of it: the provider adds them when it
+    /// sends the request.
+    ///
+    /// - Throws: ``ProviderError/requestMapping(_:)`` when ``url`` is not a valid URL with a scheme
+    ///   and a host, ``ProviderError/encodableMapping(_:)`` when a value cannot be encoded,
+    ///   ``ProviderError/parameterEncoding(_:)`` when parameters cannot be encoded.
     public func urlRequest() throws -> HTTPRequest {
         guard Self.namesHost(url),
             let url = address ?? URL(string: url, encodingInvalidCharacters: false)
@@ -136,7 +154,9 @@ extension Endpoint {
     }
 }
 
-/// A composite task whose body encoding would put the parameters into the address.
+/// The body encoding of
+/// ``HTTPTask/requestCompositeParameters(bodyParameters:bodyEncoding:urlParameters:)`` is a
+/// `URLEncoding` whose destination is not the body.
 public struct BodyEncodingNotForBody: Error, CustomStringConvertible {
     /// What is wrong, and what to use.
     public var description: String {

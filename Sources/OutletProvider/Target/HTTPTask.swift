@@ -1,50 +1,62 @@
 public import FoundationEssentials
 public import OutletSession
 
-/// What a target sends, and how.
+/// The kind of a target's request: its body and parameters, and whether it is a download.
 public enum HTTPTask: Sendable {
-    /// Nothing.
+    /// A request without a body.
     case requestPlain
-    /// Those bytes; the content type is the target's affair.
+    /// A body of bytes; sets no `Content-Type`.
     case requestData(Data)
-    /// A value as JSON.
+    /// A JSON body; sets `Content-Type: application/json` if the target has none.
     case requestJSONEncodable(any Encodable & Sendable)
-    /// A value as JSON, with an encoder of the target's own.
+    /// A JSON body, made by a given encoder; sets `Content-Type: application/json` if the target
+    /// has none.
     case requestCustomJSONEncodable(any Encodable & Sendable, encoder: JSONEncoder)
-    /// Parameters, where and how the encoding says.
+    /// Parameters, which the encoding puts into the query or the body.
     case requestParameters(parameters: Parameters, encoding: any ParameterEncoding)
-    /// Those bytes, and parameters in the address.
+    /// A body of bytes, and parameters in the query.
     case requestCompositeData(bodyData: Data, urlParameters: Parameters)
-    /// Parameters in the body, and parameters in the address.
+    /// Parameters in the body, and parameters in the query.
     ///
-    /// A `URLEncoding` for the body must have the destination `httpBody`.
+    /// A `URLEncoding` for the body must have the destination `httpBody`; with another one
+    /// ``Endpoint/urlRequest()`` throws ``BodyEncodingNotForBody`` inside
+    /// ``ProviderError/parameterEncoding(_:)``.
     case requestCompositeParameters(
         bodyParameters: Parameters, bodyEncoding: any ParameterEncoding, urlParameters: Parameters)
-    /// A file's bytes.
+    /// The contents of a file as body.
     case uploadFile(URL)
-    /// A form of several parts.
+    /// A multipart form as body.
     ///
     /// For POST, PUT, PATCH and CONNECT; the form sets the `Content-Type`.
     case uploadMultipartFormData(MultipartFormData)
-    /// A form of several parts, and parameters in the address.
+    /// A multipart form as body, and parameters in the query.
     case uploadCompositeMultipartFormData(MultipartFormData, urlParameters: Parameters)
-    /// Nothing; what comes goes into a file.
+    /// A request without a body, whose response is written to a file.
     case downloadDestination(DownloadDestination)
-    /// Parameters, where and how the encoding says; what comes goes into a file.
+    /// Parameters, which the encoding puts into the query or the body; the response is written to a
+    /// file.
     case downloadParameters(
         parameters: Parameters, encoding: any ParameterEncoding, destination: DownloadDestination)
 }
 
-/// Says where a downloaded file goes, once its response is there.
+/// Returns where a downloaded file is moved, when its body is complete.
 public typealias DownloadDestination = DownloadRequest.Destination
 
 extension HTTPTask {
-    /// A form of those parts.
+    /// Returns a task whose body is a multipart form with a random boundary.
+    ///
+    /// - Parameter parts: The parts, in their order; a request with none fails with
+    ///   ``ProviderError/parameterEncoding(_:)``.
     public static func uploadMultipart(_ parts: [MultipartFormBodyPart]) -> HTTPTask {
         .uploadMultipartFormData(MultipartFormData(parts: parts))
     }
 
-    /// A form of those parts, and parameters in the address.
+    /// Returns a task whose body is a multipart form with a random boundary, with query parameters.
+    ///
+    /// - Parameters:
+    ///   - parts: The parts, in their order; a request with none fails with
+    ///     ``ProviderError/parameterEncoding(_:)``.
+    ///   - urlParameters: Appended to the query.
     public static func uploadCompositeMultipart(
         _ parts: [MultipartFormBodyPart], urlParameters: Parameters
     ) -> HTTPTask {
@@ -52,7 +64,7 @@ extension HTTPTask {
             MultipartFormData(parts: parts), urlParameters: urlParameters)
     }
 
-    /// The form, if one is sent.
+    /// The multipart form; `nil` for other tasks.
     var form: MultipartFormData? {
         switch self {
         case .uploadMultipartFormData(let form), .uploadCompositeMultipartFormData(let form, _):
@@ -61,7 +73,7 @@ extension HTTPTask {
         }
     }
 
-    /// Whether what comes goes into a file, which others who ask for the same do not get.
+    /// Whether the response is written to a file, which equal requests cannot share.
     var isDownload: Bool {
         switch self {
         case .downloadDestination, .downloadParameters: true

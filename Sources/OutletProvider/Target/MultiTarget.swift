@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// Any target, for a provider of targets of several types.
+/// Wraps a target of any type, for a provider of several target types.
 public enum MultiTarget: TargetType {
     /// Wraps a target.
     case target(any TargetType)
@@ -11,7 +11,7 @@ public enum MultiTarget: TargetType {
         self = .target(target)
     }
 
-    /// The innermost target, however often it was wrapped.
+    /// The wrapped target, never a ``MultiTarget`` itself.
     public var target: any TargetType {
         switch self {
         case .target(let target): (target as? MultiTarget)?.target ?? target

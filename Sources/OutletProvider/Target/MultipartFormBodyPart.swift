@@ -3,7 +3,7 @@ public import OutletHTTP
 import OutletSession
 
 extension HTTPTask {
-    /// A form of several parts, as a value: what a target sends, made into bytes when it is sent.
+    /// A multipart form as a value, encoded when the request is sent.
     ///
     /// ```swift
     /// .uploadMultipartFormData([
@@ -12,27 +12,34 @@ extension HTTPTask {
     /// ])
     /// ```
     ///
-    /// Not to be confused with the session's `MultipartFormData`, a class that parts are appended
-    /// to; code that means this one by that name says so with a `typealias`.
+    /// A different type from the session's `MultipartFormData`, a class to which parts are
+    /// appended. A file that uses this one by its short name needs a `typealias`.
     public struct MultipartFormData: Sendable {
-        /// Where a part's bytes come from.
+        /// The source of a part's bytes.
         public enum FormDataProvider: Sendable {
-            /// Those bytes.
+            /// Bytes in memory.
             case data(Data)
             /// A file, read while the form is sent.
             case file(URL)
-            /// A stream of so many bytes; taken back to its start when the form is sent again.
+            /// A stream and its length in bytes; rewound when the form is sent again.
             case stream(any BodyStream, UInt64)
         }
 
-        /// Tells which files are there and how large they are.
+        /// Finds the files of parts and their sizes.
         public let fileManager: FileManager
-        /// The text between the parts; random for each request if `nil`.
+        /// The boundary between the parts; random for each request if `nil`.
         public let boundary: String?
         /// The parts, in their order.
         public let parts: [MultipartFormBodyPart]
 
         /// Makes a form.
+        ///
+        /// - Parameters:
+        ///   - fileManager: Finds the files of parts and their sizes.
+        ///   - boundary: The boundary between the parts, which must not occur in them; random for
+        ///     each request if `nil`.
+        ///   - parts: The parts, in their order; a request with none fails with
+        ///     ``ProviderError/parameterEncoding(_:)``.
         public init(
             fileManager: FileManager = .default, boundary: String? = nil,
             parts: [MultipartFormBodyPart]
@@ -44,18 +51,28 @@ extension HTTPTask {
     }
 }
 
-/// A part of a target's form.
+/// A part of a target's multipart form.
 public struct MultipartFormBodyPart: Sendable, Hashable {
-    /// Where the part's bytes come from.
+    /// The source of the part's bytes.
     public let provider: HTTPTask.MultipartFormData.FormDataProvider
-    /// The field's name.
+    /// The form field's name.
     public let name: String
-    /// The file name in `Content-Disposition`; the file's own if `nil`.
+    /// The file name in `Content-Disposition`; if `nil`, a file's own name, and none for other
+    /// parts.
     public let fileName: String?
-    /// The part's `Content-Type`; what a file's extension stands for if `nil`.
+    /// The part's `Content-Type`; if `nil`, derived from a file's extension, and none for other
+    /// parts.
     public let mimeType: String?
 
     /// Makes a part.
+    ///
+    /// - Parameters:
+    ///   - provider: The source of the part's bytes.
+    ///   - name: The form field's name.
+    ///   - fileName: The file name in `Content-Disposition`; if `nil`, a file's own name, and none
+    ///     for other parts.
+    ///   - mimeType: The part's `Content-Type`; if `nil`, derived from a file's extension, and none
+    ///     for other parts.
     public init(
         provider: HTTPTask.MultipartFormData.FormDataProvider, name: String,
         fileName: String? = nil, mimeType: String? = nil
@@ -68,14 +85,14 @@ public struct MultipartFormBodyPart: Sendable, Hashable {
 }
 
 extension HTTPTask.MultipartFormData: ExpressibleByArrayLiteral {
-    /// Makes a form of parts.
+    /// Makes a form of parts, with a random boundary.
     public init(arrayLiteral elements: MultipartFormBodyPart...) {
         self.init(parts: elements)
     }
 }
 
 extension HTTPTask.MultipartFormData: Hashable {
-    /// Whether both have the same boundary and the same parts.
+    /// Compares boundary and parts.
     public static func == (a: Self, b: Self) -> Bool {
         a.boundary == b.boundary && a.parts == b.parts
     }
@@ -102,14 +119,14 @@ extension HTTPTask.MultipartFormData.FormDataProvider: Hashable {
         }
     }
 
-    /// Whether both give the same bytes, as far as that can be told without reading them.
+    /// Compares bytes, file URLs, or the identity and length of streams; reads nothing.
     public static func == (a: Self, b: Self) -> Bool { a.identity == b.identity }
 
-    /// Hashes what the bytes are known by.
+    /// Hashes bytes, file URL, or the identity and length of a stream.
     public func hash(into hasher: inout Hasher) { hasher.combine(identity) }
 }
 
-/// A form that cannot be sent: it has no parts, or the method takes no form.
+/// A multipart form cannot be sent: it has no parts, or the method does not allow one.
 public struct NoMultipartUpload: Error, CustomStringConvertible {
     let method: HTTPMethod
 
@@ -122,9 +139,9 @@ public struct NoMultipartUpload: Error, CustomStringConvertible {
 }
 
 extension HTTPTask.MultipartFormData {
-    /// The form that a session sends.
+    /// Returns the form that a session sends.
     ///
-    /// - Throws: ``ProviderError/parameterEncoding(_:)``.
+    /// - Throws: ``ProviderError/parameterEncoding(_:)`` with ``NoMultipartUpload``.
     func form(for method: HTTPMethod) throws(ProviderError) -> OutletSession.MultipartFormData {
         guard !parts.isEmpty, method.supportsMultipart else {
             throw ProviderError.parameterEncoding(NoMultipartUpload(method: method))

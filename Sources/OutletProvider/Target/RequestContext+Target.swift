@@ -1,7 +1,9 @@
 public import OutletHTTP
 
 extension RequestContext {
-    /// What the request was made of; `nil` where no provider made it.
+    /// The target that the request was made from; `nil` if no provider made it.
+    ///
+    /// Never a ``MultiTarget``: its wrapped target is returned.
     public var target: (any TargetType)? {
         get {
             let target = targetValue as? any TargetType

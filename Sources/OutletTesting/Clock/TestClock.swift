@@ -1,31 +1,34 @@
 import OutletSession
 import OutletTransport
 
-/// A clock that only `advance` moves, so that waits cost no time and end in a known order.
+/// A clock that only ``advance(by:)`` moves, so that sleeps take no real time and end in a known
+/// order.
 ///
-/// Give it to a ``StubTransport``, or to anything that takes a `Clock`.
+/// Pass it to a ``StubTransport``, or to anything that takes a `Clock`.
 ///
 /// Thread: any.
 public final class TestClock: Clock {
-    /// A point in time, counted from the clock's start.
+    /// A point in time, relative to the clock's start.
     public struct Instant: InstantProtocol {
-        /// How long after the clock's start.
+        /// The time since the clock's start.
         public let offset: Duration
 
         /// Makes a point in time.
+        ///
+        /// - Parameter offset: The time since the clock's start.
         public init(offset: Duration) {
             self.offset = offset
         }
 
-        /// The point in time so much later.
+        /// Returns the point in time that is later by a duration; earlier if that is negative.
         public func advanced(by duration: Duration) -> Instant {
             Instant(offset: offset + duration)
         }
 
-        /// How much later the other one is.
+        /// Returns the time from this point to another; negative if the other is earlier.
         public func duration(to other: Instant) -> Duration { other.offset - offset }
 
-        /// Orders points in time.
+        /// Whether the first point is earlier.
         public static func < (a: Instant, b: Instant) -> Bool { a.offset < b.offset }
     }
 
@@ -47,21 +50,24 @@ public final class TestClock: Clock {
     }
     private let state = Lock(State())
 
-    /// A clock at its start.
+    /// Makes a clock at offset zero.
     public init() {}
 
-    /// What the clock shows.
+    /// The current time of the clock.
     public var now: Instant { state.withLock { $0.now } }
 
-    /// The smallest step of the clock.
+    /// The smallest step of the clock: one nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// How many are waiting for a later time.
+    /// The number of sleeps and stub delays that have not ended.
     public var waiting: Int { state.withLock { $0.alarms.count } }
 
-    /// Moves the clock; sleeps whose deadline has come end, in the order of their deadlines.
+    /// Moves the clock forward, and ends the sleeps that are due, in the order of their deadlines.
     ///
-    /// Returns when all of them were told, which is before they have done their work.
+    /// Returns when all of them are resumed, which is before the resumed tasks have run. Includes
+    /// sleeps that begin meanwhile and are due.
+    ///
+    /// - Parameter duration: The time to move by; zero and less do not move the clock.
     public func advance(by duration: Duration) {
         let end = now.advanced(by: duration)
         while let alarm = nextAlarm(until: end) { alarm.action(alarm.time) }
@@ -79,9 +85,12 @@ public final class TestClock: Clock {
         }
     }
 
-    /// Waits until so many wait for a later time, or until the task is cancelled.
+    /// Waits until a number of sleeps and stub delays have begun, or until the task is cancelled.
     ///
-    /// A request comes to its stub on another thread: without this, the clock may be moved too early.
+    /// A request reaches its stub on another thread. A test awaits this before
+    /// ``advance(by:)``, which would otherwise move the clock before the delay begins.
+    ///
+    /// - Parameter count: The value of ``waiting`` to wait for; returns at once if it is reached.
     public func waiters(_ count: Int = 1) async {
         let id = state.withLock { $0.nextID() }
         await withTaskCancellationHandler {
@@ -99,7 +108,12 @@ public final class TestClock: Clock {
         }
     }
 
-    /// Waits for a time; throws when the task is cancelled.
+    /// Waits until the clock has reached a time.
+    ///
+    /// - Parameters:
+    ///   - deadline: When to return; at once if the clock is past it.
+    ///   - tolerance: Ignored.
+    /// - Throws: `CancellationError` when the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         let id = state.withLock { $0.nextID() }
         let once = OnceFlag()
@@ -116,7 +130,10 @@ public final class TestClock: Clock {
         try Task.checkCancellation()
     }
 
-    /// Calls `action` when that much time has passed, with the time that it was meant for.
+    /// Calls `action` after a delay, with the time at which it was due.
+    ///
+    /// Thread of `action`: the one that moves the clock; the calling one for a delay of zero or
+    /// less.
     func schedule(after delay: Duration, _ action: @escaping @Sendable (Instant) -> Void) {
         let (id, time) = state.withLock { ($0.nextID(), $0.now.advanced(by: delay)) }
         add(id, at: time, isWanted: { true }, action)

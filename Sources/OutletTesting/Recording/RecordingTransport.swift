@@ -6,13 +6,15 @@ public import OutletObservation
 import OutletSession
 public import OutletTransport
 
-/// Writes what goes over another transport into an HTTP archive (HAR 1.2), to be replayed later.
+/// Records the transfers of another transport to an HTTP archive (HAR 1.2), for
+/// ``ReplayTransport``.
 ///
-/// The file takes the place of an older one with ``finish()``; a recording that ends without it, or
-/// with an error, leaves that as it was. From then on it is a whole archive after each entry. Bodies are written whole, those of files and
-/// streams too, as text where they are text, else in base64. Secrets are left out unless told
-/// otherwise: a mark takes their place, also in JSON, so values that a replay must decode need a
-/// `Redaction` that keeps them.
+/// The archive is written beside its destination. ``finish()`` moves it there and replaces an older
+/// file; without it, or after an error, the older file stays. Transfers that end after ``finish()``
+/// are added to the file, which is a valid archive after each of them. Bodies are recorded up to
+/// the limit, also those of files and streams, as text if they are UTF-8, else in base64. Secrets
+/// are replaced by a mark, also in JSON: values that a replay must decode need a `Redaction` that
+/// keeps them. WebSockets are refused.
 ///
 /// ```swift
 /// let recording = try RecordingTransport(wrapping: CurlTransport(), to: file)
@@ -26,15 +28,15 @@ public final class RecordingTransport: Transport {
     private let bodyLimit: Int
     private let file: HARFile
 
-    /// Makes the file, empty but for its frame, beside its place; what is there stays until
-    /// ``finish()``.
+    /// Makes a transport, and an archive without entries beside its destination.
     ///
     /// - Parameters:
     ///   - inner: Carries the requests.
-    ///   - file: Where the archive goes.
-    ///   - redaction: What is left out.
-    ///   - bodyLimit: The largest body that is written, in bytes; of larger ones the length is.
-    /// - Throws: `HARError.unwritable(path:reason:)`.
+    ///   - file: The destination of the archive; an existing file stays until ``finish()``.
+    ///   - redaction: Which parts are secrets. Pass the same to ``ReplayTransport``.
+    ///   - bodyLimit: The largest body that is recorded, in bytes; 16 MiB by default. Of larger
+    ///     ones only the length is recorded.
+    /// - Throws: `HARError.unwritable(path:reason:)` when the archive cannot be created.
     public init(
         wrapping inner: any Transport, to file: URL, redaction: Redaction = .standard,
         bodyLimit: Int = 16 << 20
@@ -46,6 +48,8 @@ public final class RecordingTransport: Transport {
     }
 
     /// Begins one transfer on the other transport, and returns at once.
+    ///
+    /// The entry is recorded before `handler` receives the end of the transfer.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         let recorder = TransferRecorder(job, handler: handler, bodyLimit: bodyLimit) {
             [file, redaction, bodyLimit] exchange in
@@ -54,36 +58,39 @@ public final class RecordingTransport: Transport {
         return inner.start(recorder.job, handler: recorder)
     }
 
-    /// The other transport's.
+    /// The task executor of the other transport.
     public var taskExecutor: (any TaskExecutor)? { inner.taskExecutor }
 
-    /// Cancels all transfers; their entries are still written.
+    /// Shuts down the other transport; the cancelled transfers are still recorded.
     public func shutDown() { inner.shutDown() }
 
-    /// Passed on.
+    /// Shuts down the other transport; transfers that are cut off are still recorded.
     public func shutDown(deadline: Duration) async -> ShutdownReport {
         await inner.shutDown(deadline: deadline)
     }
 
-    /// Passed on.
+    /// Makes the other transport read its certificates again.
     public func reloadCertificates() { inner.reloadCertificates() }
 
-    /// Passed on.
+    /// Returns the statistics of the other transport.
     public func statistics(perOrigin: Bool) -> TransportStatistics {
         inner.statistics(perOrigin: perOrigin)
     }
 
-    /// Waits until everything that is over is in the file, and puts that into its place.
+    /// Waits until all ended transfers are written, and moves the archive to its destination.
     ///
-    /// - Throws: `HARError.unwritable(path:reason:)` when something could not be written.
+    /// May be called again; later calls wait only.
+    ///
+    /// - Throws: `HARError.unwritable(path:reason:)`, the first error of writing or moving; an
+    ///   older file at the destination then stays.
     public func finish() async throws(HARError) {
         try await file.finish()
     }
 }
 
-/// Listens to one transfer, and passes everything on.
+/// Records one transfer, and forwards all calls.
 private final class TransferRecorder: ForwardingTransferHandler {
-    /// The job as the other transport gets it.
+    /// The job for the other transport.
     let job: TransferJob
     let handler: any TransferHandler
     private let bodyLimit: Int
@@ -93,7 +100,7 @@ private final class TransferRecorder: ForwardingTransferHandler {
     private struct State {
         var delivery: BodyDelivery
         var interimHeads: [HTTPResponse] = []
-        /// The chunks so far, up to one more than the limit.
+        /// The chunks so far, up to the limit plus one byte.
         var body: Data?
     }
     private let state: Lock<State>
@@ -138,7 +145,7 @@ private final class TransferRecorder: ForwardingTransferHandler {
         return handler.transfer(task, didReceive: chunk, turn: turn)
     }
 
-    /// Files are read here, where they are written otherwise, as they may be gone afterwards.
+    /// Reads files here, on the transport's thread, because the handler may move or delete them.
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         var exchange = TransferExchange(request: job.request, result: result)
         let state = state.withLock { $0 }
@@ -160,7 +167,7 @@ private final class TransferRecorder: ForwardingTransferHandler {
         handler.transferDidFinish(task, result: result, turn: turn)
     }
 
-    /// The bytes of a file, up to one more than the limit; `nil` when it cannot be read.
+    /// The bytes of a file, up to the limit plus one byte; `nil` when it cannot be read.
     private static func content(of path: String, from offset: Int64, _ limit: Int) -> Data? {
         guard NotPlainFile(path) == nil else { return nil }
         let data = try? Data(contentsOf: URL(filePath: path), options: .mappedIfSafe)
@@ -168,7 +175,7 @@ private final class TransferRecorder: ForwardingTransferHandler {
     }
 }
 
-/// A stream that keeps what is read from another one.
+/// A stream that keeps a copy of the bytes read from another one.
 private final class TeeStream: BodyStream {
     private let inner: any BodyStream
     private let limit: Int
@@ -181,7 +188,7 @@ private final class TeeStream: BodyStream {
         self.limit = limit
     }
 
-    /// What was read since the start, up to one byte more than the limit.
+    /// The bytes read since the start, up to the limit plus one byte.
     var content: Data { kept.withLock { $0 } }
 
     func mustWait(ready: @escaping @Sendable () -> Void) -> Bool { inner.mustWait(ready: ready) }

@@ -4,23 +4,24 @@ public import OutletObservation
 import OutletSession
 public import OutletTransport
 
-/// Answers from an HTTP archive, without a network.
+/// Answers requests from an HTTP archive, without a network.
 ///
-/// A request is answered by the first entry of its method, address and body that has not been used;
-/// a request without one fails with `TransferError.Code.resourceUnavailable`, and
-/// ``unmatched`` says why. Archives of other programs serve as well.
+/// The first unused entry with the request's method, URL and body answers a request. The fragment
+/// of the URL is not compared. Entries of archives that other programs wrote match any body. A
+/// request without an entry fails with `TransferError.Code.resourceUnavailable`, and ``unmatched``
+/// says why. WebSockets are refused.
 public final class ReplayTransport: Transport {
     /// Why a request has no answer.
     public enum Mismatch: Error, Equatable, Sendable {
-        /// The archive has nothing for it.
+        /// The archive has no entry for the request.
         ///
         /// - Parameters:
-        ///   - request: Method and address.
-        ///   - nearMisses: What the archive has that is like it.
+        ///   - request: Method and URL, secrets redacted.
+        ///   - nearMisses: Up to five entries with the same URL or the same path.
         case notRecorded(request: String, nearMisses: [String])
-        /// All its answers have been given.
+        /// All `recorded` entries for the request have been used.
         case usedUp(request: String, recorded: Int)
-        /// The answer's body was too large to be recorded.
+        /// The archive has an entry for the request, without the response's body.
         case bodyNotRecorded(request: String)
     }
 
@@ -29,7 +30,7 @@ public final class ReplayTransport: Transport {
         var unmatched: [Mismatch] = []
     }
 
-    /// The archive's entries, and the rules its secrets were left out by.
+    /// The archive's entries, and the rules by which its secrets were redacted.
     private final class Archive: Sendable {
         let state: Lock<State>
         let redaction: Redaction
@@ -43,20 +44,30 @@ public final class ReplayTransport: Transport {
     private let archive: Archive
     private let stub: StubTransport
 
-    /// Reads an archive.
+    /// Reads an archive from a file.
     ///
     /// - Parameters:
     ///   - file: The archive.
-    ///   - redaction: What was left out of it: that of the ``RecordingTransport``.
-    ///   - clock: What the recorded times pass on; answers come at once if `nil`.
-    /// - Throws: `HARError`.
+    ///   - redaction: The rules with which the archive was recorded. Requests are redacted by them
+    ///     before they are compared with entries.
+    ///   - clock: If set, each answer is delayed on this clock by the duration of the recorded
+    ///     transfer; if `nil`, answers begin at once.
+    /// - Throws: `HARError.unreadable(path:reason:)` when the file cannot be read,
+    ///   `HARError.malformed(path:reason:)` when it is not an archive.
     public convenience init(
         from file: URL, redaction: Redaction = .standard, clock: TestClock? = nil
     ) throws(HARError) {
         self.init(try HAR(contentsOf: file), redaction: redaction, clock: clock)
     }
 
-    /// Answers from an archive in memory.
+    /// Makes a transport from an archive in memory.
+    ///
+    /// - Parameters:
+    ///   - archive: The archive.
+    ///   - redaction: The rules with which the archive was recorded. Requests are redacted by them
+    ///     before they are compared with entries.
+    ///   - clock: If set, each answer is delayed on this clock by the duration of the recorded
+    ///     transfer; if `nil`, answers begin at once.
     public init(_ archive: HAR, redaction: Redaction = .standard, clock: TestClock? = nil) {
         let entries = Archive(archive, redaction)
         self.archive = entries
@@ -67,22 +78,24 @@ public final class ReplayTransport: Transport {
             })
     }
 
-    /// The requests that had no answer, in order.
+    /// The requests that had no answer, in the order in which they arrived.
     public var unmatched: [Mismatch] { archive.state.withLock { $0.unmatched } }
 
-    /// Method and address of the entries that were not used, in order.
+    /// Method and URL of the unused entries, in the order of the archive; secrets are redacted.
     public var unused: [String] {
         archive.state.withLock { state in
             state.entries.filter { !$0.isUsed }.map { $0.entry.shown }
         }
     }
 
-    /// Begins to play an answer.
+    /// Begins to play the recorded answer, and returns at once.
+    ///
+    /// Thread of `handler`: the transport's own queue.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         stub.start(job, handler: handler)
     }
 
-    /// Cancels what is being played.
+    /// Cancels all transfers; later ones fail with `TransferError.Code.transportClosed`.
     public func shutDown() { stub.shutDown() }
 
     // MARK: Looking
@@ -111,7 +124,7 @@ public final class ReplayTransport: Transport {
         }
     }
 
-    /// What an entry must be like.
+    /// The properties that a matching entry has.
     fileprivate struct Wanted {
         let method: String
         let url: String
@@ -125,7 +138,7 @@ public final class ReplayTransport: Transport {
             else {
                 return false
             }
-            // Other programs write no key, and mostly the body's text.
+            // Archives of other programs have no key.
             return request.bodyKey.map { $0 == bodyKey } ?? true
         }
     }
@@ -179,12 +192,12 @@ extension HAR.Entry {
 }
 
 extension String {
-    /// An address without its query.
+    /// A URL without its query.
     fileprivate var path: Substring { prefix(whileByte: { $0 != UInt8(ascii: "?") }) }
 }
 
 extension StubAnswer {
-    /// The answer that an entry has kept; `nil` when its body was not.
+    /// Makes the answer that an entry recorded; `nil` if its body was not recorded.
     fileprivate init?(_ entry: HAR.Entry, isTimed: Bool) {
         let response = entry.response
         let body: Data
@@ -206,7 +219,7 @@ extension StubAnswer {
         interimHeads = (response.interimHeads ?? []).map {
             InterimHead(statusCode: $0.status, headers: HTTPHeaders(pairs: $0.headers))
         }
-        // The recorded body is decoded, and the length was that of what came.
+        // The recorded body is decoded; the length is that of the encoded one.
         if headers["Content-Encoding"] != nil { headers.remove(name: "Content-Length") }
         if let failure = entry.error {
             error = TransferError(

@@ -2,54 +2,60 @@ public import FoundationEssentials
 public import OutletHTTP
 import OutletSession
 
-/// Which requests a stub answers: conditions that must all hold, each with a name for reports.
+/// Selects the requests that a stub answers: conditions that must all hold.
+///
+/// Each condition has a name for error messages. A matcher without conditions matches all requests.
 public struct RequestMatcher: Sendable {
     struct Condition: Sendable {
-        /// What is wanted.
+        /// The expected value, for error messages.
         let text: String
-        /// What is there in its place; `nil` when the condition holds.
+        /// Returns how a request and its body differ; `nil` if the condition holds.
         let misses: @Sendable (HTTPRequest, Data) -> String?
     }
 
     private(set) var conditions: [Condition] = []
 
-    /// All requests.
+    /// Matches all requests.
     public static let any = RequestMatcher()
 
-    /// All requests.
+    /// Makes a matcher of all requests, to which conditions are added.
     public init() {}
 
     // MARK: Method and address
 
-    /// `GET` requests whose address has the form of a pattern; see ``url(_:)``.
+    /// Matches `GET` requests whose URL matches a pattern; see ``url(_:)``.
     public static func get(_ pattern: String) -> RequestMatcher { request(.get, pattern) }
-    /// `HEAD` requests whose address has the form of a pattern; see ``url(_:)``.
+    /// Matches `HEAD` requests whose URL matches a pattern; see ``url(_:)``.
     public static func head(_ pattern: String) -> RequestMatcher { request(.head, pattern) }
-    /// `POST` requests whose address has the form of a pattern; see ``url(_:)``.
+    /// Matches `POST` requests whose URL matches a pattern; see ``url(_:)``.
     public static func post(_ pattern: String) -> RequestMatcher { request(.post, pattern) }
-    /// `PUT` requests whose address has the form of a pattern; see ``url(_:)``.
+    /// Matches `PUT` requests whose URL matches a pattern; see ``url(_:)``.
     public static func put(_ pattern: String) -> RequestMatcher { request(.put, pattern) }
-    /// `PATCH` requests whose address has the form of a pattern; see ``url(_:)``.
+    /// Matches `PATCH` requests whose URL matches a pattern; see ``url(_:)``.
     public static func patch(_ pattern: String) -> RequestMatcher { request(.patch, pattern) }
-    /// `DELETE` requests whose address has the form of a pattern; see ``url(_:)``.
+    /// Matches `DELETE` requests whose URL matches a pattern; see ``url(_:)``.
     public static func delete(_ pattern: String) -> RequestMatcher { request(.delete, pattern) }
 
-    /// Requests of a method whose address has the form of a pattern; see ``url(_:)``.
+    /// Matches requests of a method whose URL matches a pattern; see ``url(_:)``.
     public static func request(_ method: HTTPMethod, _ pattern: String) -> RequestMatcher {
         RequestMatcher().method(method).url(pattern)
     }
 
-    /// Requests of a method only.
+    /// Adds the condition that the request has a method.
     public func method(_ method: HTTPMethod) -> RequestMatcher {
         adding("method \(method)") { request, _ in
             request.method == method ? nil : "method is \(request.method)"
         }
     }
 
-    /// Requests whose address has the form of a pattern only.
+    /// Adds the condition that the request's URL matches a pattern.
     ///
-    /// `*` stands for any text without `/`, `**` for any text. A pattern that begins with `/` is
-    /// one of the path; one without `?` says nothing of the query.
+    /// The fragment of the URL is ignored. All other characters are compared byte by byte, as they
+    /// are percent-encoded in the URL.
+    ///
+    /// - Parameter pattern: The whole URL, or, if it begins with `/`, its path. `*` stands for any
+    ///   text without `/`, `**` for any text, both also for none. If the pattern has a `?`, the
+    ///   query is compared too; otherwise it is ignored.
     public func url(_ pattern: String) -> RequestMatcher {
         adding(Redaction.standard.address(pattern)) { request, _ in
             guard let url = request.url else { return "address is missing" }
@@ -65,7 +71,12 @@ public struct RequestMatcher: Sendable {
         }
     }
 
-    /// Requests with a query parameter only, of that value if one is given.
+    /// Adds the condition that the request has a query parameter.
+    ///
+    /// - Parameters:
+    ///   - name: The parameter's name, without percent-encoding; case-sensitive.
+    ///   - value: The value, without percent-encoding; any value if `nil`. Of repeated parameters
+    ///     one must have it.
     public func query(_ name: String, _ value: String? = nil) -> RequestMatcher {
         let wanted = value.map { Redaction.standard.parameters("\(name)=\($0)") } ?? name
         return adding("query \(wanted)") { request, _ in
@@ -85,9 +96,12 @@ public struct RequestMatcher: Sendable {
 
     // MARK: Fields
 
-    /// Requests with a header field only, of the form of a pattern if one is given.
+    /// Adds the condition that the request has a header.
     ///
-    /// In the pattern `*` stands for any text.
+    /// - Parameters:
+    ///   - name: The header's name, in any case.
+    ///   - pattern: The value, case-sensitive, in which `*` stands for any text; any value if
+    ///     `nil`. Values of repeated headers are joined by `", "` before.
     public func header(_ name: String, _ pattern: String? = nil) -> RequestMatcher {
         let wanted = pattern.map {
             Redaction.standard.value(of: HTTPHeader(name: name, value: $0))
@@ -108,23 +122,26 @@ public struct RequestMatcher: Sendable {
 
     // MARK: Body
 
-    /// Requests whose body satisfies a predicate only.
+    /// Adds the condition that the request's body satisfies a predicate.
     ///
     /// - Parameters:
-    ///   - name: What is wanted, for reports.
-    ///   - predicate: Given the whole body, that of files and streams too.
+    ///   - name: The name of the condition in error messages.
+    ///   - predicate: Called with the whole body, also of files and streams; empty without a body.
+    ///     Must not call the transport. Thread: the transport's queue; must not block.
     public func body(
         _ name: String = "body", where predicate: @escaping @Sendable (Data) -> Bool
     ) -> RequestMatcher {
         adding(name) { _, body in predicate(body) ? nil : "\(name) is another" }
     }
 
-    /// Requests with that text as body only.
+    /// Adds the condition that the request's body is a text, in UTF-8.
     public func body(_ text: String) -> RequestMatcher {
         body("body of \(text.utf8.count) bytes") { $0.elementsEqual(text.utf8) }
     }
 
-    /// Requests with a JSON body of that value only; order of members and blanks do not count.
+    /// Adds the condition that the request's body is a JSON value.
+    ///
+    /// The order of members and white space are ignored; the `Content-Type` is not checked.
     public func json(_ value: JSONValue) -> RequestMatcher {
         let wanted = value.text(JSONFormat(sortsMembers: true))
         return body("JSON body") {
@@ -132,11 +149,12 @@ public struct RequestMatcher: Sendable {
         }
     }
 
-    /// Requests that satisfy a predicate only.
+    /// Adds the condition that the request satisfies a predicate.
     ///
     /// - Parameters:
-    ///   - name: What is wanted, for reports.
-    ///   - predicate: Whether a request is wanted. Thread: any; must not block.
+    ///   - name: The name of the condition in error messages.
+    ///   - predicate: Returns whether the request matches. Must not call the transport. Thread: the
+    ///     transport's queue; must not block.
     public func matching(
         _ name: String, where predicate: @escaping @Sendable (HTTPRequest) -> Bool
     ) -> RequestMatcher {
@@ -153,29 +171,29 @@ public struct RequestMatcher: Sendable {
 
     // MARK: Looking
 
-    /// What keeps a request from matching; nothing if it matches.
+    /// How a request differs from each condition; empty if it matches.
     func misses(of request: HTTPRequest, body: Data) -> [String] {
         conditions.compactMap { $0.misses(request, body) }
     }
 
-    /// Whether a request matches.
+    /// Returns whether a request matches all conditions.
     ///
     /// - Parameters:
-    ///   - request: The request.
-    ///   - body: The whole body of the request.
+    ///   - request: The request; its own body is not read.
+    ///   - body: The whole body of the request, for conditions on the body.
     public func matches(_ request: HTTPRequest, body: Data = Data()) -> Bool {
         conditions.allSatisfy { $0.misses(request, body) == nil }
     }
 }
 
 extension RequestMatcher: CustomStringConvertible {
-    /// The conditions.
+    /// The names of the conditions, secrets redacted.
     public var description: String {
         conditions.isEmpty ? "any request" : conditions.map(\.text).joined(separator: ", ")
     }
 }
 
-/// A text with `*` (any text without `/`) and `**` (any text) in it.
+/// A pattern with `*` (any text without `/`) and `**` (any text).
 struct Glob {
     private enum Piece: Equatable {
         case byte(UInt8)
@@ -197,7 +215,8 @@ struct Glob {
         self.pieces = pieces
     }
 
-    /// Whether a text has that form; in time of pattern times text.
+    /// Whether a text matches; takes time proportional to the lengths of pattern and text
+    /// multiplied.
     func matches(_ text: String) -> Bool {
         // `reached[n]`: the first n pieces match the text so far.
         var reached = [true] + pieces.map { _ in false }
@@ -220,7 +239,7 @@ struct Glob {
         return reached.last == true
     }
 
-    /// Stars stand for nothing, too.
+    /// Marks the positions after stars, which also match the empty text.
     private static func skip(_ pieces: [Piece], _ reached: inout [Bool]) {
         for (index, piece) in pieces.enumerated() where reached[index] {
             if case .byte = piece { continue }

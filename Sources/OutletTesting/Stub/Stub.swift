@@ -1,24 +1,26 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// Which requests are answered, and with what, one answer after the other.
+/// Answers the requests that a matcher selects.
 public struct Stub: Sendable {
-    /// What the stub is called in reports.
+    /// The name of the stub in error messages.
     public var name: String
-    /// Which requests it answers.
+    /// Selects the requests that the stub answers.
     public var matcher: RequestMatcher
-    /// What it answers, in turn.
+    /// The answers, one for each request, in order.
     public var answers: [StubAnswer]
-    /// Whether the last answer is given again and again; if not, the stub answers no more.
+    /// Whether the last answer is repeated; if not, the stub matches no further requests.
     public var repeatsLast: Bool
 
     /// Makes a stub with several answers.
     ///
     /// - Parameters:
-    ///   - matcher: Which requests it answers.
-    ///   - name: What it is called in reports; the matcher's description if `nil`.
-    ///   - answers: What it answers, in turn.
-    ///   - repeatsLast: Whether the last answer is given again and again.
+    ///   - matcher: Selects the requests that the stub answers.
+    ///   - name: The name in error messages; the matcher's description if `nil`.
+    ///   - answers: The answers, one for each request, in order; a stub without any matches no
+    ///     request.
+    ///   - repeatsLast: Whether the last answer is repeated; if not, the stub matches no further
+    ///     requests after it.
     public init(
         _ matcher: RequestMatcher, name: String? = nil, answers: [StubAnswer],
         repeatsLast: Bool = true
@@ -29,31 +31,36 @@ public struct Stub: Sendable {
         self.repeatsLast = repeatsLast
     }
 
-    /// Makes a stub that always gives the same answer.
+    /// Makes a stub that gives the same answer to every request.
+    ///
+    /// - Parameters:
+    ///   - matcher: Selects the requests that the stub answers.
+    ///   - name: The name in error messages; the matcher's description if `nil`.
+    ///   - answer: The answer to every request.
     public init(_ matcher: RequestMatcher, name: String? = nil, _ answer: StubAnswer) {
         self.init(matcher, name: name, answers: [answer])
     }
 }
 
-/// A request that came to a stubbed transport.
+/// A request that a ``StubTransport`` received.
 public struct RecordedRequest: Sendable, Equatable {
-    /// The request as it would have gone on the wire.
+    /// The request as a network transport would send it.
     public let request: HTTPRequest
-    /// Its body, read to the end.
+    /// The whole body; empty without one.
     public let body: Data
-    /// Which stub has answered; `nil` when none did, or a closure.
+    /// The name of the stub that answered; `nil` if none matched, or a closure answered.
     public let stub: String?
 }
 
-/// What is wrong between the stubs and the requests that came.
+/// The received requests do not fit the stubs.
 public enum StubError: Error, Equatable, Sendable {
-    /// A request came that no stub answers.
+    /// No stub matches a request.
     ///
     /// - Parameters:
-    ///   - request: Method and address.
-    ///   - nearMisses: What kept the stubs from answering, the nearest first.
+    ///   - request: Method and URL, secrets redacted.
+    ///   - nearMisses: Why stubs do not match, the one with the fewest reasons first; at most five.
     case unmatched(request: String, nearMisses: [String])
-    /// Stubs have not given all their answers.
+    /// Stubs have answers left; each text has the stub's name, and how many answers it gave.
     case unused(stubs: [String])
 }
 
@@ -69,7 +76,7 @@ extension StubError: CustomStringConvertible {
     }
 }
 
-/// The stubs of a transport, and what they have answered.
+/// The stubs of a transport, and how many answers each has given.
 struct StubTable: Sendable {
     private var stubs: [(stub: Stub, given: Int)] = []
     private static let reported = 5
@@ -82,7 +89,7 @@ struct StubTable: Sendable {
         stubs.append((stub, 0))
     }
 
-    /// The first stub's answer that matches and has one left.
+    /// Takes the next answer of the first stub that matches and has one left.
     mutating func answer(
         _ request: HTTPRequest, body: Data
     ) throws(StubError) -> (answer: StubAnswer, stub: String) {
@@ -98,14 +105,14 @@ struct StubTable: Sendable {
             }
             misses.append(("'\(stub.name)': \(reasons.joined(separator: ", "))", reasons.count))
         }
-        // Sorting by number keeps the order among equals.
+        // The offset keeps the order of equal counts.
         let nearest = misses.enumerated()
             .sorted { ($0.element.count, $0.offset) < ($1.element.count, $1.offset) }
             .prefix(Self.reported).map(\.element.text)
         throw .unmatched(request: request.shown, nearMisses: nearest)
     }
 
-    /// Which stubs have answers left that were never given.
+    /// The stubs that have answers left.
     var unused: [String] {
         stubs.compactMap { stub, given in
             guard given < stub.answers.count else { return nil }

@@ -3,49 +3,63 @@ public import OutletHTTP
 import OutletSession
 public import OutletTransport
 
-/// What a stub answers to one request.
+/// The answer of a stub to one request: response, timing and failure.
+///
+/// Of an answer to a WebSocket handshake only ``statusCode``, ``headers``, ``error``, ``delay`` and
+/// ``script`` are used.
 public struct StubAnswer: Sendable {
-    /// The status code; no head comes when `nil`.
+    /// The status code; if `nil`, the transfer ends without a response.
     public var statusCode: Int?
-    /// The protocol spoken.
+    /// The HTTP version of the response.
     public var httpVersion = "HTTP/1.1"
-    /// Heads that come before the final one (1xx), in order.
+    /// Interim responses (1xx) before the final head, in order.
     public var interimHeads: [InterimHead] = []
-    /// The header fields.
+    /// The headers.
+    ///
+    /// `Content-Length` is added if there is a body, and neither it nor `Transfer-Encoding` is set.
     public var headers: HTTPHeaders
     /// The body.
     public var body: Data
-    /// The sizes of the first chunks, in bytes; ``chunkSize`` is that of the others.
+    /// The sizes of the first chunks, in bytes; later chunks have the size ``chunkSize``.
     public var chunkSizes: [Int] = []
-    /// The most bytes handed over at a time.
+    /// The size of a chunk of the body, in bytes; at least 1.
     public var chunkSize: Int
-    /// Fields behind the body (RFC 9110 §6.5).
+    /// The trailers (RFC 9110 §6.5); `nil` for none.
     public var trailers: HTTPHeaders?
-    /// How the transfer fails, after ``failureOffset`` bytes of ``failurePart``.
+    /// The error with which the transfer fails after ``failureOffset`` bytes of ``failurePart``;
+    /// `nil` if it succeeds.
     public var error: TransferError?
-    /// How many bytes of ``failurePart`` come before ``error``.
+    /// How many bytes of ``failurePart`` arrive before ``error``.
     public var failureOffset: Int
-    /// What ``failureOffset`` counts the bytes of.
+    /// The part of the response whose bytes ``failureOffset`` counts.
     public var failurePart = Part.body
-    /// Whether, in place of failing there, nothing more comes until a cancel.
+    /// Whether the transfer stalls at ``failureOffset`` instead of failing, until it is cancelled.
     public var stallsAtFailure: Bool
-    /// What the server shows of itself, to requests that ask for trust.
+    /// The certificates of the server, which the session's trust policies evaluate for `https`
+    /// URLs; `nil` for a trusted server.
     public var serverTrust: ServerTrust?
-    /// When the answer begins, in seconds after the request; `nil` for never, until a cancel.
+    /// The time between request and answer, in seconds on the transport's clock; `nil` never
+    /// answers, until a cancel.
+    ///
+    /// WebSocket handshakes use real time.
     public var delay: TimeInterval?
-    /// Where the body waits on its way.
+    /// Pauses in the body.
     public var pauses: [Pause] = []
-    /// What happens on a WebSocket once its handshake is accepted (101).
+    /// The steps of a WebSocket after its handshake was accepted (status 101).
     public var script: [StubSocketStep] = []
 
-    /// A head that announces another one (RFC 9110 §15.2).
+    /// An interim response (RFC 9110 §15.2).
     public struct InterimHead: Sendable, Equatable {
         /// The status code, 100 to 199.
         public var statusCode: Int
-        /// The header fields.
+        /// The headers.
         public var headers: HTTPHeaders
 
-        /// Makes a head.
+        /// Makes an interim response.
+        ///
+        /// - Parameters:
+        ///   - statusCode: The status code, 100 to 199; not checked.
+        ///   - headers: The headers; none by default.
         public init(statusCode: Int, headers: HTTPHeaders = HTTPHeaders()) {
             self.statusCode = statusCode
             self.headers = headers
@@ -54,29 +68,37 @@ public struct StubAnswer: Sendable {
 
     /// A part of a response.
     public enum Part: Sendable, Equatable {
-        /// Status line and fields; a head that is cut short is never handed over.
+        /// Status line and headers; an incomplete head is never delivered.
         case head
         /// The body.
         case body
     }
 
-    /// A wait on the way through the body.
+    /// A pause in the delivery of the body.
     public struct Pause: Sendable {
-        /// How many bytes of the body come before it.
+        /// The number of bytes of the body before the pause.
         public var offset: Int
-        /// What ends it.
+        /// What ends the pause.
         public var end: End
 
-        /// What ends a wait.
+        /// What ends a pause.
         public enum End: Sendable {
-            /// So much time of the transport's clock.
+            /// A time on the transport's clock.
             case after(Duration)
-            /// The gate's opening.
+            /// A gate that is opened.
             case gate(StubGate)
         }
     }
 
     /// Makes an answer.
+    ///
+    /// - Parameters:
+    ///   - statusCode: The status code; if `nil`, the transfer ends without a response.
+    ///   - headers: The headers; `Content-Length` is added if there is a body.
+    ///   - body: The body.
+    ///   - chunkSize: The size of a chunk of the body, in bytes; 16 KiB by default.
+    ///   - delay: The time between request and answer, in seconds on the transport's clock; `nil`
+    ///     never answers, until a cancel.
     public init(
         statusCode: Int? = 200, headers: HTTPHeaders = HTTPHeaders(), body: Data = Data(),
         chunkSize: Int = 16_384, delay: TimeInterval? = 0
@@ -93,48 +115,62 @@ public struct StubAnswer: Sendable {
 
     // MARK: Usual answers
 
-    /// An answer with a text as body.
+    /// Returns an answer with a text as body, in UTF-8, of type `text/plain`.
     public static func text(_ text: String, statusCode: Int = 200) -> StubAnswer {
         StubAnswer(
             statusCode: statusCode, headers: ["Content-Type": "text/plain; charset=utf-8"],
             body: Data(text.utf8))
     }
 
-    /// An answer with a JSON text as body.
+    /// Returns an answer with a JSON body, of type `application/json`.
+    ///
+    /// - Parameters:
+    ///   - text: The JSON text; not checked.
+    ///   - statusCode: The status code.
     public static func json(_ text: String, statusCode: Int = 200) -> StubAnswer {
         StubAnswer(
             statusCode: statusCode, headers: ["Content-Type": "application/json"],
             body: Data(text.utf8))
     }
 
-    /// An answer without a body.
+    /// Returns an answer without a body.
     public static func status(_ code: Int, headers: HTTPHeaders = HTTPHeaders()) -> StubAnswer {
         StubAnswer(statusCode: code, headers: headers)
     }
 
-    /// A redirect.
+    /// Returns a redirect.
+    ///
+    /// - Parameters:
+    ///   - code: The status code, such as 302 or 308.
+    ///   - location: The value of `Location`, an absolute or a relative URL.
     public static func redirect(_ code: Int = 302, to location: String) -> StubAnswer {
         status(code, headers: ["Location": location])
     }
 
-    /// A failure before any byte of a response.
+    /// Returns a failure before any byte of a response.
     public static func failure(_ error: TransferError) -> StubAnswer {
         var answer = StubAnswer(statusCode: nil)
         answer.error = error
         return answer
     }
 
-    /// No answer at all; the transfer ends when it is cancelled.
+    /// An answer that never begins; the transfer ends when it is cancelled.
     public static var silence: StubAnswer { StubAnswer(delay: nil) }
 
     // MARK: Changes
 
-    /// The same, begun later on the transport's clock.
+    /// Returns a copy that begins after a delay.
+    ///
+    /// - Parameter delay: The time between request and answer, on the transport's clock; replaces
+    ///   an earlier delay. WebSocket handshakes use real time.
     public func delayed(by delay: Duration) -> StubAnswer {
         changed { $0.delay = delay / .seconds(1) }
     }
 
-    /// The same, its body in chunks of those sizes, the last one for the rest.
+    /// Returns a copy whose body arrives in chunks of given sizes.
+    ///
+    /// - Parameter sizes: The sizes of the chunks, in bytes; the last one also applies to all
+    ///   further chunks.
     public func chunked(into sizes: Int...) -> StubAnswer {
         changed { answer in
             answer.chunkSizes = sizes.dropLast()
@@ -142,7 +178,13 @@ public struct StubAnswer: Sendable {
         }
     }
 
-    /// The same, breaking off with an error after so many bytes of its head or its body.
+    /// Returns a copy that fails after some bytes of its head or its body.
+    ///
+    /// - Parameters:
+    ///   - error: The error of the transfer.
+    ///   - offset: How many bytes of `part` arrive before. If the head or the body has fewer, that
+    ///     part arrives whole and the transfer fails then.
+    ///   - part: The part that is incomplete; with ``Part/head`` no body arrives.
     public func failing(
         with error: TransferError, atByte offset: Int, of part: Part = .body
     ) -> StubAnswer {
@@ -153,7 +195,9 @@ public struct StubAnswer: Sendable {
         }
     }
 
-    /// The same, with nothing coming after so many bytes of the body, until a cancel.
+    /// Returns a copy that stalls in its body until it is cancelled.
+    ///
+    /// - Parameter offset: How many bytes of the body arrive before.
     public func stalling(atByte offset: Int) -> StubAnswer {
         changed { answer in
             answer.failureOffset = offset
@@ -161,22 +205,36 @@ public struct StubAnswer: Sendable {
         }
     }
 
-    /// The same, waiting after so many bytes of the body until the gate opens.
+    /// Returns a copy whose body pauses until a gate is opened.
+    ///
+    /// - Parameters:
+    ///   - offset: How many bytes of the body arrive before; a greater number than the body has
+    ///     pauses before the end of the transfer.
+    ///   - gate: Ends the pause when it is opened.
     public func waiting(atByte offset: Int, for gate: StubGate) -> StubAnswer {
         changed { $0.pauses.append(Pause(offset: offset, end: .gate(gate))) }
     }
 
-    /// The same, waiting after so many bytes of the body for so long on the transport's clock.
+    /// Returns a copy whose body pauses for a time.
+    ///
+    /// - Parameters:
+    ///   - offset: How many bytes of the body arrive before; a greater number than the body has
+    ///     pauses before the end of the transfer.
+    ///   - time: The length of the pause, on the transport's clock.
     public func waiting(atByte offset: Int, for time: Duration) -> StubAnswer {
         changed { $0.pauses.append(Pause(offset: offset, end: .after(time))) }
     }
 
-    /// The same, with fields behind the body.
+    /// Returns a copy with trailers (RFC 9110 §6.5).
     public func trailing(_ trailers: HTTPHeaders) -> StubAnswer {
         changed { $0.trailers = trailers }
     }
 
-    /// The same, behind an interim head.
+    /// Returns a copy with one more interim response before the final head.
+    ///
+    /// - Parameters:
+    ///   - code: The status code, 100 to 199; not checked.
+    ///   - headers: The headers of the interim response.
     public func after(interim code: Int, headers: HTTPHeaders = HTTPHeaders()) -> StubAnswer {
         changed { $0.interimHeads.append(InterimHead(statusCode: code, headers: headers)) }
     }

@@ -1,7 +1,9 @@
 import OutletSession
 import OutletTransport
 
-/// Holds answers back until it is opened, and tells when one has come to it.
+/// Pauses answers until it is opened, and lets tests wait for an answer to reach it.
+///
+/// Pass it to `StubAnswer.waiting(atByte:for:)`.
 ///
 /// Thread: any.
 public final class StubGate: Sendable {
@@ -19,10 +21,10 @@ public final class StubGate: Sendable {
     }
     private let state = Lock(State())
 
-    /// A closed gate.
+    /// Makes a closed gate.
     public init() {}
 
-    /// Lets everything pass, now and later.
+    /// Opens the gate for good: paused answers continue, later ones do not pause.
     public func open() {
         let waiting = state.withLock { state in
             defer { state.waiting = [] }
@@ -32,10 +34,12 @@ public final class StubGate: Sendable {
         for goOn in waiting { goOn() }
     }
 
-    /// How many answers have come to the gate.
+    /// How many answers have reached the gate so far, open or closed.
     public var arrivals: Int { state.withLock { $0.arrivals } }
 
-    /// Waits until so many answers have come to the gate, or until the task is cancelled.
+    /// Waits until a number of answers have reached the gate, or until the task is cancelled.
+    ///
+    /// - Parameter count: The value of ``arrivals`` to wait for; returns at once if it is reached.
     public func arrival(_ count: Int = 1) async {
         let id = state.withLock { state in
             state.lastVisitor += 1
@@ -56,7 +60,9 @@ public final class StubGate: Sendable {
         }
     }
 
-    /// Calls `goOn` once the gate is open.
+    /// Counts an arrival, and calls `goOn` once, when the gate is open.
+    ///
+    /// Thread of `goOn`: the calling one, or the one that opens the gate.
     func pass(_ goOn: @escaping @Sendable () -> Void) {
         let (isOpen, visitors) = state.withLock { state in
             state.arrivals += 1

@@ -5,25 +5,25 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// A stub's answer, played step by step on the transport's queue.
+/// Plays a stub's answer step by step on the transport's queue.
 final class StubScript: TransferScript, @unchecked Sendable {
-    // because all that changes is touched on the transfer's queue only.
+    // because mutable state is accessed on the transfer's queue only.
 
     private let clock: TestClock?
     private let job: TransferJob
     private let begin: ContinuousClock.Instant = .now
     private let clockBegin: TestClock.Instant?
-    /// The last time on the clock that was waited for; the clock itself may be further.
+    /// When the last delay on the clock was due; the clock itself may be later.
     private var clockTime: TestClock.Instant?
 
-    /// Called at the end; set before anything is played.
+    /// Called at the end; set before the first step.
     var onEnd: (@Sendable () -> Void)?
     private var counts = TransferCounts()
     private var result = TransferResult()
-    /// What is left to be done.
+    /// All steps of the answer.
     private var steps: [StubStep] = []
     private var nextStep = 0
-    /// Whether a pause of the answer's is under way.
+    /// Whether the answer is delayed or pauses.
     private var isWaiting = true
     private var isPlaying = false
 
@@ -35,9 +35,10 @@ final class StubScript: TransferScript, @unchecked Sendable {
 
     // MARK: On the queue
 
-    /// Reads the request's body, as a network would.
+    /// Reads the whole request body, and reports the progress of sending it.
     ///
-    /// - Returns: The body; `nil` when it cannot be read, which ends the transfer.
+    /// - Returns: The body; `nil` if it cannot be read or the transfer has ended. An unreadable
+    ///   body fails the transfer.
     func send(by transfer: PlayedTransfer) -> Data? {
         guard transfer.isRunning else { return nil }
         do {
@@ -59,8 +60,8 @@ final class StubScript: TransferScript, @unchecked Sendable {
 
     private static let sendSize = 16_384
 
-    /// The body; of a stream, as much as the request's own `Content-Length` declares, or else as much
-    /// as the stream says that it has.
+    /// The body; of a stream as many bytes as `Content-Length` declares, or else as many as the
+    /// stream's own length.
     private func sentBody() throws -> Data {
         guard case .stream(let stream) = job.request.body else {
             return try job.request.body.bytes()
@@ -93,7 +94,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
         return data.prefix(declared)
     }
 
-    /// Begins an answer.
+    /// Begins to play an answer.
     func answer(_ answer: StubAnswer, to transfer: PlayedTransfer) {
         guard isTrusted(answer, by: transfer) else { return }
         steps = answer.steps(for: job.request)
@@ -101,7 +102,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
         wait(for: .seconds(delay), transfer)
     }
 
-    /// Lets the job's policy judge the server, and ends the transfer if it is refused.
+    /// Evaluates the server by the job's trust policy, and fails the transfer if it is refused.
     private func isTrusted(_ answer: StubAnswer, by transfer: PlayedTransfer) -> Bool {
         guard let trust = answer.serverTrust,
             job.request.url?.scheme?.equalsIgnoringCase("https") == true,
@@ -141,7 +142,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
     }
 
     func play(_ transfer: PlayedTransfer) {
-        // A step may end its own waiting.
+        // A step may end its own pause at once, which calls this function again.
         guard !isPlaying else { return }
         isPlaying = true
         defer { isPlaying = false }
@@ -210,7 +211,9 @@ final class StubScript: TransferScript, @unchecked Sendable {
 }
 
 extension HTTPBody {
-    /// The whole body; a stream is read to its end, or until there are so many bytes.
+    /// The whole body; a stream is read to its end, or up to `limit` bytes.
+    ///
+    /// Blocks while a stream has no bytes.
     fileprivate func bytes(upTo limit: Int = .max) throws -> Data {
         switch self {
         case .none: return Data()

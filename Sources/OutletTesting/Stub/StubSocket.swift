@@ -4,28 +4,28 @@ import OutletHTTP
 import OutletSession
 public import OutletTransport
 
-/// What a stubbed WebSocket does, step by step.
+/// One step of a stubbed WebSocket server.
 ///
-/// One whose script has run out answers pings, drops messages, and closes when the client does.
+/// After the last step the server answers pings, ignores messages, and closes when the client does.
 public enum StubSocketStep: Sendable {
     /// Sends a message to the client.
     case send(WebSocketMessage)
-    /// Waits for a message of the client's.
+    /// Waits for one message from the client, and discards it.
     case receive
-    /// Sends each message of the client's back, until it closes the connection.
+    /// Sends each message from the client back; the last step, because it never ends.
     case echo
-    /// Closes the connection, as a server may.
+    /// Closes the connection with a code and a reason, without waiting for the client.
     case close(WebSocketCloseCode, reason: Data? = nil)
-    /// The connection fails.
+    /// Ends the connection with an error.
     case failure(TransferError)
 }
 
 extension StubAnswer {
-    /// Accepts a WebSocket handshake, and does then what the script says.
+    /// Returns an answer that accepts a WebSocket handshake.
     ///
     /// - Parameters:
-    ///   - protocol: The subprotocol chosen.
-    ///   - script: What happens on the connection.
+    ///   - protocol: The chosen subprotocol, for `Sec-WebSocket-Protocol`; `nil` for none.
+    ///   - script: The steps of the server, in order.
     public static func webSocket(
         protocol: String? = nil, _ script: [StubSocketStep]
     ) -> StubAnswer {
@@ -37,7 +37,7 @@ extension StubAnswer {
     }
 }
 
-/// One stubbed WebSocket, played on the transport's queue.
+/// One stubbed WebSocket connection; runs on the transport's queue.
 final class StubSocket: WebSocketConnection {
     typealias Completion = @Sendable (Result<Void, TransferError>) -> Void
 
@@ -48,14 +48,15 @@ final class StubSocket: WebSocketConnection {
     private enum Stage { case opening, open, over }
 
     private struct State {
-        /// Released at the end: no call is made twice.
+        /// Set to `nil` at the end, so that the end is reported once only.
         var handler: (any WebSocketHandler)?
         var stage = Stage.opening
         var script: ArraySlice<StubSocketStep> = []
-        /// Messages of the client's that the script has not taken.
+        /// Messages from the client that the script has not consumed.
         var received: [WebSocketMessage] = []
-        /// What was asked for before the connection was open, or while it is suspended.
+        /// Sends and pings that are not done yet: the connection is opening or suspended.
         var waiting: [@Sendable () -> Void] = []
+        /// The completions of ``waiting``, in the same order.
         var ends: [Completion] = []
         var isSuspended = false
         var response: HTTPResponse?
@@ -115,12 +116,14 @@ final class StubSocket: WebSocketConnection {
         }
     }
 
-    /// Does something now, once the connection is open, or never.
+    /// Runs `body` once the connection is open and not suspended, in the order of the calls.
+    ///
+    /// If the connection ends before, `completion` is called with the error instead.
     private func order(_ completion: @escaping Completion, _ body: @escaping @Sendable () -> Void) {
         queue.async { [self] in
             let isOver = course.withLock { state in
                 guard state.stage != .over else { return true }
-                // Asked in order, done in order; what was not done is answered at the end.
+                // What is not run before the end fails in `finish`.
                 state.ends.append(completion)
                 state.waiting.append(body)
                 return false
@@ -137,7 +140,9 @@ final class StubSocket: WebSocketConnection {
 
     func fail(_ error: TransferError) { queue.async { self.finish(error) } }
 
-    /// Begins an answer; on the queue.
+    /// Begins to play an answer.
+    ///
+    /// Thread: the queue.
     func play(_ answer: StubAnswer, onFinish: @escaping @Sendable () -> Void) {
         course.withLock { $0.onFinish = onFinish }
         guard let delay = answer.delay else { return }
@@ -160,7 +165,7 @@ final class StubSocket: WebSocketConnection {
         goOn()
     }
 
-    /// Does the client's orders and the script's steps, as far as they go.
+    /// Runs the client's sends and pings and the script's steps until one has to wait.
     private func goOn() {
         while true {
             if let order = nextOrder() {
@@ -242,7 +247,9 @@ final class StubSocket: WebSocketConnection {
         turn.end()
     }
 
-    /// Tells the end, the first time only; on the queue.
+    /// Ends the connection and reports the end; has no effect afterwards.
+    ///
+    /// Thread: the queue.
     private func finish(_ error: TransferError?) {
         let ended = course.withLock { state -> State? in
             guard state.stage != .over else { return nil }

@@ -3,19 +3,19 @@ import OutletHTTP
 import OutletSession
 import OutletTransport
 
-/// One thing that happens while an answer is played.
+/// One step of an answer that is played.
 enum StubStep {
-    /// A whole head arrives.
+    /// A complete head arrives.
     case head(HTTPResponse)
-    /// So many bytes of a head arrive.
+    /// A number of bytes of an incomplete head arrive.
     case partOfHead(Int)
     case chunk(Data)
     case wait(StubAnswer.Pause.End)
-    /// Nothing more happens until a cancel.
+    /// Nothing more arrives until a cancel.
     case stall
     case end(TransferError?, trailers: HTTPHeaders?)
 
-    /// How many bytes a head has in HTTP/1.1 (RFC 9112 §2).
+    /// The size of a head in HTTP/1.1 (RFC 9112 §2), in bytes.
     static func headSize(_ head: HTTPResponse) -> Int {
         let statusLine = "\(head.httpVersion) \(head.statusCode) \r\n\r\n".utf8.count
         return head.headers.reduce(statusLine) { size, header in
@@ -25,7 +25,7 @@ enum StubStep {
 }
 
 extension StubAnswer {
-    /// What happens, in order.
+    /// The steps of the answer, in order.
     func steps(for request: HTTPRequest) -> [StubStep] {
         guard let code = statusCode else {
             return stallsAtFailure ? [.stall] : [.end(error, trailers: nil)]
@@ -65,7 +65,7 @@ extension StubAnswer {
         var sizes = chunkSizes[...]
         var steps: [StubStep] = []
         var position = 0
-        // What is left of a chunk that a pause has cut in two.
+        // The rest of a chunk that a pause divides.
         var rest = 0
         while true {
             while let pause = pauses.first, pause.offset <= position {
@@ -81,11 +81,11 @@ extension StubAnswer {
             position += size
             rest -= size
         }
-        // Of a whole body, a pause that lies behind it comes before the end.
+        // Pauses beyond a complete body come before the end of the transfer.
         return limit == body.count ? steps + pauses.map { .wait($0.end) } : steps
     }
 
-    /// How many bytes of the body are handed over.
+    /// How many bytes of the body are delivered.
     private var bodyLimit: Int {
         guard error != nil || stallsAtFailure else { return body.count }
         return failurePart == .head ? 0 : max(0, min(failureOffset, body.count))

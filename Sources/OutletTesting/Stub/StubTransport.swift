@@ -4,9 +4,9 @@ public import OutletHTTP
 import OutletSession
 public import OutletTransport
 
-/// A transport without a network: stubs or a closure answer, and what was asked is kept.
+/// A transport without a network: stubs or a closure answer, and requests are recorded.
 ///
-/// Sessions made on it run everything above the transport as usual: plugins, interceptors,
+/// Everything above the transport works as usual in a session on it: plugins, interceptors,
 /// redirects, validation, retries, serialization.
 ///
 /// ```swift
@@ -19,12 +19,15 @@ public import OutletTransport
 /// try transport.verify()
 /// ```
 public final class StubTransport: Transport {
-    /// Answers a request.
+    /// Returns the answer to a request.
     ///
-    /// Thread: the stub's own queue.
+    /// Called once for each transfer and each WebSocket handshake, after the request's body was
+    /// read.
+    ///
+    /// Thread: the transport's own serial queue; while it blocks, no other answer is played.
     public typealias Responder = @Sendable (_ job: TransferJob) -> StubAnswer
 
-    /// Who answers.
+    /// The source of the answers.
     enum Source: Sendable {
         case responder(@Sendable (TransferJob, Data) throws(TransferError) -> StubAnswer)
         case stubs(StubTable)
@@ -35,7 +38,7 @@ public final class StubTransport: Transport {
         var jobs: [TransferJob] = []
         var recorded: [RecordedRequest] = []
         var unmatched: [StubError] = []
-        /// What ends those that run.
+        /// The transfers that have not ended, by their identifiers.
         var running: [UInt64: any TransferTask] = [:]
         var isShutDown = false
     }
@@ -51,32 +54,42 @@ public final class StubTransport: Transport {
     /// Makes a transport on which a closure answers.
     ///
     /// - Parameters:
-    ///   - clock: What answers that begin later go by; real time if `nil`.
-    ///   - responder: Answers each request.
+    ///   - clock: The clock for delays and pauses of answers; real time if `nil`.
+    ///   - responder: Returns the answer to each request; see ``Responder``.
     public convenience init(clock: TestClock? = nil, _ responder: @escaping Responder) {
         self.init(
             clock: clock, source: .responder { job, _ throws(TransferError) in responder(job) })
     }
 
-    /// Makes a transport that gives those answers in turn, the last one for all that follow.
+    /// Makes a transport that gives answers in order, whatever the requests are.
+    ///
+    /// - Parameters:
+    ///   - answers: The answers; the last one is repeated. Status 200 for all requests if empty.
+    ///   - clock: The clock for delays and pauses of answers; real time if `nil`.
     public convenience init(answers: [StubAnswer], clock: TestClock? = nil) {
         let all = answers.isEmpty ? [.status(200)] : answers
         self.init(clock: clock, source: .stubs(StubTable([Stub(.any, answers: all)])))
     }
 
-    /// Makes a transport on which the first stub that matches answers.
+    /// Makes a transport on which the first stub that matches and has an answer left answers.
     ///
-    /// A request that none matches fails with `TransferError.Code.resourceUnavailable` and a
+    /// A request that no stub answers fails with `TransferError.Code.resourceUnavailable` and a
     /// reason that lists the near misses.
     ///
     /// - Parameters:
-    ///   - stubs: Asked in this order.
-    ///   - clock: What answers that begin later go by; real time if `nil`.
+    ///   - stubs: The stubs, in the order in which they are tried.
+    ///   - clock: The clock for delays and pauses of answers; real time if `nil`.
     public convenience init(stubs: [Stub], clock: TestClock? = nil) {
         self.init(clock: clock, source: .stubs(StubTable(stubs)))
     }
 
-    /// Adds a stub behind the others; takes the place of a closure that answers.
+    /// Adds a stub after the existing ones.
+    ///
+    /// On a transport made with a ``Responder``, the stub replaces the closure.
+    ///
+    /// - Parameter stub: The stub, for requests that are answered from now on.
+    ///
+    /// Thread: any.
     public func add(_ stub: Stub) {
         state.withLock { state in
             guard case .stubs(var table) = state.source else {
@@ -88,27 +101,30 @@ public final class StubTransport: Transport {
         }
     }
 
-    // MARK: What came
+    // MARK: Recorded requests
 
-    /// What was sent, in order.
+    /// The started requests, in order, WebSocket handshakes included.
     public var requests: [HTTPRequest] { jobs.map(\.request) }
 
-    /// What was asked of the transport, in order.
+    /// The started jobs, in order, WebSocket handshakes included.
     public var jobs: [TransferJob] { state.withLock { $0.jobs } }
 
-    /// The requests whose bodies have been read, in order, each with who answered it.
+    /// The requests whose bodies have been read, in the order of their answers, each with the stub
+    /// that answered.
     public var recorded: [RecordedRequest] { state.withLock { $0.recorded } }
 
-    /// The bodies that were sent, in order of the transfers; read to their ends before the answer.
+    /// The bodies of ``recorded``, in the same order.
     public var bodies: [Data] { recorded.map(\.body) }
 
-    /// The requests that no stub has answered, in order.
+    /// The requests that no stub answered, in order.
     public var unmatched: [StubError] { state.withLock { $0.unmatched } }
 
-    /// Checks that all requests were answered by stubs, and that all stubs have given their answers.
+    /// Checks that stubs answered all requests, and that no stub has answers left.
     ///
-    /// - Throws: ``StubError`` about the first request without an answer, else about stubs with
-    ///   answers left.
+    /// Always succeeds on a transport on which a ``Responder`` answers.
+    ///
+    /// - Throws: ``StubError/unmatched(request:nearMisses:)`` for the first request without an
+    ///   answer, else ``StubError/unused(stubs:)`` when stubs have answers left.
     public func verify() throws(StubError) {
         let (unmatched, unused) = state.withLock { state -> (StubError?, [String]) in
             guard case .stubs(let table) = state.source else { return (nil, []) }
@@ -120,7 +136,9 @@ public final class StubTransport: Transport {
 
     // MARK: Transfers
 
-    /// Answers on the stub's own queue.
+    /// Records a job, begins to play its answer, and returns at once.
+    ///
+    /// Thread of `handler`: the transport's own serial queue.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         let script = StubScript(job, clock: clock)
         let task = PlayedTransfer(script, for: job, on: queue, handler: handler)
@@ -147,7 +165,11 @@ public final class StubTransport: Transport {
         return task
     }
 
-    /// Answers the handshake on the stub's own queue, and plays ``StubAnswer/script`` after a 101.
+    /// Records a handshake, begins to play its answer, and returns at once.
+    ///
+    /// After status 101 ``StubAnswer/script`` runs; any other status ends the connection.
+    ///
+    /// Thread of `handler`: the transport's own serial queue.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
@@ -209,7 +231,10 @@ public final class StubTransport: Transport {
         state.withLock { $0.recorded.append(record) }
     }
 
-    /// Cancels what has no answer yet.
+    /// Cancels all transfers and WebSockets; later ones fail with
+    /// `TransferError.Code.transportClosed`.
+    ///
+    /// Thread: any. Does not wait.
     public func shutDown() {
         let running = state.withLock { state in
             state.isShutDown = true
@@ -220,7 +245,7 @@ public final class StubTransport: Transport {
 }
 
 extension HTTPRequest {
-    /// Method and address, without secrets, for reports.
+    /// Method and URL, secrets redacted, for error messages.
     var shown: String {
         "\(method) \(url.map { Redaction.standard.url($0) } ?? "without an address")"
     }

@@ -30,6 +30,10 @@ public struct Credential: Sendable, Equatable, Hashable {
     }
 
     /// Makes a credential of a token (RFC 6750), given to servers that ask for one.
+    ///
+    /// - Parameters:
+    ///   - bearerToken: The token, without the scheme.
+    ///   - persistence: How long it is kept.
     public init(bearerToken: String, persistence: Persistence = .forSession) {
         self.init(
             user: "", password: bearerToken, persistence: persistence, scheme: .bearer)

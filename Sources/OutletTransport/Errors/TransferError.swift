@@ -117,6 +117,8 @@ public struct TransferError: Error, Sendable, Equatable {
     }
 
     /// Makes the error of a transfer that a layer does not let pass.
+    ///
+    /// - Parameter cause: Why; the request fails with this error itself.
     public init(refusedBecauseOf cause: any Error) {
         self.init(code: .refused, reason: "\(cause)")
         self.cause = cause

@@ -18,6 +18,10 @@ public struct TCPKeepAlive: Sendable, Hashable {
     public var interval: TimeInterval
 
     /// Makes settings; how many probes are sent in vain is the system's choice (`tcp_keepalive_probes`).
+    ///
+    /// - Parameters:
+    ///   - idle: How long a connection is silent before the first probe, in seconds.
+    ///   - interval: The time between probes, in seconds.
     public init(idle: TimeInterval = 60, interval: TimeInterval = 60) {
         self.idle = idle
         self.interval = interval
@@ -33,6 +37,10 @@ public struct MinimumThroughput: Sendable, Hashable {
     public var period: TimeInterval
 
     /// Makes a limit.
+    ///
+    /// - Parameters:
+    ///   - bytesPerSecond: The least average rate, in bytes a second.
+    ///   - period: How long the rate may be lower, in seconds.
     public init(bytesPerSecond: Int, period: TimeInterval) {
         self.bytesPerSecond = bytesPerSecond
         self.period = period

@@ -39,6 +39,8 @@ public struct ResponseCacher: CachedResponseHandler {
     public let behavior: Behavior
 
     /// Makes a handler.
+    ///
+    /// - Parameter behavior: What is done with each response that the cache would store.
     public init(behavior: Behavior) {
         self.behavior = behavior
     }

@@ -82,6 +82,10 @@ public struct TransferJob: Sendable {
     public var mayRunOnCaller: Bool
 
     /// Makes a job that collects the response's body in memory.
+    ///
+    /// - Parameters:
+    ///   - request: What is sent.
+    ///   - delivery: Where the body of the response goes.
     public init(request: HTTPRequest, delivery: BodyDelivery = .collect) {
         self.request = request
         self.delivery = delivery

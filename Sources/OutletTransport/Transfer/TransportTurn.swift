@@ -29,6 +29,10 @@ public final class TransportTurn {
     public init() {}
 
     /// Runs `work` on `queue` after this turn, behind what was put there before.
+    ///
+    /// - Parameters:
+    ///   - work: Called once, on the queue.
+    ///   - queue: A serial queue keeps the order in which the work was given.
     public func perform(_ work: any TurnWork, on queue: DispatchQueue) {
         for index in batches.indices where batches[index].queue === queue {
             batches[index].work.append(work)

@@ -67,6 +67,10 @@ public struct WebSocketJob: Sendable {
     public var addressPolicy: AddressPolicy?
 
     /// Makes a job.
+    ///
+    /// - Parameters:
+    ///   - request: The handshake; its scheme is `ws`, `wss`, `http` or `https`.
+    ///   - maximumMessageSize: The most bytes of a received message; a larger one fails the connection.
     public init(request: HTTPRequest, maximumMessageSize: Int = 1_048_576) {
         self.request = request
         self.maximumMessageSize = maximumMessageSize

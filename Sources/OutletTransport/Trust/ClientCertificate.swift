@@ -52,6 +52,10 @@ public struct ClientCertificate: Sendable, Hashable {
     }
 
     /// Names a PKCS #12 file (`.p12`, `.pfx`).
+    ///
+    /// - Parameters:
+    ///   - pkcs12Path: The path of the file; it is read when a connection needs it.
+    ///   - password: Decrypts it; `nil` where it has none.
     public init(pkcs12Path: String, password: String? = nil) {
         self.init(
             certificate: .file(path: pkcs12Path), format: .pkcs12, keyPassword: password)
