@@ -1,12 +1,14 @@
 import COutletPlugin
 
-/// How an instance is to behave: the JSON object that the host was given for it.
+/// The configuration of a plugin instance: a JSON object that the program or its user set.
 ///
-/// Keys are top-level ones; `a.b` descends. Readable until `init` of the plugin returns.
+/// A key names a top-level member; `a.b` names the member `b` of the object `a`. Settings are
+/// readable only until `init` of the plugin returns; afterwards all are `nil`. ``json`` stays
+/// readable.
 public struct Configuration {
     private let host: Host
     private let call: outlet_call
-    /// The whole object as JSON.
+    /// The whole object as JSON; `{}` if nothing was configured.
     public let json: String
 
     package init(host: Host, call: outlet_call, json: String) {
@@ -15,7 +17,11 @@ public struct Configuration {
         self.json = json
     }
 
-    /// A setting as text: a string as it is, anything else as its JSON text; `nil` when not set.
+    /// Returns a setting as text.
+    ///
+    /// - Parameter key: The key, at most 1,024 bytes; `a.b` names a member of an object.
+    /// - Returns: A string unescaped, any other value as its JSON text; `nil` if the key is not
+    ///   set.
     public func string(_ key: String) -> String? {
         withView(key) { key in
             var value = outlet_view()
@@ -25,23 +31,32 @@ public struct Configuration {
         }
     }
 
-    /// A whole number; `nil` when not set.
+    /// Returns a setting as an integer.
     ///
-    /// - Throws: ``PluginError`` when it is something else.
+    /// - Parameter key: As for ``string(_:)``.
+    /// - Returns: The value; `nil` if the key is not set.
+    /// - Throws: ``PluginError`` that names the key when the value is not an integer; a string of
+    ///   digits is accepted.
     public func integer(_ key: String) throws(PluginError) -> Int? {
         try parse(key, "a whole number", Int.init)
     }
 
-    /// A number; `nil` when not set.
+    /// Returns a setting as a number.
     ///
-    /// - Throws: ``PluginError`` when it is something else.
+    /// - Parameter key: As for ``string(_:)``.
+    /// - Returns: The value; `nil` if the key is not set.
+    /// - Throws: ``PluginError`` that names the key when the value is not a number; a string that
+    ///   contains one is accepted.
     public func number(_ key: String) throws(PluginError) -> Double? {
         try parse(key, "a number") { Double($0) }
     }
 
-    /// A truth value; `nil` when not set.
+    /// Returns a setting as a Boolean.
     ///
-    /// - Throws: ``PluginError`` when it is something else.
+    /// - Parameter key: As for ``string(_:)``.
+    /// - Returns: The value; `nil` if the key is not set.
+    /// - Throws: ``PluginError`` that names the key when the value is neither `true` nor `false`; a
+    ///   string of that text is accepted.
     public func boolean(_ key: String) throws(PluginError) -> Bool? {
         try parse(key, "true or false", Bool.init)
     }

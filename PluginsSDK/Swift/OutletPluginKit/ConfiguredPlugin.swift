@@ -1,11 +1,12 @@
 import FoundationEssentials
 
-/// A plugin whose configuration is a value of its own type.
+/// A plugin whose configuration is decoded to a type of its own.
 ///
-/// The host holds the configuration against a JSON Schema before the plugin is made: the one of
-/// ``PluginInfo/configurationSchema``, or, where that is empty, one that follows from the type: its keys and no
-/// others, which of them must be there, and what each may be. A key is optional if its property is, or if
-/// `init(from:)` asks for it by `decodeIfPresent`.
+/// The host validates the configuration by a JSON Schema before it makes the plugin: by
+/// ``PluginInfo/configurationSchema``, or, if that is empty, by one derived from the type. The
+/// derived schema has the type's keys and allows no others, and gives for each whether it is
+/// required and its type. A key is optional if its property is, or if `init(from:)` decodes it by
+/// `decodeIfPresent`.
 ///
 /// ```swift
 /// struct Stamp: ConfiguredPlugin, RequestPreparing {
@@ -18,31 +19,38 @@ import FoundationEssentials
 /// }
 /// ```
 public protocol ConfiguredPlugin: Plugin {
-    /// What the configuration is decoded as.
+    /// The type to which the configuration is decoded.
     associatedtype Settings: Decodable
 
-    /// Makes an instance; it lives until the host is done with it.
+    /// Makes an instance; the host keeps it until it unloads the plugin.
     ///
+    /// - Parameters:
+    ///   - host: The functions of the host; valid as long as the instance.
+    ///   - settings: The decoded configuration.
     /// - Throws: Any error; the host refuses the plugin and shows the error's text.
+    ///
+    /// Thread: one of the host's; several instances may be made at the same time.
     init(host: Host, settings: Settings) throws
 }
 
 extension ConfiguredPlugin {
-    /// Decodes the configuration.
+    /// Decodes the configuration and calls ``init(host:settings:)``.
     ///
-    /// - Throws: ``PluginError`` that names the key, where the configuration is not of the type.
+    /// - Throws: ``PluginError`` that names the key when the configuration cannot be decoded, and
+    ///   what ``init(host:settings:)`` throws.
     public init(host: Host, configuration: Configuration) throws {
         try self.init(host: host, settings: configuration.decoded(as: Settings.self))
     }
 
-    /// The schema that follows from the type.
+    /// The JSON Schema derived from ``Settings``; empty if none can be derived.
     static var derivedSchema: String { DerivedSchema.text(of: Settings.self) }
 }
 
 extension Configuration {
-    /// The whole object as a value.
+    /// Decodes the whole object.
     ///
-    /// - Throws: ``PluginError`` that names the key; what is there is left out, it may be a secret.
+    /// - Parameter type: The type to decode.
+    /// - Throws: ``PluginError`` that names the key and not its value, which may be a secret.
     public func decoded<Value: Decodable>(as type: Value.Type) throws(PluginError) -> Value {
         do {
             return try JSONDecoder().decode(type, from: Data(json.utf8))

@@ -1,15 +1,16 @@
 import FoundationEssentials
 
-/// A JSON Schema (draft 7) of what a type is decoded from.
+/// A JSON Schema (draft 7) derived from a `Decodable` type.
 ///
-/// The type is decoded from a decoder that has a value for everything and notes what is asked of it. Where a
-/// type does not take what it is given, nothing is said about that part.
+/// The type is decoded by a decoder that returns a placeholder for each value and records the keys
+/// and types that are decoded. A part that rejects its placeholder has no constraints in the
+/// schema.
 indirect enum DerivedSchema {
-    /// Anything.
+    /// Any value.
     case any
-    /// A kind of value, with the least and the most for whole numbers that have such.
+    /// A JSON type, with the minimum and maximum of integers.
     case plain(String, least: String? = nil, most: String? = nil)
-    /// One of some values, as JSON.
+    /// One of a list of values, given as JSON.
     case choice([String])
     case list(DerivedSchema)
     case map(DerivedSchema)
@@ -21,10 +22,10 @@ indirect enum DerivedSchema {
         let isNeeded: Bool
     }
 
-    /// How deep types are looked into: one that holds itself has no end.
+    /// The maximum nesting of types; limits recursive types.
     private static let mostLevels = 16
 
-    /// The schema of a type; empty where nothing can be said.
+    /// The schema of a type as JSON; empty unless the type is decoded from an object.
     static func text<Value: Decodable>(of type: Value.Type) -> String {
         let schema = probe(type, level: 0).schema
         if case .object = schema { return schema.json }
@@ -32,9 +33,9 @@ indirect enum DerivedSchema {
         return ""
     }
 
-    /// Decodes a type.
+    /// Decodes a type from placeholders.
     ///
-    /// - Returns: What it asked for, and the value; `nil` where there is none.
+    /// - Returns: The schema, and the decoded value; `nil` if decoding failed.
     static func probe<Value: Decodable>(
         _ type: Value.Type, level: Int
     ) -> (schema: DerivedSchema, value: Value?) {
@@ -56,7 +57,7 @@ indirect enum DerivedSchema {
         return (notes.schema, value)
     }
 
-    /// Types that are not decoded by their parts.
+    /// The schema and placeholder of scalar types, Foundation's included.
     private static func known<Value>(_ type: Value.Type) -> (DerivedSchema, Value?)? {
         switch type {
         case is String.Type: (.plain("string"), "" as? Value)
@@ -74,7 +75,7 @@ indirect enum DerivedSchema {
     }
 
     private static func whole<Number: FixedWidthInteger>(_ type: Number.Type) -> DerivedSchema {
-        // Beyond 64 bits JSON has no numbers that all understand.
+        // Bounds of 64 bits and more are not represented exactly by all JSON parsers.
         .plain(
             "integer", least: Number.isSigned && Number.bitWidth >= 64 ? nil : "\(Number.min)",
             most: Number.bitWidth >= 64 ? nil : "\(Number.max)")
@@ -130,7 +131,7 @@ indirect enum DerivedSchema {
     }
 }
 
-/// A list of values.
+/// A collection that is decoded from a JSON array.
 private protocol ProbedList {
     static var empty: Self { get }
     static func element(level: Int) -> DerivedSchema
@@ -150,7 +151,7 @@ extension Set: ProbedList where Element: Decodable {
     }
 }
 
-/// Values by names of any kind.
+/// A collection that is decoded from a JSON object with arbitrary keys.
 private protocol ProbedMap {
     static var empty: Self { get }
     static func element(level: Int) -> DerivedSchema
@@ -163,14 +164,14 @@ extension Dictionary: ProbedMap where Key == String, Value: Decodable {
     }
 }
 
-/// What a type asks a decoder for.
+/// Records what a type decodes.
 private final class ProbeNotes {
     let level: Int
     private(set) var schema = DerivedSchema.any
 
     init(level: Int) { self.level = level }
 
-    /// A key is asked for; the first time counts.
+    /// Records a decoded key; only the first time.
     func note(_ name: String, _ schema: DerivedSchema, isNeeded: Bool) {
         var members: [DerivedSchema.Member] = []
         if case .object(let known) = self.schema { members = known }
@@ -179,18 +180,18 @@ private final class ProbeNotes {
         self.schema = .object(members)
     }
 
-    /// Keys are asked for, perhaps none.
+    /// Records that the type is decoded from an object.
     func begin() {
         if case .any = schema { schema = .object([]) }
     }
 
-    /// The whole is one value.
+    /// Records that the type is decoded from a single value.
     func note(_ schema: DerivedSchema) { self.schema = schema }
 
-    /// Nothing can be said.
+    /// There is no placeholder.
     struct Unknown: Error {}
 
-    /// A value for a type.
+    /// Returns a placeholder of a type, and records its schema.
     func value<Value: Decodable>(
         _ type: Value.Type, _ note: (DerivedSchema) -> Void
     ) throws -> Value {
@@ -201,7 +202,7 @@ private final class ProbeNotes {
     }
 }
 
-/// Has a value for everything that is asked for.
+/// A decoder that returns placeholders.
 private struct ProbeDecoder: Decoder {
     let notes: ProbeNotes
     var codingPath: [any CodingKey] { [] }
@@ -248,7 +249,7 @@ private struct ProbeDecoder: Decoder {
             return nil
         }
 
-        // One for each type, because the general one is not asked for these.
+        // Synthesized `init(from:)` calls these overloads, not the generic one.
         func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? { try ask(key) }
         func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
             try ask(key)

@@ -1,17 +1,21 @@
 public import COutletPlugin
 
-/// Offers functions that are called by name.
+/// A plugin with functions that the program calls by name.
 public protocol FunctionExporting: Plugin {
-    /// The functions; asked for once, when the library is loaded.
+    /// The functions; read once, when the library is loaded.
     static var exports: [Export] { get }
 }
 
-/// A function that is called by name.
+/// A function that the program calls by name.
 ///
-/// The function is a C function without captures; ``Export/plugin(_:as:)`` finds the instance.
-/// The signature is derived from the function's type, so that the two cannot disagree.
+/// It is a C function without captures; ``Export/plugin(_:as:)`` returns the instance it is called
+/// on. The signature for the host is derived from the type of the function.
+///
+/// Thread: the function may be called on any thread, at the same time as hooks and other functions
+/// of the instance.
 public struct Export: Sendable {
-    /// `(text) -> text`, or the status of a failure given to ``Export/fail(_:_:)``.
+    /// `(text) -> text`; returns the status of ``Export/answer(_:_:_:)`` or
+    /// ``Export/fail(_:_:_:)``.
     public typealias TextFunction =
         @convention(c) (OpaquePointer?, outlet_call, outlet_view, outlet_sink) -> outlet_status
     /// `() -> integer`.
@@ -27,27 +31,52 @@ public struct Export: Sendable {
     let function: @convention(c) () -> Void
 
     /// Offers a function from text to text.
+    ///
+    /// - Parameters:
+    ///   - name: The name by which it is called: letters, digits, `-` and `_`; unique in the
+    ///     plugin.
+    ///   - summary: One line that describes it; may be empty.
+    ///   - function: The function; receives instance, call, text and the sink for
+    ///     ``Export/answer(_:_:_:)``.
     public init(_ name: String, summary: String = "", text function: TextFunction) {
         self.init(
             name, "e(cso)", summary,
             unsafeBitCast(function, to: (@convention(c) () -> Void).self))
     }
 
-    /// Offers a function that gives a whole number.
+    /// Offers a function without arguments that returns an integer.
+    ///
+    /// - Parameters:
+    ///   - name: The name by which it is called: letters, digits, `-` and `_`; unique in the
+    ///     plugin.
+    ///   - summary: One line that describes it; may be empty.
+    ///   - function: The function; receives the instance.
     public init(_ name: String, summary: String = "", count function: CountFunction) {
         self.init(
             name, "l()", summary,
             unsafeBitCast(function, to: (@convention(c) () -> Void).self))
     }
 
-    /// Offers a function from a whole number to another.
+    /// Offers a function from an integer to an integer.
+    ///
+    /// - Parameters:
+    ///   - name: The name by which it is called: letters, digits, `-` and `_`; unique in the
+    ///     plugin.
+    ///   - summary: One line that describes it; may be empty.
+    ///   - function: The function; receives instance and argument.
     public init(_ name: String, summary: String = "", integer function: IntegerFunction) {
         self.init(
             name, "l(l)", summary,
             unsafeBitCast(function, to: (@convention(c) () -> Void).self))
     }
 
-    /// Offers a function from a number to another.
+    /// Offers a function from a number to a number.
+    ///
+    /// - Parameters:
+    ///   - name: The name by which it is called: letters, digits, `-` and `_`; unique in the
+    ///     plugin.
+    ///   - summary: One line that describes it; may be empty.
+    ///   - function: The function; receives instance and argument.
     public init(_ name: String, summary: String = "", number function: NumberFunction) {
         self.init(
             name, "d(d)", summary,
@@ -64,17 +93,27 @@ public struct Export: Sendable {
         self.function = function
     }
 
-    /// The instance that a function was called on.
+    /// Returns the plugin on which a function was called.
     ///
-    /// - Returns: `nil` when the pointer is not an instance of that type.
+    /// - Parameters:
+    ///   - instance: The first argument of the function, as it was received.
+    ///   - type: The type of the plugin.
+    /// - Returns: The plugin; `nil` if `instance` is null or of another type.
     public static func plugin<P: Plugin>(_ instance: OpaquePointer?, as type: P.Type) -> P? {
         Instance.at(instance)?.plugin as? P
     }
 
-    /// The text that a function was given.
+    /// Returns a copy of a text argument; bytes that are not UTF-8 are replaced by U+FFFD.
     public static func text(_ view: outlet_view) -> String { view.string }
 
-    /// Answers a call with text.
+    /// Writes the result of a ``TextFunction``.
+    ///
+    /// - Parameters:
+    ///   - text: The result; several calls append, up to 64 MiB in all.
+    ///   - instance: The first argument of the function.
+    ///   - sink: The last argument of the function.
+    /// - Returns: The status that the function must return: `OUTLET_OK`, `OUTLET_E_ARGUMENT` above
+    ///   the limit, `OUTLET_E_STALE` when the call is over.
     public static func answer(
         _ text: String, _ instance: OpaquePointer?, _ sink: outlet_sink
     ) -> outlet_status {
@@ -82,7 +121,13 @@ public struct Export: Sendable {
         return withView(text) { host.table.pointee.sink_write(host.table, sink, $0) }
     }
 
-    /// Answers a call with a failure.
+    /// Reports that a ``TextFunction`` failed.
+    ///
+    /// - Parameters:
+    ///   - error: The reason: code and message of a ``PluginError``, else the error's text.
+    ///   - instance: The first argument of the function.
+    ///   - call: The second argument of the function.
+    /// - Returns: The status that the function must return; always negative.
     public static func fail(
         _ error: any Error, _ instance: OpaquePointer?, _ call: outlet_call
     ) -> outlet_status {

@@ -2,22 +2,32 @@ import COutletPlugin
 import OutletPointers
 import Synchronization
 
-/// A request of a plugin's own.
+/// A request that a plugin sends itself, by ``Host/send(_:)``.
 public struct HTTPCall: Sendable {
     /// The method.
     public var method: String
-    /// The address, absolute, http or https.
+    /// The URL, absolute, http or https.
     public var url: String
-    /// The header fields.
+    /// The headers, in order; `Host` is not allowed.
     public var headers: [(name: String, value: String)]
     /// The body; empty for none.
     public var body: [UInt8]
-    /// How long all of it may take, redirects included.
+    /// The time limit for the whole request, redirects included; zero and less mean 30 seconds.
     public var timeout: Duration
-    /// Whether redirects are followed, to servers that the plugin is granted; otherwise one is the reply.
+    /// Whether redirects are followed to servers that the plugin is granted.
+    ///
+    /// A redirect that is not followed is the reply.
     public var followsRedirects = true
 
     /// Makes a request.
+    ///
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - url: The URL, absolute, http or https. Its server must be granted to the plugin.
+    ///   - headers: The headers, in order; `Host` is not allowed.
+    ///   - body: The body; empty for none.
+    ///   - timeout: The time limit for the whole request, redirects included; 30 seconds by
+    ///     default.
     public init(
         _ method: String = "GET", _ url: String, headers: [(name: String, value: String)] = [],
         body: [UInt8] = [], timeout: Duration = .seconds(30)
@@ -30,29 +40,37 @@ public struct HTTPCall: Sendable {
     }
 }
 
-/// What a request of a plugin's own was answered with.
+/// The response to a request that a plugin sent.
 public struct HTTPReply: Sendable {
     /// The status code.
     public let status: Int
-    /// The header fields in order.
+    /// The headers, in order.
     public let headers: [(name: String, value: String)]
-    /// The body.
+    /// The body; empty without one.
     public let body: [UInt8]
 
-    /// The first value of a header; its name's case is ignored.
+    /// Returns the first value of a header; `nil` if there is none.
+    ///
+    /// - Parameter name: The name, in any case.
     public func header(_ name: String) -> String? {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 }
 
 extension Host {
-    /// Sends a request through the session of the hook that this is called in, or through one of the
-    /// program's, and passes by this plugin's own hooks.
+    /// Sends a request, and returns the response, whatever its status.
     ///
-    /// Cancelling the task gives the request up.
+    /// Uses the session of the hook in which it is called, or, outside of hooks, one of the
+    /// program's sessions. This plugin's own hooks, and those of the plugins that were called for
+    /// the same request before, are skipped. Cancelling the task cancels the request. At most 64
+    /// requests of an instance may run at the same time.
     ///
-    /// - Throws: ``PluginError`` when it cannot be sent, or failed; its code is that of the failure, such
-    ///   as `timed-out`. A response of any status is none.
+    /// - Parameter call: The request.
+    /// - Throws: ``PluginError`` when the request cannot be sent or failed. Its
+    ///   ``PluginError/status`` is `OUTLET_E_ARGUMENT` for a malformed request, `OUTLET_E_DENIED`
+    ///   when the server is not granted, `OUTLET_E_STATE` when there is no session or too many
+    ///   requests run. Its ``PluginError/code`` is `unsupported` when the host has no HTTP service,
+    ///   and that of the failure, such as `timed-out`, when the request was sent and failed.
     ///
     /// Thread: any; not in `init` of the plugin.
     public func send(_ call: HTTPCall) async throws(PluginError) -> HTTPReply {
@@ -70,7 +88,7 @@ extension Host {
         return try reply.get()
     }
 
-    /// A service's table; `nil` where the host does not offer it.
+    /// A service's table; `nil` if the host does not offer or grant it.
     func service<Table>(_ name: String) -> UnsafePointer<Table>? {
         var found: UnsafeRawPointer?
         let status = withView(name) { table.pointee.extension(table, $0, &found) }
@@ -78,15 +96,15 @@ extension Host {
     }
 }
 
-/// `OUTLET_HTTP_NO_REDIRECTS`, a macro that Swift does not see.
+/// `OUTLET_HTTP_NO_REDIRECTS`, a macro that Swift does not import.
 private let noRedirects: UInt32 = 1
 
-/// The call that a task works for.
+/// The hook call to which a task belongs; 0 outside of hooks.
 enum CurrentCall {
     @TaskLocal static var id: UInt64 = 0
 }
 
-/// One request under way, and who waits for it.
+/// One unfinished request, and the continuation that waits for it.
 private final class Exchange: Sendable {
     typealias Reply = Result<HTTPReply, PluginError>
 
@@ -101,7 +119,7 @@ private final class Exchange: Sendable {
     private let state = Mutex(State())
 
     init(http: UnsafePointer<outlet_http>, table: UnsafePointer<outlet_host>) {
-        // Both are constant as long as the instance lives.
+        // Both tables are constant as long as the instance exists.
         self.http = http
         self.table = table
     }
@@ -120,7 +138,7 @@ private final class Exchange: Sendable {
                             flags: call.followsRedirects ? 0 : noRedirects, method: method,
                             url: url, fields: fields,
                             field_count: count, body: body, timeout_ns: nanoseconds(call.timeout))
-                        // Held by the host until it calls back.
+                        // The host owns this reference until it calls back.
                         let data = ObjectPointer.keep(self)
                         let status = http.pointee.send(
                             table, outlet_call(id: hook), &request,
@@ -175,7 +193,7 @@ private func exchangeDone(
 }
 
 extension String {
-    /// The word as plugins write codes: `timed-out` for `timedOut`.
+    /// A code of the host in the form of plugin codes: `timed-out` for `timedOut`.
     fileprivate var hyphenated: String {
         reduce(into: "") { word, letter in
             if letter.isUppercase { word += "-" }

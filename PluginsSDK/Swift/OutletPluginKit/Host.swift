@@ -1,10 +1,10 @@
 import COutletPlugin
 
-/// The way back from a plugin to its host.
+/// The functions of the host that a plugin calls.
 ///
 /// Thread: any, for every member.
 public struct Host: @unchecked Sendable {
-    // @unchecked because the table behind the pointer never changes while the instance lives.
+    // @unchecked because the table behind the pointer never changes while the instance exists.
     let table: UnsafePointer<outlet_host>
 
     package init(table: UnsafePointer<outlet_host>) {
@@ -16,23 +16,27 @@ public struct Host: @unchecked Sendable {
     /// The host's version.
     public var version: String { table.pointee.version.string }
 
-    /// How much a line of the log matters.
+    /// The importance of a log line.
     public enum LogLevel: UInt32, Sendable {
         /// For the plugin's developers.
         case debug = 0
-        /// Worth knowing.
+        /// Normal operation.
         case info = 1
-        /// Something is not as it should be.
+        /// Unexpected, but handled.
         case warning = 2
-        /// Something failed.
+        /// A failure.
         case error = 3
     }
 
-    /// Writes a line to the host's log; no secrets, the host does not know which they are.
+    /// Writes a line to the host's log.
+    ///
+    /// The host cannot redact secrets: do not log any.
     ///
     /// - Parameters:
-    ///   - message: The text, of which the host takes 4 KiB.
-    ///   - facts: What the line says beside the text, at most 32, in this order.
+    ///   - level: The importance of the line.
+    ///   - message: The text; cut off after 4 KiB.
+    ///   - facts: Names and values to add to the line, in this order; each is cut off after 4 KiB.
+    ///     With more than 32 the line is dropped.
     public func log(
         _ level: LogLevel = .info, _ message: String,
         facts: KeyValuePairs<String, String> = [:]
@@ -47,7 +51,7 @@ public struct Host: @unchecked Sendable {
         }
     }
 
-    /// Settles an `adapt`, a `prepare` or a `process`.
+    /// Settles a hook that returns nothing, such as `adapt`, `prepare` or `process`.
     func settle(_ completion: outlet_completion, _ error: (any Error)?) {
         let words = error.map { PluginError.words(of: $0) } ?? (code: "", message: "")
         let status = error == nil ? OUTLET_OK : OUTLET_E_FAILED
@@ -58,7 +62,9 @@ public struct Host: @unchecked Sendable {
         }
     }
 
-    /// Settles a `retry`; the time is in nanoseconds.
+    /// Settles a `retry`.
+    ///
+    /// - Parameter delay: In nanoseconds; for `OUTLET_RETRY_AFTER` only.
     func settleRetry(
         _ completion: outlet_completion, _ verdict: Int32, after delay: UInt64 = 0,
         _ words: (code: String, message: String) = ("", "")
@@ -86,7 +92,8 @@ public struct Host: @unchecked Sendable {
         _ = table.pointee.quiesced(table)
     }
 
-    /// Gives the host the reason of the failure that `call` is about to return.
+    /// Passes the reason of a failure to the host, and returns the status that the call must
+    /// return.
     func fail(_ call: outlet_call, _ error: any Error) -> outlet_status {
         let (code, message) = PluginError.words(of: error)
         withView(code) { code in

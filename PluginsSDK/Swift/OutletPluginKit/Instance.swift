@@ -2,9 +2,9 @@ import COutletPlugin
 import OutletPointers
 import Synchronization
 
-/// One instance as the host holds it: the plugin, its roles, and the tasks it has under way.
+/// One instance of a plugin, its conformances, and the tasks of its unfinished hooks.
 final class Instance: @unchecked Sendable {
-    // @unchecked because all is constant but `work`, which has its own lock.
+    // @unchecked because everything is constant except `work`, which has its own lock.
     let host: Host
     let hooks: UnsafePointer<outlet_hooks>
     let plugin: any Plugin
@@ -27,7 +27,7 @@ final class Instance: @unchecked Sendable {
     }
 
     private let work = Mutex(Work())
-    /// The names of types of values that instances have made.
+    /// The names of serialized types, by which the views are found again.
     private static let names = Mutex([String: KeptView]())
 
     init(plugin: any Plugin, host: Host, hooks: UnsafePointer<outlet_hooks>) {
@@ -47,22 +47,23 @@ final class Instance: @unchecked Sendable {
         judging = plugin as? any ServerJudging
     }
 
-    /// The instance behind the host's pointer.
+    /// The instance to which the host's pointer points.
     static func at(_ pointer: OpaquePointer?) -> Instance? {
         pointer.map { ObjectPointer.object(at: UnsafeMutableRawPointer($0)) }
     }
 
-    /// Hands the instance to the host, which keeps it until ``release(_:)``.
+    /// Retains the instance and returns a pointer for the host, which calls ``release(_:)`` at the
+    /// end.
     func retained() -> OpaquePointer {
         OpaquePointer(ObjectPointer.keep(self))
     }
 
-    /// Takes the instance back from the host.
+    /// Releases the reference of the host.
     static func release(_ pointer: OpaquePointer?) {
         if let pointer { ObjectPointer.release(UnsafeMutableRawPointer(pointer)) }
     }
 
-    /// A view of the name of a type of values, which stays as long as the process: there are few.
+    /// A view of the name of a serialized type; never freed, because there are few.
     func kept(_ type: String) -> outlet_view {
         Self.names.withLock { names in
             if let known = names[type] { return known.view }
@@ -72,7 +73,7 @@ final class Instance: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` on this thread up to its first suspension, and elsewhere from there on.
+    /// Runs `body` in a task, on this thread up to its first suspension.
     func run(
         _ completion: outlet_completion,
         _ body: @escaping @Sendable (Instance) async -> Void
@@ -96,14 +97,15 @@ final class Instance: @unchecked Sendable {
         return OUTLET_PENDING
     }
 
-    /// Stops one task early.
+    /// Cancels the task of one hook.
     func cancel(_ completion: outlet_completion) {
         work.withLock { $0.tasks[completion.id] }?.cancel()
     }
 
-    /// Starts no more tasks and cancels those under way.
+    /// Starts no more tasks and cancels the running ones.
     ///
-    /// - Returns: Whether none is left; otherwise the host is told when the last has ended.
+    /// - Returns: Whether no task is running; otherwise the end of the last one calls
+    ///   `outlet_host.quiesced`.
     func quiesce() -> Bool {
         let (tasks, isIdle) = work.withLock { work in
             work.isQuiescing = true
@@ -123,7 +125,7 @@ final class Instance: @unchecked Sendable {
     }
 }
 
-/// A view of what is never freed.
+/// A view of bytes that are never freed.
 private struct KeptView: @unchecked Sendable {
     // @unchecked because the bytes never change.
     let view: outlet_view

@@ -1,63 +1,88 @@
 @_exported public import COutletPlugin
 
-/// A plugin written in Swift: what it is, and how one instance of it comes to life.
+/// A plugin written in Swift.
 ///
-/// What it takes part in is said by further conformances: ``RequestPreparing``,
-/// ``RequestObserving``, ``ResponseProcessing``, ``RequestAdapting``, ``RequestRetrying``,
-/// ``FunctionExporting``. The host makes no call for the others.
+/// Further conformances select its hooks: ``RequestAdapting``, ``RequestPreparing``,
+/// ``RequestFinalizing``, ``RequestObserving``, ``RedirectDeciding``, ``RequestRetrying``,
+/// ``ResponseProcessing``, ``ResponseSerializing``, ``CallTracking``, ``EventMonitoring``,
+/// ``ServerJudging``; ``FunctionExporting`` adds functions that are called by name. The host calls
+/// no other hooks.
 ///
-/// Hooks of one instance may overlap; `Sendable` is what makes that safe. A trap (an index out of
-/// range, a forced `nil`) ends the whole process, so plugins throw instead.
+/// Hooks of one instance may run at the same time, hence `Sendable`. A trap (an index out of range,
+/// a forced `nil`) ends the whole process: throw errors instead.
 public protocol Plugin: Sendable {
-    /// What the plugin says of itself.
+    /// The description of the plugin; read once, when the library is loaded.
     static var info: PluginInfo { get }
 
-    /// Makes an instance; it lives until the host is done with it.
+    /// Makes an instance; the host keeps it until it unloads the plugin.
     ///
     /// - Parameters:
-    ///   - host: The way back to the host.
-    ///   - configuration: How this instance is to behave; readable until this returns.
+    ///   - host: The functions of the host; valid as long as the instance.
+    ///   - configuration: The configuration of the instance; readable until this returns.
     /// - Throws: Any error; the host refuses the plugin and shows the error's text.
+    ///
+    /// Thread: one of the host's; several instances may be made at the same time.
     init(host: Host, configuration: Configuration) throws
 }
 
-/// What a plugin says of itself.
+/// The description of a plugin.
 public struct PluginInfo: Sendable {
     /// Unique among plugins: lower-case letters, digits, `.` and `-`, such as `com.example.signer`.
     public var id: String
-    /// Such as `1.0.0`.
+    /// The version of the plugin, such as `1.0.0`.
     public var version: String
-    /// The name for people; the id when empty.
+    /// The name to show; ``id`` if empty.
     public var name: String
-    /// One line for people.
+    /// A description of one line; may be empty.
     public var summary: String
-    /// Who made it.
+    /// The author or company; may be empty.
     public var vendor: String
-    /// Where to read more.
+    /// The URL of the plugin's home page; may be empty.
     public var url: String
-    /// A JSON Schema (draft 4, 6 or 7) that the host holds the configuration against before the plugin
-    /// is made; empty when there is none.
+    /// The JSON Schema (draft 4, 6 or 7) by which the host validates the configuration before it
+    /// makes the plugin.
+    ///
+    /// If empty, that of a ``ConfiguredPlugin`` is derived from its type; others are not validated.
     public var configurationSchema: String
-    /// What the plugin needs, such as `net:api.example.com`; the same as in its manifest.
+    /// The permissions that the plugin needs, such as `net:api.example.com`; the same as in its
+    /// manifest.
     public var permissions: [String]
-    /// Promises that no hook ever blocks: each returns within microseconds.
+    /// Whether no hook ever blocks: each returns within microseconds.
+    ///
+    /// The host may call such hooks on the thread that carries the request.
     public var isNonblocking: Bool
-    /// Where the hooks stand among those of other plugins.
+    /// The position of the plugin's hooks among those of other plugins.
     public var order: Order
-    /// The services that it cannot do without, such as `outlet.http/1`.
+    /// The services without which the plugin does not work, such as `outlet.http/1`.
+    ///
+    /// A host that does not offer them refuses the plugin.
     public var requiredServices: [String]
 
-    /// Where a plugin's hooks stand among those of others.
+    /// The position of a plugin's hooks among those of other plugins; within one position, the
+    /// order of loading.
     public enum Order: Int32, Sendable {
-        /// Before the others, such as one that answers in their place.
+        /// Before others, for example to answer requests itself.
         case first = -1
-        /// In the order of loading.
+        /// Between ``first`` and ``last``.
         case normal = 0
-        /// Behind the others, such as one that signs what they made.
+        /// After others, for example to sign the requests that they changed.
         case last = 1
     }
 
     /// Describes a plugin.
+    ///
+    /// - Parameters:
+    ///   - id: Unique among plugins: lower-case letters, digits, `.` and `-`.
+    ///   - version: The version of the plugin, such as `1.0.0`.
+    ///   - name: The name to show; `id` if empty.
+    ///   - summary: A description of one line.
+    ///   - vendor: The author or company.
+    ///   - url: The URL of the plugin's home page.
+    ///   - configurationSchema: The JSON Schema of the configuration; see ``configurationSchema``.
+    ///   - permissions: The permissions that the plugin needs, as in its manifest.
+    ///   - isNonblocking: Whether no hook ever blocks: each returns within microseconds.
+    ///   - order: The position of the hooks among those of other plugins.
+    ///   - requiredServices: The services without which the plugin does not work.
     public init(
         id: String, version: String, name: String = "", summary: String = "", vendor: String = "",
         url: String = "", configurationSchema: String = "", permissions: [String] = [],

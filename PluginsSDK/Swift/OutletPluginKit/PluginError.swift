@@ -1,17 +1,22 @@
 public import COutletPlugin
 
-/// What a plugin throws to fail a request or its own creation, and what the host answers to a call
-/// it refuses.
+/// An error that a plugin throws to fail a request or its own `init`, or that a refused call to the
+/// host throws.
 public struct PluginError: Error, Sendable, Equatable {
-    /// `OUTLET_E_FAILED`, or the host's answer.
+    /// `OUTLET_E_FAILED` for errors of the plugin, else the status that the host returned.
     public var status: outlet_status
-    /// A stable word for programs, of lower-case letters, digits and `-`, such as `token-expired`, at
-    /// most 64 bytes; may be empty.
+    /// A stable identifier for programs, of lower-case letters, digits and `-`, such as
+    /// `token-expired`; at most 64 bytes, may be empty.
     public var code: String
-    /// What is wrong: the fact, without secrets; the host takes 4 KiB of it.
+    /// The text for people, without secrets; cut off after 4 KiB when thrown.
     public var message: String
 
-    /// A failure of the plugin's own.
+    /// Makes an error of the plugin, with the status `OUTLET_E_FAILED`.
+    ///
+    /// - Parameters:
+    ///   - message: The text for people, without secrets; cut off after 4 KiB when thrown.
+    ///   - code: A stable identifier of lower-case letters, digits and `-`, at most 64 bytes. The
+    ///     host replaces code and message of an invalid one by a text that says so.
     public init(_ message: String, code: String = "") {
         self.status = OUTLET_E_FAILED
         self.code = code
@@ -36,14 +41,14 @@ public struct PluginError: Error, Sendable, Equatable {
         }
     }
 
-    /// What the host gets of an error.
+    /// The code and message of an error, as they are passed to the host.
     static func words(of error: any Error) -> (code: String, message: String) {
         let own = error as? PluginError
         let message = own?.message ?? String(describing: error)
         return (own?.code ?? "", message.start(ofUTF8: 4096))
     }
 
-    /// Throws unless the host said yes.
+    /// Throws unless a status of the host is `OUTLET_OK`.
     static func check(_ status: outlet_status, _ what: @autoclosure () -> String)
         throws(PluginError)
     {

@@ -1,9 +1,9 @@
 public import COutletPlugin
 import OutletPointers
 
-/// The tables of one plugin as the host reads them.
+/// The C tables of one plugin, which the host reads.
 ///
-/// A library has one, in a global, and its entry returns ``table``:
+/// A library keeps one in a global, and its entry point returns ``table``:
 ///
 /// ```swift
 /// private let module = PluginModule(Signer.self)
@@ -16,10 +16,12 @@ import OutletPointers
 public struct PluginModule: @unchecked Sendable {
     // @unchecked because the tables are never written again after `init`, nor freed.
 
-    /// What `outlet_module_v1` returns; lives as long as the process.
+    /// The table that `outlet_module_v1` returns; never freed.
     public let table: UnsafePointer<outlet_module>
 
-    /// Builds the tables of a plugin.
+    /// Builds the tables of a plugin type.
+    ///
+    /// Allocates memory that is never freed: make one per type and process.
     public init<P: Plugin>(_ type: P.Type) {
         let info = type.info
         var descriptor = outlet_descriptor()
@@ -63,7 +65,7 @@ public struct PluginModule: @unchecked Sendable {
     }
 }
 
-/// The type behind a descriptor, for the functions that C calls with nothing but a pointer to it.
+/// The plugin type of a descriptor, found through `outlet_descriptor.data` by C functions.
 final class PluginFactory: @unchecked Sendable {
     // @unchecked because the hook table is never written again after `init`, nor freed.
     let type: any Plugin.Type
@@ -135,14 +137,14 @@ extension Export {
     }
 }
 
-/// Copies a value to where it stays for good.
+/// Copies a value to memory that is never freed.
 private func kept<Value>(_ value: Value) -> UnsafePointer<Value> {
     let copy = UnsafeMutablePointer<Value>.allocate(capacity: 1)
     copy.initialize(to: value)
     return UnsafePointer(copy)
 }
 
-/// Copies values to where they stay for good, one behind the other; `nil` when there are none.
+/// Copies values to an array that is never freed; `nil` if there are none.
 private func kept<Value>(_ values: [Value]) -> UnsafePointer<Value>? {
     guard !values.isEmpty else { return nil }
     let copy = UnsafeMutableBufferPointer<Value>.allocate(capacity: values.count)
@@ -150,7 +152,7 @@ private func kept<Value>(_ values: [Value]) -> UnsafePointer<Value>? {
     return copy.baseAddress.map { UnsafePointer($0) }
 }
 
-/// Copies values to where they stay for good, each on its own; the pointers to them.
+/// Copies each value to memory that is never freed; returns an array of the pointers.
 private func keptPointers<Value>(_ values: [Value]) -> UnsafePointer<UnsafePointer<Value>?>? {
     kept(values.map { Optional(kept($0)) })
 }

@@ -1,8 +1,8 @@
 import COutletPlugin
 
-/// A request as a hook sees it; the values are read from the host when asked for.
+/// A request as a hook receives it; each property is read from the host when it is used.
 ///
-/// Dead when the hook returns: then everything reads as empty.
+/// Valid until the hook returns; afterwards all values are empty or `nil`.
 public struct Request: Sendable {
     let host: Host
     package let handle: outlet_request
@@ -12,42 +12,53 @@ public struct Request: Sendable {
         self.handle = handle
     }
 
-    /// The call's id, the same in all hooks of one call and in every attempt.
+    /// The call's id (a UUID), the same in all hooks and attempts of one call.
     public var id: String { attribute("request.id") ?? "" }
     /// The method, such as `GET`.
     public var method: String { view(host.table.pointee.request_method)?.string ?? "" }
-    /// The address.
+    /// The URL.
     public var url: String { view(host.table.pointee.request_url)?.string ?? "" }
-    /// The body in memory; `nil` when it comes from a file or a stream, which ``readBody(at:into:)`` reads.
+    /// The body in memory, empty without one; `nil` if it is a file or a stream, which
+    /// ``readBody(at:into:)`` reads.
     public var body: [UInt8]? { view(host.table.pointee.request_body)?.bytes }
-    /// All header fields in order.
+    /// All headers, in order.
     public var headers: [(name: String, value: String)] {
         readFields { host.table.pointee.request_headers(host.table, handle, $0, $1, $2) }
     }
 
-    /// The first value of a header; its name's case is ignored.
+    /// Returns the first value of a header; `nil` if there is none.
+    ///
+    /// - Parameter name: The name, in any case.
     public func header(_ name: String) -> String? {
         withView(name) { name in
             view { host.table.pointee.request_header($0, $1, name, 0, $2) }?.string
         }
     }
 
-    /// A fact about the request, such as `target.name`, `request.id` or `request.attempt`.
+    /// Returns an attribute of the request; `nil` if there is none.
+    ///
+    /// - Parameter key: The attribute's key: `request.id`, `request.attempt` (from 1),
+    ///   `request.redirects` (from 1, for redirect hops), `target.name`, `target.base_url`,
+    ///   `target.path`, `target.authorization`, an attribute of the target, or one that a plugin
+    ///   set by ``MutableRequest/setAttribute(_:_:)``.
     public func attribute(_ key: String) -> String? {
         withView(key) { key in
             view { host.table.pointee.request_attr($0, $1, key, $2) }?.string
         }
     }
 
-    /// Reads a part of the body, whatever it comes from: memory, a file, a stream.
+    /// Reads a part of the body from memory, a file or a stream.
     ///
-    /// A stream is read in order, or again from its start. May block on a disk.
+    /// A stream is read forwards; an earlier offset rewinds it, and fails the request if the stream
+    /// cannot be rewound. May block on a disk.
     ///
     /// - Parameters:
     ///   - offset: Where the part begins, in bytes.
-    ///   - buffer: Filled as far as there are bytes.
+    ///   - buffer: Receives the bytes; at most 1 GiB is read at once.
     /// - Returns: How many bytes were read; 0 at the end.
-    /// - Throws: ``PluginError`` when the body cannot be read.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_STATE` when the body cannot be read, for
+    ///   example because it is being sent, `OUTLET_E_FAILED` when reading failed, `OUTLET_E_STALE`
+    ///   after the hook.
     public func readBody(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(PluginError) -> Int {
@@ -71,9 +82,11 @@ public struct Request: Sendable {
 
 /// A request that a hook may change.
 ///
-/// One hook at a time holds it; every change throws ``PluginError`` once the request is over.
+/// Valid until the hook returns. Every change throws ``PluginError`` with the status
+/// `OUTLET_E_STALE` afterwards, and `OUTLET_E_STATE` or `OUTLET_E_DENIED` in hooks that do not
+/// allow it.
 public struct MutableRequest: Sendable {
-    /// What can be read of it, changes included.
+    /// The request for reading, changes included.
     public let current: Request
 
     private var table: UnsafePointer<outlet_host> { current.host.table }
@@ -81,19 +94,31 @@ public struct MutableRequest: Sendable {
 
     package init(_ request: Request) { current = request }
 
-    /// Sets the method; must be a token (RFC 9110 §5.6.2).
+    /// Sets the method.
+    ///
+    /// - Parameter method: A token (RFC 9110 §5.6.2), but not `CONNECT`.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_ARGUMENT` for an invalid method.
     public func setMethod(_ method: String) throws(PluginError) {
         try PluginError.check(
             withView(method) { table.pointee.request_set_method(table, handle, $0) }, "method")
     }
 
-    /// Sets the address; must be an absolute http or https URL.
+    /// Sets the URL.
+    ///
+    /// - Parameter url: An absolute http or https URL, percent-encoded.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_ARGUMENT` for any other URL.
     public func setURL(_ url: String) throws(PluginError) {
         try PluginError.check(
             withView(url) { table.pointee.request_set_url(table, handle, $0) }, "address")
     }
 
-    /// Sets a header in place of all of that name.
+    /// Sets a header, and replaces all of the same name.
+    ///
+    /// - Parameters:
+    ///   - name: The name, a token; existing ones are found in any case.
+    ///   - value: The value, at most 64 KiB.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_ARGUMENT` when the header is malformed
+    ///   or there are more than 2,000, `OUTLET_E_DENIED` for `Content-Length`, which the host sets.
     public func setHeader(_ name: String, _ value: String) throws(PluginError) {
         let status = withView(name) { name in
             withView(value) { table.pointee.request_set_header(table, handle, name, $0) }
@@ -101,7 +126,12 @@ public struct MutableRequest: Sendable {
         try PluginError.check(status, "header \(name)")
     }
 
-    /// Adds a header behind the others.
+    /// Adds a header after the existing ones.
+    ///
+    /// - Parameters:
+    ///   - name: The name, a token.
+    ///   - value: The value, at most 64 KiB.
+    /// - Throws: ``PluginError`` as ``setHeader(_:_:)``.
     public func addHeader(_ name: String, _ value: String) throws(PluginError) {
         let status = withView(name) { name in
             withView(value) { table.pointee.request_add_header(table, handle, name, $0) }
@@ -110,19 +140,32 @@ public struct MutableRequest: Sendable {
     }
 
     /// Removes all headers of a name.
+    ///
+    /// - Parameter name: The name, in any case; nothing happens if there is none.
+    /// - Throws: ``PluginError`` in hooks that do not allow the change.
     public func removeHeader(_ name: String) throws(PluginError) {
         try PluginError.check(
             withView(name) { table.pointee.request_remove_header(table, handle, $0) },
             "header \(name)")
     }
 
-    /// Sets the body.
+    /// Sets the body, and removes `Content-Length`, which the host sets.
+    ///
+    /// - Parameter body: The bytes, at most 1 GiB; an empty array sets an empty body.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_ARGUMENT` for a larger body.
     public func setBody(_ body: [UInt8]) throws(PluginError) {
         try PluginError.check(
             withView(body) { table.pointee.request_set_body(table, handle, $0) }, "body")
     }
 
-    /// Leaves a fact for later hooks and other plugins; it is never sent.
+    /// Sets an attribute for later hooks and other plugins; it is never sent.
+    ///
+    /// - Parameters:
+    ///   - key: The key, 1 to 1,024 bytes; not one that begins with `target.`, `request.` or
+    ///     `outlet.`.
+    ///   - value: The value, at most 64 KiB.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_DENIED` for a reserved key,
+    ///   `OUTLET_E_ARGUMENT` beyond a limit.
     public func setAttribute(_ key: String, _ value: String) throws(PluginError) {
         let status = withView(key) { key in
             withView(value) { table.pointee.request_set_attr(table, handle, key, $0) }
@@ -130,7 +173,15 @@ public struct MutableRequest: Sendable {
         try PluginError.check(status, "attribute \(key)")
     }
 
-    /// Answers the request in place of the network.
+    /// Answers the request instead of the network; later hooks run as for any response.
+    ///
+    /// - Parameters:
+    ///   - status: The status code, 200 to 599.
+    ///   - headers: The headers, in order.
+    ///   - body: The body; must be empty for 204 and 304.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_ARGUMENT` when an argument is invalid,
+    ///   `OUTLET_E_STATE` in hooks that cannot answer (``RequestFinalizing`` and
+    ///   ``RedirectDeciding``), `OUTLET_E_UNSUPPORTED` when the host cannot deliver the answer.
     public func answer(
         status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []
     ) throws(PluginError) {

@@ -1,8 +1,9 @@
 import COutletPlugin
 
-/// The outcome of a request as a hook sees it; the values are read from the host when asked for.
+/// The response or failure of a request as a hook receives it; each property is read from the host
+/// when it is used.
 ///
-/// Dead when the hook returns: then everything reads as empty.
+/// Valid until the hook returns; afterwards all values are empty or `nil`.
 public struct Response: Sendable {
     let host: Host
     package let handle: outlet_response
@@ -12,15 +13,14 @@ public struct Response: Sendable {
         self.handle = handle
     }
 
-    /// The status code; `nil` when no response arrived.
+    /// The status code; `nil` if no response arrived.
     public var status: Int? {
         var status: Int32 = 0
         let answer = host.table.pointee.response_status(host.table, handle, &status)
         return answer == OUTLET_OK ? Int(status) : nil
     }
 
-    /// Why the request failed, as a stable word such as `timedOut` and a text; `nil` when it did
-    /// not.
+    /// Why the request failed: a stable code such as `timedOut`, and a text; `nil` if it succeeded.
     public var failure: (code: String, message: String)? {
         var code = outlet_view()
         var message = outlet_view()
@@ -31,12 +31,13 @@ public struct Response: Sendable {
         return (code.string, message.string)
     }
 
-    /// All header fields in order.
+    /// All headers, in order.
     public var headers: [(name: String, value: String)] {
         readFields { host.table.pointee.response_headers(host.table, handle, $0, $1, $2) }
     }
 
-    /// The body in memory.
+    /// The body in memory; empty without one, and for downloads, whose file ``readBody(at:into:)``
+    /// reads.
     public var body: [UInt8] {
         var value = outlet_view()
         guard host.table.pointee.response_body(host.table, handle, &value) == OUTLET_OK else {
@@ -45,9 +46,15 @@ public struct Response: Sendable {
         return value.bytes
     }
 
-    /// Reads a part of the body: of the file, for a download.
+    /// Reads a part of the body, from memory or from the file of a download.
     ///
-    /// Parameters and result as in ``Request/readBody(at:into:)``.
+    /// May block on a disk.
+    ///
+    /// - Parameters:
+    ///   - offset: Where the part begins, in bytes.
+    ///   - buffer: Receives the bytes; at most 1 GiB is read at once.
+    /// - Returns: How many bytes were read; 0 at the end.
+    /// - Throws: ``PluginError`` as ``Request/readBody(at:into:)``.
     public func readBody(
         at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(PluginError) -> Int {
@@ -59,7 +66,9 @@ public struct Response: Sendable {
         return Int(count)
     }
 
-    /// The first value of a header; its name's case is ignored.
+    /// Returns the first value of a header; `nil` if there is none.
+    ///
+    /// - Parameter name: The name, in any case.
     public func header(_ name: String) -> String? {
         withView(name) { name in
             var value = outlet_view()
@@ -72,14 +81,22 @@ public struct Response: Sendable {
     }
 }
 
-/// An outcome that a hook may replace.
+/// A response or failure that a hook may replace, until the hook returns.
 public struct MutableResponse: Sendable {
-    /// What can be read of it, changes included.
+    /// The response for reading, changes included.
     public let current: Response
 
     package init(_ response: Response) { current = response }
 
-    /// Puts another response in place of this outcome, also of a failed one.
+    /// Replaces the response or failure by another response.
+    ///
+    /// - Parameters:
+    ///   - status: The status code, 200 to 599.
+    ///   - headers: The headers, in order.
+    ///   - body: The body; must be empty for 204 and 304. For a download or a WebSocket a body
+    ///     fails the request.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_ARGUMENT` when an argument is invalid,
+    ///   `OUTLET_E_STALE` after the hook.
     public func replace(
         status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []
     ) throws(PluginError) {
@@ -93,9 +110,13 @@ public struct MutableResponse: Sendable {
         try PluginError.check(replaced, "response")
     }
 
-    /// Makes the outcome a failure of this plugin's.
+    /// Replaces the response or failure by a failure of this plugin.
     ///
-    /// - Parameter code: A stable word for programs, as in ``PluginError/code``.
+    /// - Parameters:
+    ///   - message: The text for people, without secrets; at most 4 KiB.
+    ///   - code: A stable identifier for programs, as in ``PluginError/code``; may be empty.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_ARGUMENT` when an argument is invalid or
+    ///   too long, `OUTLET_E_STALE` after the hook.
     public func replace(failure message: String, code: String = "") throws(PluginError) {
         let table = current.host.table
         let replaced = withView(code) { code in

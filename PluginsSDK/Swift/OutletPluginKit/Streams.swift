@@ -1,36 +1,38 @@
 import COutletPlugin
 import OutletPointers
 
-/// A piece of a response's body, as a plugin watches it.
+/// A piece of a response's body, for ``MutableRequest/watchResponse(_:end:)``.
 public struct BodyPiece: Sendable {
     /// The head of the response; its body cannot be read.
     ///
-    /// Valid until the piece is answered.
+    /// Valid until the closure that received the piece returns.
     public let response: Response
-    /// Where the piece begins in its body, in bytes, after decoding.
+    /// Where the piece begins in the decoded body, in bytes.
     ///
-    /// A piece at 0 begins another body, such as that of another attempt.
+    /// A piece at 0 begins another body, for example of the next attempt.
     public let offset: UInt64
-    /// The bytes; empty, once, at the body's end, which the program does not see before the answer.
+    /// The decoded bytes; empty, once, at the end of the body.
     public let bytes: [UInt8]
 
-    /// Whether this is the body's end.
+    /// Whether this is the end of the body.
     public var isEnd: Bool { bytes.isEmpty }
 }
 
 extension MutableRequest {
-    /// Watches the bodies of the request's responses, wherever they go: memory, a file, a stream.
+    /// Observes the bodies of the request's responses, in memory, files and streams.
     ///
-    /// All that come over the wire, those of redirects and challenges included; not what a cache or a plugin
-    /// answers. In `adapt`, `prepare` and `finalize` only.
+    /// Includes all responses from the network, also of redirects and authentication challenges,
+    /// but not those of a cache or a plugin. Possible in `adapt`, `prepare` and `finalize` only.
     ///
     /// - Parameters:
-    ///   - piece: Called with each piece before the program sees it. Nothing more of the body is read until
-    ///     it returns; throwing ends the request. Thread: one piece at a time, on any thread.
-    ///   - end: Called exactly once, after all pieces, when the call is over; with whether the last body
-    ///     came to its end.
-    /// - Throws: ``PluginError`` where the hook cannot change the request, 1,024 streams are open, or the
-    ///   host has no streams; neither closure is called then.
+    ///   - piece: Called with each piece, and once at the end of each body, before the program
+    ///     receives it. No more of the body is read until it returns. An error that it throws fails
+    ///     the request. Thread: any, one piece at a time.
+    ///   - end: Called exactly once, after all pieces, when the call has ended; `isWhole` says
+    ///     whether the last body was complete. Thread: any.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_STATE` in other hooks or when 1,024
+    ///   streams of the instance are open, or with the code `unsupported` when the host has no
+    ///   streams. Neither closure is called then.
     public func watchResponse(
         _ piece: @escaping @Sendable (BodyPiece) async throws -> Void,
         end: @escaping @Sendable (_ isWhole: Bool) -> Void = { _ in }
@@ -44,19 +46,21 @@ extension MutableRequest {
         try PluginError.check(status, "watching the response")
     }
 
-    /// Makes the request's body while it is sent, in place of the one that it has.
+    /// Replaces the request's body by one that is generated while it is sent.
     ///
-    /// Other hooks cannot read such a body. In `adapt` and `prepare` only.
+    /// Other hooks cannot read such a body. Possible in `adapt` and `prepare` only.
     ///
     /// - Parameters:
-    ///   - length: How many bytes it will have, which it has to keep; `nil` sends it chunked.
-    ///   - make: Makes the next piece, given how many bytes were made before; empty is the body's end. 0
-    ///     begins the body, again where it has to be sent again. The request waits until it returns;
-    ///     throwing ends it. Thread: one piece at a time, on any thread.
-    ///   - end: Called exactly once, after all pieces, when the call is over; with whether the last body
-    ///     came to its end.
-    /// - Throws: ``PluginError`` where the hook cannot change the request, 1,024 streams are open, or the
-    ///   host has no streams; neither closure is called then.
+    ///   - length: The exact length of the body, in bytes; `nil` sends it without `Content-Length`.
+    ///   - make: Returns the next piece, at most 64 MiB, given the number of bytes returned before;
+    ///     an empty piece ends the body. Offset 0 begins the body, once more if it has to be sent
+    ///     again. The request waits until it returns. An error that it throws fails the request.
+    ///     Thread: any, one piece at a time.
+    ///   - end: Called exactly once, after all pieces, when the call has ended; `isWhole` says
+    ///     whether the last body was complete. Thread: any.
+    /// - Throws: ``PluginError`` with the status `OUTLET_E_STATE` in other hooks or when 1,024
+    ///   streams of the instance are open, or with the code `unsupported` when the host has no
+    ///   streams. Neither closure is called then.
     public func sendBody(
         length: UInt64? = nil,
         _ make: @escaping @Sendable (_ offset: UInt64) async throws -> [UInt8],
@@ -79,10 +83,10 @@ extension MutableRequest {
     }
 }
 
-/// `OUTLET_LENGTH_UNKNOWN`, a macro that Swift does not see.
+/// `OUTLET_LENGTH_UNKNOWN`, a macro that Swift does not import.
 private let unknownLength = UInt64.max
 
-/// What is kept for a watched body until its end.
+/// The closures of ``MutableRequest/watchResponse(_:end:)``, retained until the end of the stream.
 private final class WatchedBody: Sendable {
     let piece: @Sendable (BodyPiece) async throws -> Void
     let end: @Sendable (Bool) -> Void
@@ -96,7 +100,8 @@ private final class WatchedBody: Sendable {
     }
 }
 
-/// What is kept for a body that is made until its end.
+/// The closures of ``MutableRequest/sendBody(length:_:end:)``, retained until the end of the
+/// stream.
 private final class MadeBody: Sendable {
     let make: @Sendable (UInt64) async throws -> [UInt8]
     let end: @Sendable (Bool) -> Void

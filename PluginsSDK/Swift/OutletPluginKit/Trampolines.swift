@@ -1,6 +1,6 @@
 import COutletPlugin
 
-// The C side of every hook. Nothing throws through here: an error becomes a status and a text.
+// The C functions of all hooks. Errors do not cross C: they become a status and a text.
 
 func prepareHook(
     _ instance: OpaquePointer, _ call: outlet_call, _ request: outlet_request,
@@ -188,7 +188,7 @@ func quiesceHook(_ instance: OpaquePointer, _ call: outlet_call) -> outlet_statu
     Instance.at(instance)?.quiesce() ?? true ? OUTLET_OK : OUTLET_PENDING
 }
 
-/// What a hook threw; `nil` when it did not.
+/// Returns the error that a hook throws; `nil` if it throws none.
 func caught(
     _ body: nonisolated(nonsending) () async throws -> Void
 ) async -> (any Error)? {

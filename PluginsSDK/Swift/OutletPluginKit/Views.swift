@@ -1,23 +1,23 @@
 import COutletPlugin
 
 extension outlet_view {
-    /// The bytes in place.
+    /// The bytes, not copied.
     var buffer: UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(start: ptr, count: ptr == nil ? 0 : Int(clamping: len))
     }
 
-    /// A copy as text; what is not UTF-8 is replaced (U+FFFD).
+    /// A copy as text; bytes that are not UTF-8 are replaced by U+FFFD.
     var string: String { String(decoding: buffer, as: UTF8.self) }
 
     /// A copy of the bytes.
     var bytes: [UInt8] { Array(buffer) }
 
-    /// The bytes of a buffer, which must outlive the view.
+    /// Makes a view of a buffer, which must outlive the view.
     init(_ buffer: UnsafeBufferPointer<UInt8>) {
         self.init(ptr: buffer.baseAddress, len: UInt64(buffer.count))
     }
 
-    /// A view of a text that lives as long as the process.
+    /// Makes a view of a copy of a text that is never freed.
     init(keeping text: String) {
         guard !text.isEmpty else {
             self.init(ptr: nil, len: 0)
@@ -30,7 +30,7 @@ extension outlet_view {
 }
 
 extension String {
-    /// As much of the text as the host takes, cut between characters.
+    /// Returns the text, cut off after at most `count` bytes, between characters.
     func start(ofUTF8 count: Int) -> String {
         guard utf8.count > count else { return self }
         var end = utf8.index(startIndex, offsetBy: count)
@@ -50,7 +50,7 @@ func withView<Result>(_ bytes: [UInt8], _ body: (outlet_view) -> Result) -> Resu
     bytes.withUnsafeBufferPointer { body(outlet_view($0)) }
 }
 
-/// Calls `body` with the fields as C wants them, valid until it returns.
+/// Calls `body` with an array of C fields, valid until it returns.
 func withFields<Result>(
     _ headers: [(name: String, value: String)],
     _ body: (UnsafePointer<outlet_field>?, UInt64) -> Result
@@ -73,7 +73,7 @@ func withFields<Result>(
     }
 }
 
-/// All fields behind one of the host's list functions.
+/// Returns all fields that a list function of the host returns.
 func readFields(
     _ read: (UnsafeMutablePointer<outlet_field>?, UInt64, UnsafeMutablePointer<UInt64>)
         -> outlet_status

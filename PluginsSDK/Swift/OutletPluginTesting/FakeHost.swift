@@ -2,7 +2,7 @@ import COutletFakeHost
 import FoundationEssentials
 public import OutletPluginKit
 
-/// A host for the unit tests of a plugin in Swift: its hooks are called as methods, without Outlet.
+/// A host for unit tests of a plugin in Swift: tests call the plugin's hooks as methods.
 ///
 /// ```swift
 /// let fake = FakeHost()
@@ -12,27 +12,32 @@ public import OutletPluginKit
 /// #expect(request.current.header("X-Test") == "seen")
 /// ```
 ///
-/// It records the plugin's calls and checks little: whether a plugin keeps to the contract is for
-/// `outlet plugins check` to find. There are no services.
+/// It records the plugin's calls and checks little; `outlet plugins check` checks the contract. It
+/// has no services.
 ///
-/// Thread: one at a time. What it hands out is valid as long as it lives.
+/// Thread: one at a time. Requests, responses and ``host`` are valid as long as the fake host
+/// exists.
 public final class FakeHost: @unchecked Sendable {
     // @unchecked because tests use it one call after another.
 
     private let fake: OpaquePointer
 
-    /// Makes a host without requests.
+    /// Makes a host without settings, requests and services.
     public init() { fake = outlet_fake_new() }
 
     deinit { outlet_fake_free(fake) }
 
-    /// What plugins are given.
+    /// The host that plugins receive in `init`.
     public var host: Host { Host(table: outlet_fake_table(fake)) }
 
-    /// Makes an instance as a host does, but for holding the configuration against the schema.
+    /// Makes an instance as a host does, without validating the configuration by its schema.
     ///
-    /// - Parameter configuration: A JSON object.
-    /// - Throws: What the plugin throws, or why the text is no JSON object.
+    /// - Parameters:
+    ///   - type: The type of the plugin.
+    ///   - configuration: A JSON object. Settings of earlier calls stay set if it does not have
+    ///     them.
+    /// - Throws: The error of the plugin's `init`; `DecodingError` when the text is not a JSON
+    ///   object.
     public func make<P: Plugin>(_ type: P.Type, configuration: String = "{}") throws -> P {
         let settings = try JSONDecoder().decode(
             [String: Setting].self, from: Data(configuration.utf8))
@@ -52,15 +57,19 @@ public final class FakeHost: @unchecked Sendable {
     /// Makes a request that can be changed.
     ///
     /// - Parameters:
-    ///   - url: Taken as it is.
-    ///   - attributes: Facts as of ``Request/attribute(_:)``.
+    ///   - url: The URL; not checked.
+    ///   - method: The method.
+    ///   - headers: The headers, in order.
+    ///   - body: The body; `nil` for none.
+    ///   - attributes: The attributes for `Request.attribute(_:)`, such as `request.id`; none are
+    ///     set by default.
     public func request(
         _ url: String, method: String = "GET", headers: [(name: String, value: String)] = [],
         body: [UInt8]? = nil, attributes: [String: String] = [:]
     ) -> MutableRequest {
         let handle = outlet_fake_request(fake, method, url)
         let request = MutableRequest(Request(host: host, handle: handle))
-        // The host takes all of these.
+        // The fake host accepts all of these.
         for header in headers { try? request.addHeader(header.name, header.value) }
         if let body { try? request.setBody(body) }
         for (key, value) in attributes { try? request.setAttribute(key, value) }
@@ -69,7 +78,10 @@ public final class FakeHost: @unchecked Sendable {
 
     /// Makes a response that can be replaced.
     ///
-    /// - Parameter status: 0 is a failure, of the code `timedOut`.
+    /// - Parameters:
+    ///   - status: The status code; 0 makes a failure with the code `timedOut`.
+    ///   - headers: The headers, in order.
+    ///   - body: The body; without NUL.
     public func response(
         status: Int = 200, headers: [(name: String, value: String)] = [], body: String = ""
     ) -> MutableResponse {
@@ -78,27 +90,28 @@ public final class FakeHost: @unchecked Sendable {
         return MutableResponse(Response(host: host, handle: handle))
     }
 
-    /// The status that a request was answered with; `nil` where it was not.
+    /// Returns the status with which a plugin answered a request; `nil` if it did not.
     public func answer(to request: MutableRequest) -> Int? {
         status(outlet_fake_answer(fake, request.current.handle.id))
     }
 
-    /// The status that a response was replaced by; `nil` where it was not.
+    /// Returns the status of the response with which a plugin replaced another; `nil` if it did
+    /// not.
     public func replacement(of response: MutableResponse) -> Int? {
         status(outlet_fake_answer(fake, response.current.handle.id))
     }
 
     private func status(_ number: Int32) -> Int? { number == 0 ? nil : Int(number) }
 
-    /// How many lines were logged.
+    /// How many lines plugins have logged.
     public var logged: Int { Int(outlet_fake_logged(fake)) }
 }
 
-/// A value of a configuration, as `config_value` gives it.
+/// A value of a configuration, as `config_value` returns it.
 private indirect enum Setting: Decodable {
     case string(String)
     case object([String: Setting])
-    /// Anything else, as its JSON text.
+    /// Any other value, as its JSON text.
     case other(String)
 
     init(from decoder: any Decoder) throws {
@@ -120,7 +133,7 @@ private indirect enum Setting: Decodable {
         }
     }
 
-    /// As the plugin gets it: text unescaped, anything else as JSON.
+    /// The value for the plugin: a string unescaped, any other value as JSON.
     var text: String {
         if case .string(let text) = self { text } else { json }
     }

@@ -29,7 +29,6 @@ enum Effects {
     }
 
     /// The effects of a `process` hook.
-    /// The effects of a `process` hook.
     static func of(_ replacement: ResponseHandle.Replacement?) -> [String] {
         switch replacement {
         case nil: []

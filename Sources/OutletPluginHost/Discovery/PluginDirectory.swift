@@ -1,21 +1,22 @@
 import Glibc
 import OutletHTTP
 
-/// A directory that plugins are loaded from: its own files only, in the order of their names.
+/// A directory that plugins are loaded from; its subdirectories are not searched.
 struct PluginDirectory {
     /// The directory without symbolic links or relative parts.
     let path: String
     /// The paths of its `*.so` entries, sorted by byte values.
     let candidates: [String]
-    /// What has such a name, and cannot be named to `dlopen`.
+    /// Errors for `*.so` entries whose names are not UTF-8.
     let failures: [PluginLoadError]
 
     /// Reads a directory.
     ///
     /// - Parameters:
     ///   - path: The directory, or a symbolic link to it.
-    ///   - checksOwnership: Whether it must be out of other users' reach.
-    /// - Throws: ``PluginDirectoryError``.
+    ///   - checksOwnership: Whether to refuse a directory that other users can write to.
+    /// - Throws: ``PluginDirectoryError/unreadable(path:reason:)`` or
+    ///   ``PluginDirectoryError/unsafe(path:reason:)``.
     init(path: String, checksOwnership: Bool) throws(PluginDirectoryError) {
         guard let resolved = realpath(path, nil) else {
             throw .unreadable(path: path, reason: systemText(errno))
@@ -60,7 +61,7 @@ struct PluginDirectory {
 }
 
 extension [UInt8] {
-    /// The bytes as text, those that are not ASCII as `\xE9`.
+    /// The bytes as text, with bytes that are not ASCII as `\xE9`.
     fileprivate var escapingNonASCII: String {
         map { byte in
             byte < 0x80
@@ -70,20 +71,20 @@ extension [UInt8] {
     }
 }
 
-/// Why directories of plugins cannot be used at all.
+/// Why plugins could not be loaded from directories and files.
 public enum PluginDirectoryError: Error, Equatable, Sendable {
-    /// The directory cannot be read; `reason` is the system's text.
+    /// The directory cannot be read; `reason` is the system's error text.
     case unreadable(path: String, reason: String)
-    /// Somebody else could put a plugin there.
+    /// Users other than root and the current user can write to the directory or one above it.
     case unsafe(path: String, reason: String)
-    /// Its `plugins.json` cannot be read, or somebody else could have written it; `path` is the file.
+    /// Its `plugins.json` cannot be read or is not safe; `path` is the file.
     case unusableSettings(path: String, reason: String)
-    /// Its `plugins.json` does not say what it should; `path` is the file.
+    /// The content of its `plugins.json` is invalid; `path` is the file.
     case invalidSettings(path: String, violations: [ConfigurationViolation])
-    /// Plugins in it, at least one, cannot be used, and all are wanted.
+    /// At least one plugin cannot be used, and the load policy requires all.
     case incomplete([PluginLoadError])
 
-    /// The directory, as it was given, or its `plugins.json`; the first file that cannot be used.
+    /// The directory as it was given, its `plugins.json`, or the first file that cannot be used.
     public var path: String {
         switch self {
         case .unreadable(let path, _), .unsafe(let path, _), .unusableSettings(let path, _),
@@ -95,7 +96,7 @@ public enum PluginDirectoryError: Error, Equatable, Sendable {
 }
 
 extension PluginDirectoryError: CustomStringConvertible {
-    /// One line: the directory, what is wrong, the fact.
+    /// One line: the path, what is wrong, and the evidence.
     public var description: String {
         switch self {
         case .unreadable(let path, let reason):

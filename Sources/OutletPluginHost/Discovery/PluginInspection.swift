@@ -1,36 +1,39 @@
 import Glibc
 import OutletHTTP
 
-/// Libraries of plugins looked at without starting a plugin.
+/// Inspects plugin libraries without starting a plugin.
 ///
-/// None of their code runs: what is known comes from the headers and the manifests of the files. Ask
+/// None of their code runs: the information comes from the headers and manifests of the files. Call
 /// ``InspectedFile/askCode()`` for more.
 public struct PluginInspection: Sendable {
-    /// The libraries that can be loaded, as far as their files tell, in the order in which they would be.
+    /// The libraries that can be loaded as far as their files show, in loading order.
     public let files: [InspectedFile]
-    /// What cannot be, and why.
+    /// The errors of files and settings that cannot be used.
     public let failures: [PluginLoadError]
-    /// What speaks against nothing but deserves a look, a line each.
+    /// Problems that do not prevent loading, one line each.
     public let warnings: [String]
 
-    /// Looks at the files of directories, then at single files.
+    /// Inspects the files of directories, then individual files.
     ///
-    /// Of two plugins with one id the second is a failure, as when they are loaded.
-    ///
-    /// Settings for plugins that no manifest names are failures, too, unless there are files without.
-    ///
-    /// - Parameters:
-    ///   - directories: Paths of plugin directories, in the order in which they are searched.
-    ///   - files: Paths of single plugins, behind those of directories.
-    ///   - checksOwnership: Whether files and directories that others can write to are refused.
-    ///   - readsSettingsFiles: Whether `plugins.json` of each directory is read.
-    ///   - settings: How plugins are to be used, by id; before what files say.
-    ///   - configuration: JSON objects by id, or by id, `#` and the name of an instance; before all others.
-    ///   - configurationSources: Where those come from, for errors.
-    /// - Throws: ``PluginDirectoryError`` when a directory or its `plugins.json` cannot be read or is not
-    ///   safe.
+    /// Of two plugins with the same id, the second is a failure, as when they are loaded. Settings
+    /// of directories for plugins that no manifest names are failures, too, unless some files have
+    /// no manifest.
     ///
     /// Blocks while files are read.
+    ///
+    /// - Parameters:
+    ///   - directories: Paths of plugin directories; not searched recursively.
+    ///   - files: Paths of further libraries, inspected after those of the directories. A path
+    ///     without a slash is relative to the current directory.
+    ///   - checksOwnership: Whether to refuse files and directories that users other than root and
+    ///     the current user can write to.
+    ///   - readsSettingsFiles: Whether each directory's `plugins.json` is read.
+    ///   - settings: Settings by plugin id; they override `plugins.json`.
+    ///   - configuration: Configuration as texts of JSON objects, by plugin id or instance id
+    ///     (`id#instance`); its top-level keys override all other configuration.
+    ///   - configurationSources: The origin of each text, by the same keys, for error messages.
+    /// - Throws: ``PluginDirectoryError`` when a directory or its `plugins.json` cannot be read or
+    ///   is not safe.
     public init(
         directories: [String], files: [String] = [],
         checksOwnership: Bool = true, readsSettingsFiles: Bool = true,
@@ -80,7 +83,8 @@ public struct PluginInspection: Sendable {
                 failures.append(error)
             }
         }
-        // What is wrong in itself is so for whatever plugin it is meant.
+        // Settings that are invalid by themselves are reported even for plugins that were not
+        // found.
         let named = Set(inspected.flatMap { $0.manifests.map(\.id) })
         for source in sources {
             for id in source.settings.keys.sorted() where !named.contains(id) {
@@ -107,22 +111,22 @@ public struct PluginInspection: Sendable {
     }
 }
 
-/// What the file of a library tells of its plugins.
+/// The information about plugins in a library's file.
 public struct InspectedFile: Sendable {
-    /// The file.
+    /// The path of the file.
     public let path: String
-    /// The plugins, in the manifest's words; empty when the file holds no manifest.
+    /// The manifests of its plugins; empty when the file contains none.
     public let manifests: [PluginManifest]
-    /// The majors of the ABI that it has an entry for.
+    /// The major ABI versions that it has an entry function for.
     public let abiMajors: [UInt32]
-    /// The libraries it needs (`DT_NEEDED`).
+    /// The libraries that it needs (`DT_NEEDED`).
     public let neededLibraries: [String]
 
     private let isListed: Bool
     private let checksOwnership: Bool
-    /// What the program says of plugins.
+    /// The program's settings.
     let settings: HostSettings
-    /// What its directory says of plugins.
+    /// The settings of its directory; `nil` for none.
     let source: SettingsSource?
 
     init(
@@ -139,13 +143,13 @@ public struct InspectedFile: Sendable {
         self.source = source
     }
 
-    /// Loads the library for good and asks its entry for the plugins; none is created.
+    /// Loads the library, which stays mapped, and reads its plugin descriptors; creates no plugin.
     ///
-    /// - Returns: The plugins, and what loading the library changed of the process, which was put back.
+    /// Blocks while the library's code runs.
     ///
-    /// Blocks as long as the library's own code does.
-    ///
-    /// - Throws: ``PluginLoadError`` where the library cannot be loaded, or its entry gives no plugins.
+    /// - Returns: The plugins, and the process-wide state that loading the library changed; changes
+    ///   were put back except for those of the environment.
+    /// - Throws: ``PluginLoadError`` when the library cannot be loaded, or its module is invalid.
     public func askCode() throws(PluginLoadError) -> (
         plugins: [InspectedPlugin], changes: [String]
     ) {

@@ -1,14 +1,15 @@
-/// How a plugin is to be used, by the settings that hold for it.
+/// The settings that apply to a plugin.
 public struct PluginPlan: Sendable {
-    /// Whether it is used at all.
+    /// Whether it is used.
     public let isEnabled: Bool
-    /// Whether to go on without it when it cannot be used.
+    /// Whether loading succeeds when it cannot be used.
     public let isOptional: Bool
-    /// The names of its instances; empty for one without a name.
+    /// The names of its instances; empty for one instance without a name.
     public let instances: [String]
-    /// What it may do.
+    /// The permissions that are granted and withheld.
     public let permissions: PermissionDecision
-    /// Where the policy comes from; `nil` without one, which grants all.
+    /// The origin of the permission policy; `nil` where none is set, which grants all that is asked
+    /// for.
     public let policy: String?
 
     init(_ settings: ResolvedSettings, asking permissions: [String]) {
@@ -21,22 +22,26 @@ public struct PluginPlan: Sendable {
 }
 
 extension InspectedFile {
-    /// How one of its plugins is to be used.
+    /// The settings that apply to one of its plugins.
     ///
     /// - Parameters:
-    ///   - id: The plugin's.
-    ///   - permissions: What it asks for.
-    /// - Throws: ``PluginLoadError/invalidConfiguration(path:id:violations:)`` when its settings are
-    ///   wrong.
+    ///   - id: The plugin's id; it need not be in ``manifests``.
+    ///   - permissions: The permissions that the plugin asks for, as in its manifest.
+    /// - Throws: ``PluginLoadError/invalidConfiguration(path:id:violations:)`` when its settings
+    ///   are invalid.
     public func plan(
         for id: String, asking permissions: [String]
     ) throws(PluginLoadError) -> PluginPlan {
         PluginPlan(try resolved(id), asking: permissions)
     }
 
-    /// Why a plugin could not be created with its settings: each instance is held against its schema.
+    /// The reasons why a plugin could not be created with its settings.
     ///
-    /// - Returns: Nothing when it could be, as far as the host can tell.
+    /// Checks its permissions, and validates the configuration of each instance against its schema.
+    /// Blocks for that; no plugin code runs.
+    ///
+    /// - Parameter plugin: A plugin of this file, from ``askCode()``.
+    /// - Returns: An empty array when the host finds nothing wrong; `create` may still fail.
     public func objections(to plugin: InspectedPlugin) -> [PluginLoadError] {
         var objections: [PluginLoadError] = []
         do throws(PluginLoadError) {

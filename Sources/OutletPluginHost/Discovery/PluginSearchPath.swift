@@ -1,14 +1,15 @@
 import OutletHTTP
 
-/// Where plugins are looked for when no directory is named.
+/// The default directories of plugins.
 public enum PluginSearchPath {
-    /// The directories in order: those of `OUTLET_PLUGIN_PATH` (separated by colons) if it is
-    /// set, else the user's and then the system's; never the current directory.
+    /// The directories that are searched for plugins, in order.
     ///
-    /// Relative entries are left out. The directories need not exist.
+    /// These are the entries of `OUTLET_PLUGIN_PATH` (separated by colons) if it is set and not
+    /// empty, else the user's directory and then the system's. Relative entries are left out, so
+    /// the current directory is never searched. The directories need not exist.
     ///
-    /// - Parameter environment: The variables; `HOME`, `XDG_DATA_HOME` and `OUTLET_PLUGIN_PATH`
-    ///   are read.
+    /// - Parameter environment: The environment variables; `HOME`, `XDG_DATA_HOME` and
+    ///   `OUTLET_PLUGIN_PATH` are read.
     public static func directories(environment: [String: String]) -> [String] {
         if let path = environment["OUTLET_PLUGIN_PATH"], !path.isEmpty {
             return path.parts(separatedBy: ":").map(String.init).filter(isAbsolute)

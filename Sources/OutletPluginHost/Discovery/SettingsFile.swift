@@ -1,16 +1,16 @@
 import Glibc
 import OutletHTTP
 
-/// `plugins.json` of a plugin directory: how its plugins are to be used.
+/// The `plugins.json` of a plugin directory, which holds settings for its plugins.
 struct SettingsFile {
     /// The name of the file.
     static let name = "plugins.json"
 
     let source: SettingsSource
-    /// That all users can read its configuration; `nil` when they cannot, or there is none.
+    /// A warning if it contains configuration and all users can read it; else `nil`.
     let warning: String?
 
-    /// How many bytes the file may have.
+    /// The largest size of the file in bytes.
     private static let largestSize: UInt64 = 1 << 20
 
     /// Reads the file of a directory.
@@ -25,7 +25,8 @@ struct SettingsFile {
         func unusable(_ reason: String) -> PluginDirectoryError {
             .unusableSettings(path: path, reason: reason)
         }
-        // As plugins are opened: a FIFO would keep it waiting, a link could lead to anybody's file.
+        // The same flags as for plugins: opening a FIFO would block, and a link could lead to any
+        // file.
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -67,9 +68,10 @@ struct SettingsFile {
         }
     }
 
-    /// Reads the file's content.
+    /// Parses the file's content.
     ///
-    /// - Returns: Settings by the ids of plugins.
+    /// - Returns: The settings by plugin id.
+    /// - Throws: ``InvalidSettings``.
     static func settings(
         _ bytes: [UInt8]
     ) throws(InvalidSettings) -> [String: PluginSettings] {
@@ -91,7 +93,7 @@ struct SettingsFile {
         return settings
     }
 
-    /// What the file may hold.
+    /// The JSON Schema of the file.
     private static let schema = """
         {"type": "object", "required": ["plugins"], "additionalProperties": false, "properties": {
           "$schema": {"type": "string"},
@@ -113,7 +115,7 @@ struct SettingsFile {
 }
 
 extension PluginSettings {
-    /// Reads an entry that fits the schema.
+    /// Reads an entry that is valid by the schema.
     fileprivate init(_ entry: JSONValue) {
         self.init()
         configuration = entry["config"]?.objectValue ?? [:]

@@ -2,18 +2,19 @@ import FoundationEssentials
 import Glibc
 import OutletHTTP
 
-/// A plugin's library and those that lie beside it for it to find (`$ORIGIN`): copies of all, checked.
+/// Checked copies of a plugin's library and of the libraries that it finds relative to its
+/// directory (`$ORIGIN`).
 struct PluginBundle: Sendable {
     /// The file's name.
     private let name: String
     private let library: PluginCopy
     private(set) var needed: [(place: Place, copy: PluginCopy)] = []
-    /// What is walked through on the way to them.
+    /// The directories on the paths to them.
     private var directories: Set<Place> = []
     private var bytesLeft = PluginCopy.largestSize
     private let checksOwnership: Bool
 
-    /// A way from the plugin's directory: up some, then down.
+    /// A path relative to the plugin's directory: a number of `..`, then names.
     struct Place: Hashable {
         private(set) var ups = 0
         private(set) var names: [String] = []
@@ -24,21 +25,22 @@ struct PluginBundle: Sendable {
         }
     }
 
-    /// A library whose needs are to be seen to.
+    /// A library whose dependencies are to be copied.
     private struct Owner {
         let library: ELFLibrary
-        /// Its directory, and where that is from the plugin's.
+        /// Its directory, and the same relative to the plugin's.
         let directory: String
         let place: Place
         /// The search path of the object that needs it (`DT_RPATH` also applies to its dependencies).
         let inherited: [(path: String, place: Place?)]
     }
 
-    /// Copies what a library finds with the help of its own directory, and what that finds so.
+    /// Copies the libraries that a library finds relative to its directory, and their dependencies.
     ///
     /// - Parameters:
-    ///   - directory: Where the library lies, absolute, without symbolic links.
-    ///   - name: Its name there.
+    ///   - directory: The library's directory: absolute, without symbolic links.
+    ///   - name: The library's file name.
+    /// - Throws: ``ELFLibrary/Problem`` when a dependency is damaged, not safe or cannot be copied.
     init(
         _ copy: PluginCopy, _ library: ELFLibrary, directory: String, name: String,
         checksOwnership: Bool
@@ -55,7 +57,9 @@ struct PluginBundle: Sendable {
         }
     }
 
-    /// Copies what one library needs; gives the copied ones.
+    /// Copies the dependencies of one library.
+    ///
+    /// - Returns: The copied libraries, whose dependencies follow.
     private mutating func gather(for owner: Owner) throws(ELFLibrary.Problem) -> [Owner] {
         let search = LibrarySearch(owner.library, origin: owner.directory)
         let ways =
@@ -95,7 +99,8 @@ struct PluginBundle: Sendable {
         return place
     }
 
-    /// The linker walks a way as it is written: what is left again on it must be there, too.
+    /// Records the directories of a path: the linker does not normalize paths, so each directory
+    /// must exist, even one left again by `..`.
     private mutating func noteDirectories(on way: LibrarySearch.Directory, from start: Place) {
         guard let way = way.wayFromOrigin else { return }
         let names = way.parts(separatedBy: "/").map(String.init)
@@ -138,7 +143,7 @@ struct PluginBundle: Sendable {
         }
     }
 
-    /// Whether two bundles would be the same library to the linker.
+    /// Whether two bundles have the same libraries with the same bytes at the same relative paths.
     func hasSameBytes(as other: PluginBundle) -> Bool {
         needed.count == other.needed.count && library.hasSameBytes(as: other.library)
             && zip(needed, other.needed).allSatisfy {
@@ -146,11 +151,12 @@ struct PluginBundle: Sendable {
             }
     }
 
-    /// Gives the dynamic linker the path of the library, beside which it finds what is needed.
+    /// Calls `body` with a path to the library that the dynamic linker can load, with its
+    /// dependencies beside it.
     ///
-    /// That takes a directory of this user alone, which leads to the copies and is gone when this
-    /// returns: what a debugger knows of such a plugin is what it read before. A plugin without libraries
-    /// of its own needs none.
+    /// If there are dependencies, this creates a directory that only this user can enter, with
+    /// links to the copies, and removes it before it returns; a debugger can read the symbols of
+    /// the libraries only until then. Without dependencies, the path is that of the copy.
     func withPath<Result>(
         _ body: (String) throws(DynamicLibrary.Refusal) -> Result
     ) throws(DynamicLibrary.Refusal) -> Result {
@@ -184,14 +190,15 @@ struct PluginBundle: Sendable {
         do {
             return try body(path(own))
         } catch {
-            // What the linker says of a needed library begins with where that was, which nobody knows.
+            // The linker's text on a dependency begins with the temporary path, which means nothing
+            // to users.
             let isNamed = error.reason.startsWithBytes(of: "\(root)/")
             throw DynamicLibrary.Refusal(
                 reason: String(error.reason.droppingBytes(isNamed ? root.utf8.count + 1 : 0)))
         }
     }
 
-    /// Makes a directory and those above it.
+    /// Creates a directory and its missing parents below `root`.
     private static func make(
         directory: String, below root: String
     ) throws(DynamicLibrary.Refusal) {
@@ -205,7 +212,8 @@ struct PluginBundle: Sendable {
         }
     }
 
-    /// A new directory where nobody else can enter: in the user's own place, or the temporary one.
+    /// Creates a directory that only this user can enter, in `XDG_RUNTIME_DIR` or the temporary
+    /// directory.
     private static func makeDirectory() throws(DynamicLibrary.Refusal) -> String {
         var status = stat()
         let runtime = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? ""
@@ -226,7 +234,7 @@ struct PluginBundle: Sendable {
         throw DynamicLibrary.Refusal(reason: reason)
     }
 
-    /// Removes a directory with all that is in it; links are not followed.
+    /// Removes a directory and its contents without following links.
     private static func remove(_ root: String) {
         try? FileManager.default.removeItem(atPath: root)
     }

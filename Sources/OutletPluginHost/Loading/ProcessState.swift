@@ -2,12 +2,14 @@ import CPluginLoad
 import Glibc
 import OutletHTTP
 
-/// What a library should leave alone, and what some runtimes change when they are loaded.
+/// Process-wide state that a library must not change, and that some runtimes change when they are
+/// loaded.
 ///
-/// Taken before a plugin's code runs for the first time and compared after it; what differs is put
-/// back, but for the environment. One library is loaded at a time. The handler of a signal counts only if it lies in a library
-/// that was loaded meanwhile: other threads of the host may set theirs. Nothing here takes longer the
-/// more libraries are loaded already, unless a handler did change.
+/// Recorded before a plugin's code runs for the first time and compared after it; differences are
+/// put back, except for the environment. One library is loaded at a time. A signal handler counts
+/// only if it lies in a library that was loaded meanwhile, because other threads of the host may
+/// set theirs. The cost does not grow with the number of loaded libraries, unless a handler did
+/// change.
 struct ProcessState {
     private static let names: [Int32: String] = [
         SIGHUP: "SIGHUP", SIGINT: "SIGINT", SIGQUIT: "SIGQUIT", SIGILL: "SIGILL",
@@ -24,7 +26,7 @@ struct ProcessState {
     private let limits: [ResourceLimit]
     private let environment: [String]
 
-    /// The state as it is now.
+    /// Records the current state.
     init() {
         var dispositions: [Int32: Disposition] = [:]
         for signal in Int32(1)...64 { dispositions[signal] = Disposition(of: signal) }
@@ -37,7 +39,7 @@ struct ProcessState {
         environment = ProcessState.currentEnvironment
     }
 
-    /// What differs now, one fact each; nothing is put back.
+    /// The differences from the recorded state, one item each; nothing is put back.
     var changes: [String] {
         var changes: [String] = []
         for (signal, before) in dispositions.sorted(by: { $0.key < $1.key })
@@ -55,9 +57,11 @@ struct ProcessState {
         return changes
     }
 
-    /// Puts back what differs now.
+    /// Puts back what differs now, except for the environment.
     ///
-    /// - Returns: What did, one fact each.
+    /// Signal handlers that lie in libraries loaded before are left alone and not returned.
+    ///
+    /// - Returns: The differences, one item each, including the environment.
     func restore() -> [String] {
         var changes: [String] = []
         for (signal, before) in dispositions.sorted(by: { $0.key < $1.key }) {
@@ -75,7 +79,7 @@ struct ProcessState {
             setlocale(LC_ALL, locale)
             changes.append("the locale")
         }
-        // Where either cannot be read, as without descriptors, nothing is known.
+        // If the umask cannot be read, for example without free descriptors, it is not compared.
         let now = ProcessState.currentUmask
         if !now.isEmpty, now != umask, let mask = mode_t(umask, radix: 8) {
             _ = Glibc.umask(mask)
@@ -99,7 +103,7 @@ struct ProcessState {
         setlocale(LC_ALL, nil).map { String(cString: $0) } ?? ""
     }
 
-    /// The umask in octal, read without setting it, which other threads would notice.
+    /// The umask in octal, read from /proc because `umask` would change it for other threads.
     private static var currentUmask: String {
         let line = linesOfFile("/proc/self/status").first { $0.startsWithBytes(of: "Umask:") }
         return line.map { String($0.droppingBytes("Umask:".utf8.count).trimmingBlanks) } ?? ""
@@ -107,7 +111,7 @@ struct ProcessState {
 }
 
 extension ProcessState {
-    /// The variables of the environment, in its order.
+    /// The environment variables in their order.
     fileprivate static var currentEnvironment: [String] {
         var variables: [String] = []
         var next = environ
@@ -119,7 +123,7 @@ extension ProcessState {
     }
 }
 
-/// How much the process may use of something.
+/// A resource limit of the process.
 private struct ResourceLimit: Equatable {
     let name: String
     private let resource: Int32
@@ -143,7 +147,7 @@ private struct ResourceLimit: Equatable {
         hard = limit.rlim_max
     }
 
-    /// Sets it as it was, as far as the system lets it.
+    /// Restores the limit, as far as the system permits.
     func restore() {
         var limit = rlimit()
         getrlimit(resource, &limit)
@@ -154,11 +158,13 @@ private struct ResourceLimit: Equatable {
     }
 }
 
-/// What happens when a signal comes.
+/// The action of a signal.
 private struct Disposition: Equatable {
     private let action: sigaction
 
-    /// - Returns: `nil` for signals that the C library keeps to itself.
+    /// Reads the current action.
+    ///
+    /// - Returns: `nil` for signals that the C library reserves.
     init?(of signal: Int32) {
         var action = sigaction()
         guard sigaction(signal, nil, &action) == 0 else { return nil }
@@ -170,10 +176,11 @@ private struct Disposition: Equatable {
         sigaction(signal, &action, nil)
     }
 
-    /// The handler's address; 0 and 1 for the default and for ignoring.
+    /// The handler's address; 0 for the default action, 1 for ignoring.
     var handler: UInt { withUnsafeBytes(of: action) { $0.loadUnaligned(as: UInt.self) } }
 
-    /// Handler, flags and the kernel's 64 signals; the rest of the mask is never written.
+    /// The handler, the flags and the mask of the kernel's 64 signals; the rest of the mask is
+    /// never written.
     private var facts: [UInt64] {
         withUnsafeBytes(of: action) { bytes in
             let mask = MemoryLayout<sigaction>.offset(of: \.sa_mask) ?? 0
@@ -187,7 +194,7 @@ private struct Disposition: Equatable {
     static func == (a: Disposition, b: Disposition) -> Bool { a.facts == b.facts }
 }
 
-/// The lines of a file that the kernel makes up while it is read; none when it cannot be read.
+/// The lines of a file in /proc; empty when it cannot be read.
 private func linesOfFile(_ path: String) -> [Substring] {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return [] }
