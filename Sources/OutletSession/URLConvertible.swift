@@ -1,9 +1,13 @@
 public import FoundationEssentials
 
-/// Something that is, or can become, a URL.
+/// A type that can be converted to a URL; converted again for every attempt of a request.
 public protocol URLConvertible: Sendable {
-    /// The URL.
+    /// Returns the URL.
     ///
-    /// - Throws: ``SessionError/invalidURL(url:)``, or an error of the type's own.
+    /// - Throws: ``SessionError/invalidURL(url:)`` by convention. The request fails with a
+    ///   ``SessionError`` as it is, or with any other error inside
+    ///   ``SessionError/createURLRequestFailed(error:)``.
+    ///
+    /// Thread: the session's request queue, or the thread that makes or starts the request.
     func asURL() throws -> URL
 }

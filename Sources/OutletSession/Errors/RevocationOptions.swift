@@ -1,22 +1,22 @@
-/// How revocation is checked.
+/// How the revocation of certificates is checked.
 public struct RevocationOptions: OptionSet, Sendable {
-    /// Revocation lists count.
+    /// Checks the certificate revocation lists given to the evaluator.
     public static let crl = RevocationOptions(rawValue: 1 << 1)
-    /// Taken for granted: nothing is ever fetched.
+    /// Has no effect: revocation data is never fetched over the network.
     public static let networkAccessDisabled = RevocationOptions(rawValue: 1 << 4)
-    /// Stapled OCSP responses count.
+    /// Checks stapled OCSP responses.
     public static let ocsp = RevocationOptions(rawValue: 1 << 0)
-    /// A revocation list that knows the certificate counts, and OCSP only without one.
+    /// Checks OCSP only if the revocation lists do not say that the certificate is good.
     public static let preferCRL = RevocationOptions(rawValue: 1 << 2)
-    /// Somebody has to say that the certificate is good; silence is a refusal.
+    /// Refuses a certificate unless a list or a response says that it is good.
     public static let requirePositiveResponse = RevocationOptions(rawValue: 1 << 3)
-    /// Both lists and stapled responses count.
+    /// Checks revocation lists and stapled OCSP responses.
     public static let any: RevocationOptions = [.crl, .ocsp]
 
-    /// The bits.
+    /// The options as a bit set.
     public let rawValue: UInt
 
-    /// Makes options of bits.
+    /// Makes options from a bit set.
     public init(rawValue: UInt) {
         self.rawValue = rawValue
     }

@@ -1,8 +1,9 @@
-/// Why an event stream cannot be read on.
+/// Why reading an event stream failed.
 public enum ServerSentEventError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// An event is longer than so many bytes.
+    /// An event is longer than `limit` bytes.
     case tooLarge(limit: Int)
-    /// The response is not an event stream: its status is not 200, or its type is another.
+    /// The response is not an event stream: its status is not 200, or its `Content-Type` is not
+    /// `text/event-stream`.
     case notAnEventStream(statusCode: Int, contentType: String?)
 
     /// What is wrong.

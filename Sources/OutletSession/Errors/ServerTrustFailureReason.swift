@@ -3,16 +3,21 @@ public import OutletTransport
 extension SessionError {
     /// Why a server is not trusted.
     public enum ServerTrustFailureReason: Sendable {
-        /// What a check was about, and what it found.
+        /// The subject and the result of a failed check.
         public struct Output: Sendable, Equatable {
             /// The host that was checked.
             public let host: String
-            /// What the server has shown.
+            /// The server's certificates, and the results of the built-in checks.
             public let trust: ServerTrust
-            /// What is wrong with it.
+            /// Why the check failed.
             public let fault: TrustFault
 
             /// Makes an output.
+            ///
+            /// - Parameters:
+            ///   - host: The host that was checked.
+            ///   - trust: The server's certificates, and the results of the built-in checks.
+            ///   - fault: Why the check failed.
             public init(_ host: String, _ trust: ServerTrust, _ fault: TrustFault) {
                 self.host = host
                 self.trust = trust
@@ -20,40 +25,40 @@ extension SessionError {
             }
         }
 
-        /// Every host needs an evaluator, and this has none.
+        /// All hosts must have an evaluator, and this host has none.
         case noRequiredEvaluator(host: String)
-        /// Certificates are to be compared, but none were given.
+        /// An evaluator of pinned certificates has none.
         case noCertificatesFound
-        /// Keys are to be compared, but none were given.
+        /// An evaluator of pinned public keys has none.
         case noPublicKeysFound
-        /// A check of an evaluator's own cannot be made.
+        /// An additional check cannot be made; for custom evaluators.
         case policyApplicationFailed(trust: ServerTrust, fault: TrustFault)
-        /// These certificates cannot be the authorities that count.
+        /// The certificates cannot be used as trusted authorities; for custom evaluators.
         case settingAnchorCertificatesFailed(fault: TrustFault, certificates: [Certificate])
-        /// Revocation cannot be checked.
+        /// The revocation check cannot be set up; for custom evaluators.
         case revocationPolicyCreationFailed
-        /// The verifier failed.
+        /// The verification failed for another reason; for custom evaluators.
         case trustEvaluationFailed(error: (any Error)?)
-        /// The chain is not good.
+        /// The certificate chain is not valid.
         case defaultEvaluationFailed(output: Output)
         /// The certificate is not for the host.
         case hostValidationFailed(output: Output)
-        /// A certificate was taken back, or may have been.
+        /// A certificate was revoked, or is not known to be good.
         case revocationCheckFailed(output: Output, options: RevocationOptions)
-        /// None of the server's certificates is one of those that were given.
+        /// None of the server's certificates is a pinned one.
         case certificatePinningFailed(
             host: String, trust: ServerTrust, pinnedCertificates: [Certificate],
             serverCertificates: [Certificate])
-        /// None of the server's keys is one of those that were given.
+        /// None of the server's public keys is a pinned one.
         case publicKeyPinningFailed(
             host: String, trust: ServerTrust, pinnedKeys: [PublicKey], serverKeys: [PublicKey])
-        /// An evaluator of the user's refused.
+        /// A custom evaluator refused the server with this error.
         case customEvaluationFailed(error: any Error)
     }
 }
 
 extension SessionError.ServerTrustFailureReason: CustomStringConvertible {
-    /// The host, and what is wrong.
+    /// The host, and why it is not trusted.
     public var description: String {
         switch self {
         case .noRequiredEvaluator(let host):

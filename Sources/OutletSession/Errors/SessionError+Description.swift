@@ -3,7 +3,7 @@ import OutletHTTP
 import OutletTransport
 
 extension SessionError: CustomStringConvertible, LocalizedError {
-    /// One line: what failed, and the fact.
+    /// What failed, and why, in one line.
     public var description: String {
         switch self {
         case .createUploadableFailed(let error):
@@ -72,7 +72,7 @@ extension SessionError.MultipartEncodingFailureReason: CustomStringConvertible {
 }
 
 extension SessionError.ParameterEncodingFailureReason: CustomStringConvertible {
-    /// What the encoding met.
+    /// Why the encoding failed.
     public var description: String {
         switch self {
         case .missingURL: "the request has no URL"
@@ -83,7 +83,7 @@ extension SessionError.ParameterEncodingFailureReason: CustomStringConvertible {
 }
 
 extension SessionError.ParameterEncoderFailureReason: CustomStringConvertible {
-    /// What the encoder met.
+    /// Why the encoder failed.
     public var description: String {
         switch self {
         case .missingRequiredComponent(.url): "the request has no URL"
@@ -95,7 +95,7 @@ extension SessionError.ParameterEncoderFailureReason: CustomStringConvertible {
 }
 
 extension SessionError.ResponseValidationFailureReason: CustomStringConvertible {
-    /// What was found, and what would have been acceptable.
+    /// What the response has, and what is acceptable.
     public var description: String {
         switch self {
         case .dataFileNil: "Response could not be validated, there is no file."
@@ -113,7 +113,7 @@ extension SessionError.ResponseValidationFailureReason: CustomStringConvertible 
 }
 
 extension SessionError.ResponseSerializationFailureReason: CustomStringConvertible {
-    /// What the serializer met.
+    /// Why the serializer failed.
     public var description: String {
         switch self {
         case .inputDataNilOrZeroLength:
@@ -134,7 +134,7 @@ extension SessionError.ResponseSerializationFailureReason: CustomStringConvertib
 }
 
 extension SessionError.URLRequestValidationFailureReason: CustomStringConvertible {
-    /// What stands in the way.
+    /// Why the request is not valid.
     public var description: String {
         switch self {
         case .bodyDataInGETRequest(let data):
@@ -145,7 +145,7 @@ extension SessionError.URLRequestValidationFailureReason: CustomStringConvertibl
 }
 
 extension SessionError {
-    /// A decoding error as one line: where, and what was expected there.
+    /// Describes a decoding error in one line: the coding path, and what was expected there.
     static func explain(decoding error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
         func place(_ context: DecodingError.Context, _ key: (any CodingKey)? = nil) -> String {

@@ -1,11 +1,11 @@
 import OutletHTTP
 
-/// Equal when the same failed for the same reason.
+/// Errors are equal if they have the same case with equal values.
 ///
-/// Errors inside are compared when both are of one type that is `Equatable`; objects of other types
-/// are equal to themselves, and other values to nothing.
+/// Inner errors are compared with `==` if both have the same `Equatable` type. An instance of a
+/// class that is not `Equatable` equals only itself; other values are never equal.
 extension SessionError: Equatable {
-    /// Whether the same failed for the same reason.
+    /// Whether both have the same case with equal values.
     public static func == (a: SessionError, b: SessionError) -> Bool {
         switch (a, b) {
         case (.explicitlyCancelled, .explicitlyCancelled),
@@ -41,7 +41,7 @@ extension SessionError: Equatable {
 }
 
 extension SessionError.MultipartEncodingFailureReason: Equatable {
-    /// Whether the same failed for the same reason.
+    /// Whether both have the same case with equal values.
     public static func == (a: Self, b: Self) -> Bool {
         switch (a, b) {
         case (.boundaryInvalid(let a), .boundaryInvalid(let b)): a == b
@@ -74,7 +74,7 @@ extension SessionError.MultipartEncodingFailureReason: Equatable {
 }
 
 extension SessionError.ParameterEncodingFailureReason: Equatable {
-    /// Whether the same failed for the same reason.
+    /// Whether both have the same case with equal values.
     public static func == (a: Self, b: Self) -> Bool {
         switch (a, b) {
         case (.missingURL, .missingURL): true
@@ -87,7 +87,7 @@ extension SessionError.ParameterEncodingFailureReason: Equatable {
 }
 
 extension SessionError.ParameterEncoderFailureReason: Equatable {
-    /// Whether the same failed for the same reason.
+    /// Whether both have the same case with equal values.
     public static func == (a: Self, b: Self) -> Bool {
         switch (a, b) {
         case (.missingRequiredComponent(let a), .missingRequiredComponent(let b)): a == b
@@ -98,7 +98,7 @@ extension SessionError.ParameterEncoderFailureReason: Equatable {
 }
 
 extension SessionError.ResponseValidationFailureReason: Equatable {
-    /// Whether the same failed for the same reason.
+    /// Whether both have the same case with equal values.
     public static func == (a: Self, b: Self) -> Bool {
         switch (a, b) {
         case (.dataFileNil, .dataFileNil): true
@@ -116,7 +116,7 @@ extension SessionError.ResponseValidationFailureReason: Equatable {
 }
 
 extension SessionError.ResponseSerializationFailureReason: Equatable {
-    /// Whether the same failed for the same reason.
+    /// Whether both have the same case with equal values.
     public static func == (a: Self, b: Self) -> Bool {
         switch (a, b) {
         case (.inputDataNilOrZeroLength, .inputDataNilOrZeroLength),
@@ -135,7 +135,7 @@ extension SessionError.ResponseSerializationFailureReason: Equatable {
 }
 
 extension SessionError.ServerTrustFailureReason: Equatable {
-    /// Whether the same was refused for the same reason.
+    /// Whether both have the same case with equal values.
     public static func == (a: Self, b: Self) -> Bool {
         switch (a, b) {
         case (.noCertificatesFound, .noCertificatesFound),
@@ -176,11 +176,11 @@ extension SessionError.ServerTrustFailureReason: Equatable {
     }
 }
 
-/// Whether both are missing, or equal by their own type, or the same object.
+/// Returns whether both are `nil`, equal by `==`, or the same object.
 private func isEqual(_ a: Any?, _ b: Any?) -> Bool {
     guard let a, let b else { return a == nil && b == nil }
     if let a = a as? any Equatable { return a.equals(b) }
-    // Any value can be had as an object, a new one each time: only a class has an identity.
+    // Not a plain cast: `as AnyObject` would box a value in a new object each time.
     guard type(of: a) is AnyClass, type(of: b) is AnyClass else { return false }
     return a as AnyObject === b as AnyObject
 }

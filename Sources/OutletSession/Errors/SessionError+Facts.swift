@@ -23,7 +23,7 @@ extension SessionError {
         if case .explicitlyCancelled = self { true } else { false }
     }
 
-    /// Whether the text was no URL.
+    /// Whether a text or components were not a URL.
     public var isInvalidURLError: Bool {
         if case .invalidURL = self { true } else { false }
     }
@@ -43,12 +43,12 @@ extension SessionError {
         if case .parameterEncoderFailed = self { true } else { false }
     }
 
-    /// Whether an adapter failed.
+    /// Whether an adapter failed, or middleware before it called `next`.
     public var isRequestAdaptationError: Bool {
         if case .requestAdaptationFailed = self { true } else { false }
     }
 
-    /// Whether a retrier ended with an error of its own.
+    /// Whether a retrier failed the request with an error of its own, or took too long.
     public var isRequestRetryError: Bool {
         if case .requestRetryFailed = self { true } else { false }
     }
@@ -58,7 +58,7 @@ extension SessionError {
         if case .responseValidationFailed = self { true } else { false }
     }
 
-    /// Whether the body could not be turned into a value.
+    /// Whether a serializer could not make a value from the response.
     public var isResponseSerializationError: Bool {
         if case .responseSerializationFailed = self { true } else { false }
     }
@@ -68,12 +68,12 @@ extension SessionError {
         if case .serverTrustEvaluationFailed = self { true } else { false }
     }
 
-    /// Whether the session went away.
+    /// Whether the session was deallocated.
     public var isSessionDeinitializedError: Bool {
         if case .sessionDeinitialized = self { true } else { false }
     }
 
-    /// Whether the session was invalidated.
+    /// Whether the session was invalidated or shut down.
     public var isSessionInvalidatedError: Bool {
         if case .sessionInvalidated = self { true } else { false }
     }
@@ -83,20 +83,21 @@ extension SessionError {
         if case .sessionTaskFailed = self { true } else { false }
     }
 
-    /// Whether the request could not be sent as it was.
+    /// Whether the request was not valid.
     public var isURLRequestValidationError: Bool {
         if case .urlRequestValidationFailed = self { true } else { false }
     }
 
-    /// What was given as a URL, for ``invalidURL(url:)``.
+    /// The value that could not be converted to a URL; `nil` unless ``invalidURL(url:)``.
     public var urlConvertible: (any URLConvertible)? {
         guard case .invalidURL(let url) = self else { return nil }
         return url
     }
 
-    /// The file or address that the error is about, if it or the error inside it names one.
+    /// The URL of this error, or of the ``SessionError`` inside it; `nil` if there is none.
     ///
-    /// An address that is none is ``urlConvertible``.
+    /// Set for multipart encoding, and for downloaded files that cannot be read. What could not be
+    /// converted to a URL is ``urlConvertible``.
     public var url: URL? {
         switch self {
         case .multipartEncodingFailed(let reason): reason.url
@@ -108,7 +109,9 @@ extension SessionError {
         }
     }
 
-    /// The error inside this one.
+    /// The error inside this one; `nil` if there is none.
+    ///
+    /// For ``requestRetryFailed(retryError:originalError:)``, the retrier's.
     public var underlyingError: (any Error)? {
         switch self {
         case .createUploadableFailed(let error), .createURLRequestFailed(let error),
@@ -130,7 +133,7 @@ extension SessionError {
         }
     }
 
-    /// The transfer's own error, if the transfer failed, whatever is wrapped around it.
+    /// The transfer's error, at any depth inside this one; `nil` if there is none.
     public var transferError: TransferError? {
         if let error = underlyingError as? TransferError { return error }
         if case .requestRetryFailed(_, let original) = self {
@@ -139,10 +142,11 @@ extension SessionError {
         return underlyingError?.asSessionError?.transferError
     }
 
-    /// What a download that broke off can be gone on with.
+    /// The data to resume a download with, as ``DownloadRequest/resumeData``; `nil` if there is
+    /// none.
     public var downloadResumeData: Data? { transferError?.downloadResumeData }
 
-    /// The content types a validator would have taken.
+    /// The content types that a validator accepts; `nil` unless it refused the response's.
     public var acceptableContentTypes: [String]? {
         guard case .responseValidationFailed(let reason) = self else { return nil }
         switch reason {
@@ -151,7 +155,7 @@ extension SessionError {
         }
     }
 
-    /// The content type a validator refused.
+    /// The content type that a validator refused; `nil` for other errors.
     public var responseContentType: String? {
         guard
             case .responseValidationFailed(.unacceptableContentType(_, let responseContentType)) =
@@ -160,8 +164,10 @@ extension SessionError {
         return responseContentType
     }
 
-    /// The status code that was refused: by a validator, or as the answer to a WebSocket's handshake
-    /// or to a request for server-sent events.
+    /// The status code of the response that was refused; `nil` for other errors.
+    ///
+    /// It was refused by a status code validator, or is not the one that a WebSocket handshake
+    /// (101) or a request for server-sent events (200) requires.
     public var responseCode: Int? {
         if case .responseValidationFailed(.unacceptableStatusCode(let code)) = self { return code }
         if case .notAnEventStream(let code, _)? = underlyingError as? ServerSentEventError {
@@ -170,7 +176,7 @@ extension SessionError {
         return transferError?.statusCode
     }
 
-    /// The charset that text could not be read in.
+    /// The encoding in which the body is not text; `nil` for other errors.
     public var failedStringEncoding: String.Encoding? {
         guard
             case .responseSerializationFailed(.stringSerializationFailed(let encoding)) = self
@@ -178,13 +184,13 @@ extension SessionError {
         return encoding
     }
 
-    /// Where a file that could not be moved was.
+    /// The present place of a file that could not be moved; `nil` for other errors.
     public var sourceURL: URL? {
         guard case .downloadedFileMoveFailed(_, let source, _) = self else { return nil }
         return source
     }
 
-    /// Where a file could not be moved to.
+    /// The destination that a file could not be moved to; `nil` for other errors.
     public var destinationURL: URL? {
         guard case .downloadedFileMoveFailed(_, _, let destination) = self else { return nil }
         return destination

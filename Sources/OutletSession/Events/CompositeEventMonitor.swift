@@ -1,6 +1,6 @@
 public import Dispatch
 
-/// Passes each event on to several monitors, each on its own queue, in order.
+/// Passes each event to several monitors, each on its own queue.
 public final class CompositeEventMonitor: EventMonitor {
     private let monitors: [(monitor: any EventMonitor, queue: DispatchQueue)]
     private let defaultQueue: DispatchQueue
@@ -8,8 +8,9 @@ public final class CompositeEventMonitor: EventMonitor {
     /// Makes a monitor of monitors.
     ///
     /// - Parameters:
-    ///   - monitors: Told of each event, in this order.
-    ///   - defaultQueue: For those whose queue is `DispatchQueue.sessionCallbacks`.
+    ///   - monitors: The monitors, in the order in which events are enqueued for them.
+    ///   - defaultQueue: The queue of the monitors whose ``EventMonitor/queue`` is
+    ///     `DispatchQueue.sessionCallbacks`.
     public init(monitors: [any EventMonitor], defaultQueue: DispatchQueue) {
         self.monitors = monitors.map { ($0, $0.queue(orElse: defaultQueue)) }
         self.defaultQueue = defaultQueue
@@ -23,13 +24,13 @@ public final class CompositeEventMonitor: EventMonitor {
         self.defaultQueue = defaultQueue
     }
 
-    /// The same monitors, and one more behind them.
+    /// Returns a monitor with one more monitor after the present ones.
     func adding(_ monitor: any EventMonitor) -> CompositeEventMonitor {
         CompositeEventMonitor(
             monitors + [(monitor, monitor.queue(orElse: defaultQueue))], defaultQueue)
     }
 
-    /// Calls each monitor in turn.
+    /// Enqueues the event on each monitor's queue; does not wait.
     public func observe(_ event: Event, of request: Request?) {
         for (monitor, queue) in monitors {
             queue.async { monitor.observe(event, of: request) }
@@ -38,7 +39,9 @@ public final class CompositeEventMonitor: EventMonitor {
 }
 
 extension DispatchQueue {
-    /// Stands for the callback queue of whichever session uses a monitor: nothing runs on this one.
+    /// A placeholder for ``Session/callbackQueue`` of the session that uses a monitor.
+    ///
+    /// Nothing runs on this queue itself.
     public static let sessionCallbacks = DispatchQueue(label: "outlet.session.callbacks")
 }
 

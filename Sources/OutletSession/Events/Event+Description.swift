@@ -3,7 +3,7 @@ import OutletHTTP
 import OutletTransport
 
 extension Event {
-    /// The event's name, without what it carries.
+    /// The name of the event's case, without its values.
     public var name: String {
         switch self {
         case .didCreateInitialURLRequest: "didCreateInitialURLRequest"
@@ -52,7 +52,7 @@ extension Event {
 }
 
 extension Event: CustomStringConvertible {
-    /// The event's name, and what it carries in a few words, secrets left out.
+    /// The event's name and a summary of its values, without secrets.
     public var description: String { detail.map { "\(name): \($0)" } ?? name }
 
     private var detail: String? {
@@ -112,7 +112,7 @@ extension Event: CustomStringConvertible {
         return request.map { "\($0): \(more)" } ?? more
     }
 
-    /// Of a value its type alone: what it holds may be secret.
+    /// Describes a value by its type only, because its content may be secret.
     private static func text<Value>(_ result: Result<Value, SessionError>) -> String {
         switch result {
         case .success(let value): (value as? URL)?.path ?? "\(type(of: value))"

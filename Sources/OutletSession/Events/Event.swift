@@ -2,41 +2,41 @@ public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
 
-/// What happens to requests and transfers, in one type.
+/// An event of a request, a transfer or a session.
 ///
-/// A monitor takes events whole, by ``EventMonitor/observe(_:of:)``, or one by one, by its other
-/// methods. Names that begin with `task` are events of transfers, which the monitors of single
-/// requests are not told.
+/// An ``EventMonitor`` gets all events with ``EventMonitor/observe(_:of:)``, and by default each
+/// one with a method of its own. Events whose names begin with `task` are those of transfers; only
+/// the session's monitors get them, not the monitors of single requests.
 public enum Event: Sendable {
-    /// The first form of the request was made, before any adapter.
+    /// The request was converted; adapters have not run yet.
     case didCreateInitialURLRequest(HTTPRequest)
-    /// The request could not be made.
+    /// The request could not be converted, or is not valid.
     case didFailToCreateURLRequest(error: SessionError)
-    /// The adapters have changed the request.
+    /// The adapters have returned a request.
     case didAdaptInitialRequest(HTTPRequest, to: HTTPRequest)
-    /// An adapter failed.
+    /// An adapter failed, or returned a request that is not valid.
     case didFailToAdaptURLRequest(HTTPRequest, error: SessionError)
-    /// The final form of the request was made.
+    /// The request is ready to be sent.
     case didCreateURLRequest(HTTPRequest)
-    /// A transfer was made for the request.
+    /// A transfer was made for the request; with eager setup, a placeholder until `resume()`.
     case didCreateTask(any TransferTask)
-    /// An attempt was measured.
+    /// The metrics of an attempt are complete.
     case didGatherMetrics(TransferMetrics)
-    /// A transfer failed for a reason of the session's own, before its end.
+    /// A trust policy has refused the server; the transfer has not ended yet.
     case didFailTask(any TransferTask, error: SessionError)
-    /// A transfer ended, well or not; validators have judged it.
+    /// The transfer of an attempt has ended, and the validators have run.
     case didCompleteTask(any TransferTask, error: SessionError?)
     /// A redirect is about to be followed.
     case willRedirect(to: HTTPRequest, after: HTTPResponse)
-    /// A transfer is over, that of an attempt or one that a redirect has ended.
+    /// A transfer has ended: that of an attempt, or one that a redirect followed.
     ///
-    /// It sums up what other events have told of the transfer, for those who keep records.
+    /// Sums up the other events of the transfer, for logs and recordings.
     case didCompleteExchange(TransferExchange, any TransferTask)
-    /// The request is tried again.
+    /// The request is retried.
     case isRetrying
-    /// No attempt will follow: the responses are serialized next, and told one by one.
+    /// The last attempt has ended; the response is serialized next.
     ///
-    /// It comes again if a retrier tries again for the sake of a serializer.
+    /// Occurs again if a retrier retries because of a serialization failure.
     case didFinish
     /// The request was resumed.
     case didResume
@@ -50,69 +50,69 @@ public enum Event: Sendable {
     case didCancel
     /// A transfer was cancelled.
     case didCancelTask(any TransferTask)
-    /// A validator has judged a response.
+    /// A validator has accepted or refused a response.
     case didValidate(Validation)
-    /// A response was handed over as it is, or a serializer has made a value of it, or failed.
+    /// A serializer has made a value of a response, or failed; also for handlers without one.
     case didParseResponse(ParsedResult)
     /// The body of an upload was made.
     case didCreateUploadable(UploadRequest.Uploadable)
     /// The body of an upload could not be made.
     case didFailToCreateUploadable(error: SessionError)
-    /// The stream of an upload was taken back to its start.
+    /// The stream of an upload was rewound.
     case didProvideInputStream(any BodyStream)
-    /// A download is over: its file is in its place, or is not.
+    /// A download's file was moved to its destination, or could not be moved.
     case didFinishDownloading(any TransferTask, Result<URL, SessionError>)
-    /// It is known where a download's file goes.
+    /// The destination of a download's file was determined.
     case didCreateDestinationURL(URL)
-    /// A serializer has made a value of a stream's chunk, or failed.
+    /// A serializer has made a value of a piece of a stream, or failed.
     case didParseStream(ParsedResult)
-    /// The session lets no more requests start; of no request.
+    /// The session has ended and starts no more requests; not an event of a request.
     case sessionDidBecomeInvalid(any Transport, error: (any Error)?)
-    /// A server or a proxy asks for credentials.
+    /// A server or a proxy has sent an authentication challenge.
     case taskDidReceiveChallenge(any TransferTask, AuthenticationChallenge)
     /// Bytes of a request's body were sent.
     case taskDidSendBodyData(
         any TransferTask, bytesSent: Int64, totalBytesSent: Int64, expected: Int64)
-    /// A body stream is taken back to its start, to be sent again.
+    /// A body stream is about to be rewound and sent again.
     case taskNeedsNewBodyStream(any TransferTask)
     /// A redirect is about to be followed.
     case taskWillRedirect(any TransferTask, to: HTTPRequest, after: HTTPResponse)
-    /// A transfer was measured.
+    /// The metrics of a transfer are complete.
     case taskDidGatherMetrics(any TransferTask, TransferMetrics)
-    /// A transfer ended, before any validator.
+    /// The last transfer of an attempt has ended; validators have not run yet.
     case taskDidComplete(any TransferTask, error: (any Error)?)
-    /// A transfer failed for want of a network, and is tried again when there is one.
+    /// A transfer failed because there is no network; it is retried when there is one.
     case taskIsWaitingForConnectivity(any TransferTask)
-    /// The head of a response has come.
+    /// The head of a response has arrived.
     case taskDidReceiveResponse(any TransferTask, HTTPResponse)
-    /// Bytes of a response's body have come: all at once where they are collected, else chunk by chunk.
+    /// Bytes of a response's body have arrived: the whole body if it is collected, else a piece.
     case taskDidReceiveData(any TransferTask, Data)
-    /// A response is about to be stored in the session's cache, if nobody objects.
+    /// A response qualifies for the session's cache; a handler may have kept it out.
     case taskWillCacheResponse(any TransferTask, CachedResponse)
-    /// A download goes on behind what is there already; `expected` is -1 if not known.
+    /// A download resumes at an offset in bytes; `expected` is the total size, -1 if not known.
     case taskDidResumeAtOffset(any TransferTask, offset: Int64, expected: Int64)
-    /// Bytes of a download were written.
+    /// Bytes of a download were written; the expected total is -1 if not known.
     case taskDidWriteData(
         any TransferTask, bytesWritten: Int64, totalBytesWritten: Int64, expected: Int64)
-    /// A download is complete, and still lies in its temporary place.
+    /// A download is complete, and its file was not moved yet.
     case taskDidFinishDownloading(any TransferTask, to: URL)
 }
 
 extension Event {
-    /// A validator's verdict, and what it is about.
+    /// The result of a validator, with the validated response.
     public struct Validation: Sendable {
-        /// What was sent; `nil` where it is not known.
+        /// The request, as adapted; `nil` if it is not known.
         public let request: HTTPRequest?
-        /// What was judged.
+        /// The response that was validated.
         public let response: HTTPResponse
-        /// The body, of a data request.
+        /// The body of a data request; `nil` for other requests, and without a body.
         public let data: Data?
-        /// The file, of a download.
+        /// The file of a download; `nil` for other requests, and without a file.
         public let fileURL: URL?
-        /// The verdict.
+        /// The result of the validator.
         public let result: Request.ValidationResult
 
-        /// Makes a verdict's record.
+        /// Makes a value.
         public init(
             request: HTTPRequest?, response: HTTPResponse, data: Data? = nil, fileURL: URL? = nil,
             result: Request.ValidationResult
@@ -125,11 +125,11 @@ extension Event {
         }
     }
 
-    /// What was made of a response or a chunk, whatever its type.
+    /// The value made of a response or of a piece of a stream, without its static type.
     public struct ParsedResult: Sendable {
-        /// The value, or why there is none.
+        /// The value, or the error.
         public let result: Result<any Sendable, SessionError>
-        /// Calls a monitor's method with the value's own type.
+        /// Calls the monitor's method, with the static type of the value.
         let tell: @Sendable (any EventMonitor) -> Void
 
         init<Value: Sendable>(

@@ -1,7 +1,7 @@
 import OutletTransport
 
 extension EventMonitor {
-    /// Calls the event's own method.
+    /// Calls the method for the event.
     public func observe(_ event: Event, of request: Request?) {
         guard let request else {
             if case .sessionDidBecomeInvalid(let transport, let error) = event {
@@ -9,7 +9,7 @@ extension EventMonitor {
             }
             return
         }
-        // Split by what they are about: the methods of one kind have a first argument in common.
+        // Split into three functions by the type of the methods' first argument.
         if !tellOfRequest(event, request), !tellOfKind(event, request) {
             tellOfTransfer(event, request.core.transport)
         }

@@ -3,61 +3,64 @@ public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
 
-/// Watches what requests do; changes nothing.
+/// Receives the events of requests, for example to log them; it cannot change a request.
 ///
-/// All events go through ``observe(_:of:)``, which calls the event's own method unless a monitor
-/// has its own. Those methods have empty defaults. Those of the request come in the order of its
-/// life; those of ``TransferEventMonitor`` tell of transfers.
+/// The session calls ``observe(_:of:)`` for each event, and its default implementation calls the
+/// method for that event. All methods have empty defaults. The methods here are declared in the
+/// order of a request's life; those for events of transfers are in ``TransferEventMonitor``.
 ///
-/// Thread: ``queue``, one event after the other.
+/// Thread: ``queue``, where events arrive in order; one at a time if it is a serial queue.
 public protocol EventMonitor: TransferEventMonitor {
-    /// Where the events are delivered; `DispatchQueue.sessionCallbacks` by default.
+    /// Where the methods are called.
+    ///
+    /// `DispatchQueue.sessionCallbacks` by default, which stands for the session's
+    /// ``Session/callbackQueue``.
     var queue: DispatchQueue { get }
 
-    /// Something has happened.
+    /// Receives an event; by default calls the method for it.
     ///
     /// - Parameters:
-    ///   - event: What has happened.
-    ///   - request: Whom it happened to; `nil` for the end of a session.
+    ///   - event: The event; the request may have changed since it occurred.
+    ///   - request: The request of the event; `nil` for the end of a session.
     func observe(_ event: Event, of request: Request?)
 
-    /// The first form of the request was made, before any adapter.
+    /// The request was converted; adapters have not run yet.
     func request(_ request: Request, didCreateInitialURLRequest urlRequest: HTTPRequest)
-    /// The request could not be made.
+    /// The request could not be converted, or is not valid.
     func request(_ request: Request, didFailToCreateURLRequestWithError error: SessionError)
-    /// The adapters have changed the request.
+    /// The adapters have returned a request.
     func request(
         _ request: Request, didAdaptInitialRequest initialRequest: HTTPRequest,
         to adaptedRequest: HTTPRequest)
-    /// An adapter failed.
+    /// An adapter failed, or returned a request that is not valid.
     func request(
         _ request: Request, didFailToAdaptURLRequest initialRequest: HTTPRequest,
         withError error: SessionError)
-    /// The final form of the request was made.
+    /// The request is ready to be sent.
     func request(_ request: Request, didCreateURLRequest urlRequest: HTTPRequest)
-    /// A transfer was made for the request.
+    /// A transfer was made for the request; with eager setup, a placeholder until `resume()`.
     func request(_ request: Request, didCreateTask task: any TransferTask)
-    /// An attempt was measured.
+    /// The metrics of an attempt are complete.
     func request(_ request: Request, didGatherMetrics metrics: TransferMetrics)
-    /// A transfer failed for a reason of the session's own, before its end.
+    /// A trust policy has refused the server; the transfer has not ended yet.
     func request(
         _ request: Request, didFailTask task: any TransferTask, earlyWithError error: SessionError)
-    /// A transfer ended, well or not; validators have judged it.
+    /// The transfer of an attempt has ended, and the validators have run.
     func request(
         _ request: Request, didCompleteTask task: any TransferTask, with error: SessionError?)
     /// A redirect is about to be followed.
     func request(
         _ request: Request, willRedirectTo newRequest: HTTPRequest, after response: HTTPResponse)
-    /// A transfer is over, that of an attempt or one that a redirect has ended.
+    /// A transfer has ended: that of an attempt, or one that a redirect followed.
     ///
-    /// It sums up what other events have told of the transfer, for those who keep records.
+    /// Sums up the other events of the transfer, for logs and recordings.
     func request(
         _ request: Request, didComplete exchange: TransferExchange, of task: any TransferTask)
-    /// The request is tried again.
+    /// The request is retried.
     func requestIsRetrying(_ request: Request)
-    /// No attempt will follow: the responses are serialized next, and told one by one.
+    /// The last attempt has ended; the response is serialized next.
     ///
-    /// It comes again if a retrier tries again for the sake of a serializer.
+    /// Occurs again if a retrier retries because of a serialization failure.
     func requestDidFinish(_ request: Request)
     /// The request was resumed.
     func requestDidResume(_ request: Request)
@@ -71,44 +74,44 @@ public protocol EventMonitor: TransferEventMonitor {
     func requestDidCancel(_ request: Request)
     /// A transfer was cancelled.
     func request(_ request: Request, didCancelTask task: any TransferTask)
-    /// A validator has judged a response.
+    /// A validator has accepted or refused a response.
     func request(
         _ request: DataRequest, didValidateRequest urlRequest: HTTPRequest?, response: HTTPResponse,
         data: Data?, withResult result: Request.ValidationResult)
-    /// A response without a serializer was handed over.
+    /// A response is ready for a handler without a serializer.
     func request(
         _ request: DataRequest, didParseResponse response: DataResponse<Data?, SessionError>)
-    /// A serializer has made a value, or failed.
+    /// A serializer has made a value of a response, or failed.
     func request<Value: Sendable>(
         _ request: DataRequest, didParseResponse response: DataResponse<Value, SessionError>)
     /// The body of an upload was made.
     func request(_ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable)
     /// The body of an upload could not be made.
     func request(_ request: UploadRequest, didFailToCreateUploadableWithError error: SessionError)
-    /// The stream of an upload was taken back to its start.
+    /// The stream of an upload was rewound.
     func request(_ request: UploadRequest, didProvideInputStream stream: any BodyStream)
-    /// A download is over: its file is in its place, or is not.
+    /// A download's file was moved to its destination, or could not be moved.
     func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: any TransferTask,
         with result: Result<URL, SessionError>)
-    /// It is known where a download's file goes.
+    /// The destination of a download's file was determined.
     func request(_ request: DownloadRequest, didCreateDestinationURL url: URL)
-    /// A validator has judged a download.
+    /// A validator has accepted or refused a download.
     func request(
         _ request: DownloadRequest, didValidateRequest urlRequest: HTTPRequest?,
         response: HTTPResponse, fileURL: URL?, withResult result: Request.ValidationResult)
-    /// A download without a serializer was handed over.
+    /// A download is ready for a handler without a serializer.
     func request(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<URL?, SessionError>)
     /// A serializer has made a value of a download, or failed.
     func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, SessionError>
     )
-    /// A validator has judged a stream's head.
+    /// A validator has accepted or refused the response of a stream.
     func request(
         _ request: DataStreamRequest, didValidateRequest urlRequest: HTTPRequest?,
         response: HTTPResponse, withResult result: Request.ValidationResult)
-    /// A serializer has made a value of a stream's chunk, or failed.
+    /// A serializer has made a value of a piece of a stream, or failed.
     func request<Value: Sendable>(
         _ request: DataStreamRequest, didParseStream result: Result<Value, SessionError>)
 }

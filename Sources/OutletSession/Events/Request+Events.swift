@@ -5,25 +5,26 @@ import OutletTransport
 import Synchronization
 
 extension Request {
-    /// Whether anybody watches; where not, an event costs this test.
+    /// Whether the request has monitors; without any, an event costs only this test.
     var isMonitored: Bool { core.isMonitored || hasOwnMonitors.load(ordering: .acquiring) }
 
-    /// Who watches this request: the session's monitors, then its own; `nil` without any.
+    /// The session's monitors, then the request's own; `nil` if there are none.
     var monitors: CompositeEventMonitor? {
         isMonitored ? mutable.withLock { monitors($0) } : nil
     }
 
-    /// The same under the lock.
+    /// Returns ``monitors``; called under the lock.
     func monitors(_ mutable: borrowing Mutable) -> CompositeEventMonitor? {
         isMonitored ? mutable.observers?.monitors ?? core.monitors : nil
     }
 
-    /// Who watches this request, as one; `nil` without anybody.
+    /// The session's monitors and the request's own, as one monitor; `nil` if there are none.
     public var eventMonitor: (any EventMonitor)? { monitors }
 
-    /// Adds a monitor for this request's own events, behind the session's.
+    /// Adds a monitor for the events of this request, after the session's monitors.
     ///
-    /// Events that have been are not told again: add it before the start.
+    /// - Parameter monitor: Gets the events from now on, except those of transfers (see ``Event``).
+    ///   Add it before the request starts, to get all of them.
     @discardableResult
     public func eventMonitor(_ monitor: any EventMonitor) -> Self {
         mutable.withLock { mutable in
@@ -37,41 +38,41 @@ extension Request {
         return self
     }
 
-    /// Tells the session's monitors that the transfer waits for a network.
+    /// Reports to the session's monitors that the transfer waits for a network.
     package func tellWaitingForConnectivity() {
         guard let task else { return }
         core.monitors?.observe(.taskIsWaitingForConnectivity(task), of: self)
     }
 
-    /// Keeps a transfer, and tells of it if it is new.
+    /// Stores a transfer, and reports it if it is new.
     func announce(_ task: any TransferTask) {
         for call in mutable.withLock({ keep(task, &$0) }) { call() }
     }
 
-    /// Keeps a transfer that was begun; the monitors are told before anything else about it.
+    /// Stores a transfer that was begun, and reports it before its other events.
     ///
-    /// A transport may deliver a result before the code that asked for the transfer has finished
-    /// storing it, so the first of the two calls this. The monitors are told under the
-    /// lock, so that nobody overtakes: they only put the event on their queues.
+    /// A transport may deliver a result before `begin(_:)` has returned the transfer, so whichever
+    /// comes first calls this. Events are reported under the lock, so that they stay in order: they
+    /// are only enqueued on the monitors' queues.
     ///
-    /// - Returns: What is to be called once the lock is released.
+    /// - Returns: The closures to call after unlocking.
     func keep(_ task: any TransferTask, _ mutable: inout Mutable) -> LaterCalls {
         let wasAnnounced = mutable.history.isTaskAhead
         guard mutable.history.note(task, attempt: mutable.machine.attempt) else { return [] }
         var calls: LaterCalls = []
         if !wasAnnounced, let channel = mutable.observers?.task {
-            // Under the lock too: a later event would otherwise find the streams ended.
+            // Under the lock, because the end of the request ends the streams.
             for stream in channel.streams { stream.yield(task) }
             if let observer = channel.observer { calls = [{ self.core.tell(observer, task) }] }
         }
         guard let monitors = monitors(mutable) else { return calls }
         if !wasAnnounced { monitors.observe(.didCreateTask(task), of: self) }
         let state = mutable.machine.state
-        // A task that was made ahead and is cancelled before its start only ever ends.
+        // A placeholder that was cancelled before the start gets no `didResumeTask`.
         if !wasAnnounced || state != .cancelled {
             monitors.observe(.didResumeTask(task), of: self)
         }
-        // Earlier calls found no transfer to apply this to.
+        // `cancel()` and `suspend()` reported nothing while there was no transfer.
         switch state {
         case .cancelled: monitors.observe(.didCancelTask(task), of: self)
         case .suspended: monitors.observe(.didSuspendTask(task), of: self)
@@ -81,9 +82,9 @@ extension Request {
     }
 }
 
-/// What a transport tells, passed on to the session's monitors.
+/// Reports the events of transfers to the session's monitors.
 extension Request {
-    /// The head of a response has come; one that only leads somewhere else is not told.
+    /// Reports the head of a response, unless it is a redirect that may be followed.
     func tellHead(_ head: HTTPResponse, of task: any TransferTask) {
         guard let monitors = core.monitors else { return }
         announce(task)
@@ -92,12 +93,12 @@ extension Request {
         monitors.observe(.taskDidReceiveResponse(task, head), of: self)
     }
 
-    /// A head that might have led somewhere else is the response after all.
+    /// Reports the head of a redirect that turned out to be the response.
     func tellLateHead(_ head: HTTPResponse, of task: any TransferTask) {
         core.monitors?.observe(.taskDidReceiveResponse(task, head), of: self)
     }
 
-    /// A server or a proxy asks for credentials.
+    /// Reports the authentication challenges of a server or a proxy.
     func tellChallenges(of head: HTTPResponse, to task: any TransferTask) {
         guard let monitors = core.monitors else { return }
         announce(task)
@@ -114,18 +115,18 @@ extension Request {
         }
     }
 
-    /// The next bytes of a body have come.
+    /// Reports a piece of a body.
     func tellChunk(_ chunk: Data, of task: any TransferTask) {
         core.monitors?.observe(.taskDidReceiveData(task, chunk), of: self)
     }
 
-    /// An attempt's last transfer is over; the event follows now, or once its file is in place.
+    /// Reports the end of an attempt's last transfer; for a download, after its file was moved.
     func tellEnd(_ result: TransferResult, of task: any TransferTask) {
         guard placesFile(of: result) else { return tell(result, of: task) }
         mutable.withLock { $0.watched().untoldEnd = result }
     }
 
-    /// Tells what had to wait for the file.
+    /// Reports the end of a download's transfer that ``tellEnd(_:of:)`` has postponed.
     func tellUntoldEnd(of task: any TransferTask) {
         let result = mutable.withLock { mutable in
             defer { mutable.observers?.untoldEnd = nil }
@@ -149,13 +150,13 @@ extension Request {
         core.monitors?.observe(.taskDidComplete(task, error: result.error), of: self)
     }
 
-    /// A transfer is over; its measures are its own.
+    /// Reports a transfer that has ended, with the metrics of that transfer only.
     func tellExchange(_ result: TransferResult, of task: any TransferTask) {
         guard let monitors else { return }
         let (sent, attempt) = mutable.withLock {
             ($0.history.performedRequests.last, $0.machine.attempt)
         }
-        // One event for a shared transfer.
+        // Requests that share a transfer report it only once.
         guard let sent, task.source != .shared else { return }
         var exchange = TransferExchange(request: sent, result: result)
         exchange.requestID = id
@@ -163,7 +164,7 @@ extension Request {
         monitors.observe(.didCompleteExchange(exchange, task), of: self)
     }
 
-    /// More bytes have passed.
+    /// Reports bytes that were sent or received.
     func tellProgress(
         from former: TransferCounts, to counts: TransferCounts, of task: any TransferTask
     ) {
@@ -186,7 +187,7 @@ extension Request {
 }
 
 extension Request.Mutable {
-    /// The transfer of the attempt under way, once it is known.
+    /// The transfer of the current attempt; `nil` before it was stored.
     var currentTask: (any TransferTask)? {
         history.task(of: machine.attempt)
     }

@@ -2,15 +2,16 @@ public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
 
-/// Watches transfers of a session: what its transport has told, request by request or not.
+/// Receives the events of a session's transfers.
 ///
-/// Every method has an empty default. Monitors of single requests are not told these.
+/// All methods have empty defaults. Only the session's monitors get these events, not the monitors
+/// of single requests. `session` is the session's transport.
 ///
-/// Thread: as ``EventMonitor``.
+/// Thread: as for ``EventMonitor``.
 public protocol TransferEventMonitor: Sendable {
-    /// The session lets no more requests start.
+    /// The session has ended and starts no more requests.
     func urlSession(_ session: any Transport, didBecomeInvalidWithError error: (any Error)?)
-    /// A server or a proxy asks for credentials.
+    /// A server or a proxy has sent an authentication challenge.
     func urlSession(
         _ session: any Transport, task: any TransferTask,
         didReceive challenge: AuthenticationChallenge)
@@ -18,40 +19,40 @@ public protocol TransferEventMonitor: Sendable {
     func urlSession(
         _ session: any Transport, task: any TransferTask, didSendBodyData bytesSent: Int64,
         totalBytesSent: Int64, totalBytesExpectedToSend: Int64)
-    /// A body stream is taken back to its start, to be sent again.
+    /// A body stream is about to be rewound and sent again.
     func urlSession(_ session: any Transport, taskNeedsNewBodyStream task: any TransferTask)
     /// A redirect is about to be followed.
     func urlSession(
         _ session: any Transport, task: any TransferTask,
         willPerformHTTPRedirection response: HTTPResponse, newRequest request: HTTPRequest)
-    /// A transfer was measured.
+    /// The metrics of a transfer are complete.
     func urlSession(
         _ session: any Transport, task: any TransferTask,
         didFinishCollecting metrics: TransferMetrics)
-    /// A transfer ended, before any validator.
+    /// The last transfer of an attempt has ended; validators have not run yet.
     func urlSession(
         _ session: any Transport, task: any TransferTask, didCompleteWithError error: (any Error)?)
-    /// A transfer failed for want of a network, and is tried again when there is one.
+    /// A transfer failed because there is no network; it is retried when there is one.
     func urlSession(
         _ session: any Transport, taskIsWaitingForConnectivity task: any TransferTask)
-    /// The head of a response has come.
+    /// The head of a response has arrived.
     func urlSession(
         _ session: any Transport, dataTask: any TransferTask, didReceive response: HTTPResponse)
-    /// Bytes of a response's body have come: all at once where they are collected, else chunk by chunk.
+    /// Bytes of a response's body have arrived: the whole body if it is collected, else a piece.
     func urlSession(_ session: any Transport, dataTask: any TransferTask, didReceive data: Data)
-    /// A response is about to be stored in the session's cache, if nobody objects.
+    /// A response qualifies for the session's cache; a handler may have kept it out.
     func urlSession(
         _ session: any Transport, dataTask: any TransferTask,
         willCacheResponse proposedResponse: CachedResponse)
-    /// A download goes on behind what is there already; `expectedTotalBytes` is -1 if not known.
+    /// A download resumes at an offset in bytes; `expectedTotalBytes` is -1 if not known.
     func urlSession(
         _ session: any Transport, downloadTask: any TransferTask,
         didResumeAtOffset fileOffset: Int64, expectedTotalBytes: Int64)
-    /// Bytes of a download were written.
+    /// Bytes of a download were written; the expected total is -1 if not known.
     func urlSession(
         _ session: any Transport, downloadTask: any TransferTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
-    /// A download is complete, and still lies in its temporary place.
+    /// A download is complete, and its file was not moved yet.
     func urlSession(
         _ session: any Transport, downloadTask: any TransferTask,
         didFinishDownloadingTo location: URL)

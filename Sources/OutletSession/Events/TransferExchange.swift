@@ -2,34 +2,38 @@ public import FoundationEssentials
 public import OutletHTTP
 public import OutletTransport
 
-/// One transfer that is over: what was asked and answered, and how long it took.
+/// A transfer that has ended: the request, the response and the metrics.
 ///
-/// An attempt of a request is one exchange, and one more for each redirect that it followed.
+/// An attempt without redirects is one exchange; each redirect that it followed adds one.
 public struct TransferExchange: Sendable {
-    /// The request as it went on the wire.
+    /// The request as it was sent.
     public var request: HTTPRequest
-    /// Its body, as far as it is known; `nil` for none and for those read from files and streams.
+    /// The body of the request; `nil` if it has none, or is read from a file or a stream.
     public var requestBody: Data?
-    /// The final head, if one arrived.
+    /// The final head of the response; `nil` if none arrived.
     public var response: HTTPResponse?
-    /// The heads before that one (1xx); transports that are watched for it only.
+    /// The interim heads (1xx) before the final one; only recording transports set them.
     public var interimHeads: [HTTPResponse] = []
-    /// The body, decoded; `nil` when no byte arrived, or it went elsewhere.
+    /// The decoded body; `nil` if no byte arrived, or the body was streamed or written to a file.
     public var body: Data?
-    /// Fields behind the body.
+    /// The trailer fields; `nil` if there were none.
     public var trailers: HTTPHeaders?
-    /// Why the transfer failed.
+    /// Why the transfer failed; `nil` if it did not.
     public var error: TransferError?
-    /// What was measured of this transfer alone.
+    /// The metrics of this transfer only.
     public var metrics: TransferMetrics
-    /// When it began.
+    /// When the transfer began, the time in the queue included.
     public var start: Date
-    /// The request of the session that it belongs to.
+    /// The ``Request/id`` of the session's request; `nil` outside of a session.
     public var requestID: UUID?
-    /// Which attempt of that request it belongs to, from 1.
+    /// The number of the request's attempt, from 1; `nil` outside of a session.
     public var attempt: Int?
 
-    /// Makes an exchange of what a transport has brought, just now.
+    /// Makes an exchange from the result of a transfer that has just ended.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it was sent.
+    ///   - result: The result; ``start`` is the current time minus the time in its metrics.
     public init(request: HTTPRequest, result: TransferResult) {
         self.request = request
         requestBody = request.body.data

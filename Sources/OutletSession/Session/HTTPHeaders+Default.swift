@@ -3,23 +3,26 @@ import Glibc
 public import OutletHTTP
 
 extension HTTPHeaders {
-    /// The fields that a session sends unless told otherwise: `Accept-Encoding`,
-    /// `Accept-Language` and `User-Agent`.
+    /// The fields that a session sends by default: `Accept-Encoding`, `Accept-Language` and
+    /// `User-Agent`.
     public static let `default`: HTTPHeaders = [
         .defaultAcceptEncoding, .defaultAcceptLanguage, .defaultUserAgent,
     ]
 }
 
 extension HTTPHeader {
-    /// The codings that servers know best, best first (RFC 9110 §12.5.3).
+    /// The default `Accept-Encoding`: `br`, `gzip` and `deflate`, in this order of preference.
     ///
-    /// zstd (RFC 8878) is undone, too, for requests that ask for it: `.acceptEncoding("zstd, br, gzip")`.
-    /// It is not asked for by itself, so that servers answer as they do to other clients of this field.
+    /// Responses in zstd (RFC 8878) are decoded as well, for requests that ask for it with
+    /// `.acceptEncoding("zstd, br, gzip")`. It is not in the default, so that servers send what
+    /// they send to other clients with this field.
     public static let defaultAcceptEncoding = acceptEncoding("br;q=1.0, gzip;q=0.9, deflate;q=0.8")
 
-    /// The languages of the environment (`LC_ALL`, `LC_MESSAGES`, `LANG`), English if none is set.
+    /// The default `Accept-Language`: the language of the environment, or `en`.
+    ///
+    /// The first variable that is not empty counts: `LC_ALL`, `LC_MESSAGES`, then `LANG`.
     public static let defaultAcceptLanguage: HTTPHeader = {
-        // Three look-ups cost far less than the dictionary of all variables.
+        // Not `ProcessInfo.environment`, which copies all variables.
         let names: [String] = ["LC_ALL", "LC_MESSAGES", "LANG"]
         let locale = names.lazy.compactMap { name in getenv(name).map { String(cString: $0) } }
             .first { !$0.isEmpty }
@@ -28,7 +31,7 @@ extension HTTPHeader {
         return acceptLanguage(["", "C", "POSIX"].contains(name) ? "en;q=1.0" : "\(name);q=1.0")
     }()
 
-    /// The program, the system and Outlet, each with its version.
+    /// The default `User-Agent`: the name of the program, the Linux version and Outlet's version.
     public static let defaultUserAgent: HTTPHeader = {
         let process = ProcessInfo.processInfo
         let program =

@@ -1,41 +1,45 @@
 import OutletTransport
 
-/// The requests of a session that are under way, and why no more may start.
+/// The requests of a session that are in progress, and the error for requests that start too late.
 struct RequestRegistry: Sendable {
-    /// By their serials.
+    /// The requests by serial number.
     private var requests: [UInt64: Request] = [:]
-    /// Why no request may start; `nil` as long as the session lives.
+    /// Why no request may start; `nil` while the session is open.
     private(set) var closed: SessionError?
-    /// Those who wait for the last request to end, while the session is being shut down.
+    /// Set while the session is being shut down and waits for its last requests.
     private var drain: Drain?
 
-    /// A session that takes no more requests, and lets those that it has end.
+    /// The state of a shutdown with a deadline.
     private struct Drain {
+        /// How many requests were in progress when it began.
         let total: Int
+        /// The calls of `shutDown(deadline:)` to resume at its end.
         var waiters: [CheckedContinuation<ShutdownReport, Never>]
     }
 
-    /// What remains to be done when a session has ended.
+    /// What the caller of ``close(_:)`` has to do outside the lock.
     struct Closing {
-        /// The requests that have to be ended.
+        /// The requests to end.
         let requests: [Request]
-        /// Who waits for that.
+        /// The calls of `shutDown(deadline:)` to resume afterwards.
         let waiters: [CheckedContinuation<ShutdownReport, Never>]
-        /// What they are told.
+        /// The value that they return.
         let report: ShutdownReport
     }
 
-    /// Why a request must not run; `nil` if it may.
+    /// Returns why a request must not run; `nil` if it may.
     func refusal(of request: Request) -> SessionError? {
-        // Those that are there already may go on to their end.
+        // Requests in progress may still retry during a shutdown.
         guard let closed, requests[request.serial] == nil else { return nil }
         return closed
     }
 
-    /// Lets no more requests start.
+    /// Begins a shutdown: no more requests may start, those in progress may end.
     ///
-    /// - Parameter waiter: Told when all requests have ended.
-    /// - Returns: False when the session has ended already; the waiter is not kept then.
+    /// - Parameters:
+    ///   - error: The error for requests that start from now on.
+    ///   - waiter: Resumed by the caller of ``close(_:)``.
+    /// - Returns: `false` if the session has ended already; then `waiter` is not stored.
     mutating func beginDraining(
         _ error: SessionError, _ waiter: CheckedContinuation<ShutdownReport, Never>
     ) -> Bool {
@@ -46,12 +50,13 @@ struct RequestRegistry: Sendable {
         return true
     }
 
-    /// Whether the last request has ended of a session that is being shut down.
+    /// Whether the session is being shut down and its last request has ended.
     var isDrained: Bool { requests.isEmpty && drain != nil }
 
-    /// Takes out all requests, and lets no more start.
+    /// Removes all requests; no more may start.
     ///
-    /// - Returns: `nil` when the session has ended already.
+    /// - Parameter error: The error for requests that start from now on.
+    /// - Returns: `nil` if the session has ended already.
     mutating func close(_ error: SessionError) -> Closing? {
         guard closed == nil || drain != nil else { return nil }
         closed = error
@@ -64,17 +69,17 @@ struct RequestRegistry: Sendable {
                 finished: max(0, (drain?.total ?? 0) - cut.count), cut: cut.count))
     }
 
-    /// All requests, the last one first.
+    /// All requests, the newest first.
     var all: [Request] { requests.values.sorted { $0.serial > $1.serial } }
 
-    /// Takes a request in; nothing happens if it is there.
+    /// Adds a request; has no effect if it was added before.
     mutating func insert(_ request: Request) {
         requests[request.serial] = request
     }
 
-    /// Lets go of a request; nothing happens if it is not there.
+    /// Removes a request; has no effect if it was removed before.
     ///
-    /// - Returns: Whether it was the last one of a session that is being shut down.
+    /// - Returns: Whether it was the last request of a session that is being shut down.
     @discardableResult
     mutating func remove(_ request: Request) -> Bool {
         requests.removeValue(forKey: request.serial) != nil && isDrained

@@ -5,8 +5,15 @@ public import OutletTransport
 
 /// Makes requests, and holds what they share: connections, settings, interceptors, queues.
 ///
-/// Keep a reference while requests run: dropping the session ends them with
-/// ``SessionError/sessionDeinitialized``. A subclass must restate `@unchecked Sendable`:
+/// Keep a reference while requests run: when the session is deallocated, they end with
+/// ``SessionError/sessionDeinitialized``.
+///
+/// The methods that make requests return at once and never throw: an error, such as an invalid URL,
+/// is the result of the request. A request is set up when it is first resumed, or at once with
+/// ``RequestSetup/eager``; closures and conversions then run again for every attempt. All methods
+/// may be called from any thread.
+///
+/// A subclass must restate `@unchecked Sendable`:
 ///
 /// ```swift
 /// final class TracingSession: Session, @unchecked Sendable {}
@@ -16,51 +23,67 @@ open class Session: @unchecked Sendable {
 
     let core: SessionCore
 
-    /// Changes a request before parameters are encoded into it; again at every attempt.
+    /// Changes a request before parameters are encoded into it; called at every attempt.
+    ///
+    /// If it throws, the request fails with the error inside
+    /// ``SessionError/createURLRequestFailed(error:)``, or with a ``SessionError`` as it is.
+    ///
+    /// Thread: the session's ``Session/requestQueue``.
     public typealias RequestModifier = @Sendable (inout HTTPRequest) throws -> Void
 
-    /// Where completions go.
+    /// Where completion handlers run that were added without a queue.
     public enum CallbackDelivery: Sendable {
-        /// To the queue of the call, else to ``Session/callbackQueue``.
+        /// On ``Session/callbackQueue``.
         case queued
-        /// At once, on the transport's thread, unless the call names a queue.
+        /// At once, usually on the transport's thread, without a thread switch.
         ///
-        /// The caller promises that no completion, validator, serializer or retrier blocks.
+        /// No completion handler, validator, serializer or retrier may block: all transfers of the
+        /// transport wait for it.
         case inline
     }
 
-    /// When a request is made ready.
+    /// When a request is set up: converted, adapted and prepared for its transfer.
     public enum RequestSetup: Sendable {
         /// When it is first resumed.
         case lazy
-        /// As soon as the request exists; the transfer waits for a `resume()`.
+        /// As soon as it is made, on ``Session/rootQueue``; the transfer starts with `resume()`.
         case eager
     }
 
     /// Makes a session on a transport.
     ///
     /// - Parameters:
-    ///   - transport: Carries the requests; shut down when the session goes.
-    ///   - configuration: The settings; those about connections are the transport's already.
-    ///   - rootQueue: Where the session's own work runs, one thing after the other.
-    ///   - startRequestsImmediately: Whether a request starts when its first handler is added.
-    ///   - requestSetup: When requests are made ready.
-    ///   - requestQueue: Where requests are made and adapted; one on `rootQueue` if `nil`.
-    ///   - serializationQueue: Where responses are serialized; if `nil`, where the first
-    ///     completion is wanted.
-    ///   - callbackQueue: Where completions run that name no queue; a serial one if `nil`.
-    ///   - delivery: Whether completions without a queue need one at all.
+    ///   - transport: Performs the transfers. It is shut down when the session is deallocated,
+    ///     invalidated or shut down, for other sessions with the same transport too.
+    ///   - configuration: The settings of the session. The transport already has its own:
+    ///     connection settings have an effect only in the configuration that it was made with.
+    ///   - rootQueue: The queue of the session's internal work; the session targets a serial queue
+    ///     of its own at it.
+    ///   - startRequestsImmediately: Whether a request starts when its first response handler is
+    ///     added; if `false`, it starts with `resume()`.
+    ///   - requestSetup: When requests are set up.
+    ///   - requestQueue: Where requests are converted and adapted; if `nil`, a serial queue that
+    ///     targets `rootQueue`.
+    ///   - serializationQueue: Where responses are validated and serialized; if `nil`, this depends
+    ///     on the request's first response handler: see ``Request``.
+    ///   - callbackQueue: Where completion handlers run that were added without a queue; a serial
+    ///     queue of the session's own if `nil`.
+    ///   - delivery: Whether those completion handlers run on `callbackQueue`, or inline.
     ///   - interceptor: Adapts and retries all requests, before their own interceptors.
-    ///   - serverTrustManager: Decides which servers are trusted; if `nil`, those with a certificate
-    ///     of a known authority.
-    ///   - redirectHandler: Decides about redirects; they are followed if `nil`.
-    ///   - cachedResponseHandler: Decides what is stored in the cache; all that may be if `nil`.
-    ///   - layers: See every hop of every request as it goes on the wire, the first one first; a stored
-    ///     response's is none. See `TransportLayer`.
+    ///   - serverTrustManager: Decides which servers are trusted; if `nil`, the transport's
+    ///     certificate and host name checks decide.
+    ///   - redirectHandler: Decides about redirects of requests without a handler of their own; if
+    ///     `nil`, redirects are followed.
+    ///   - cachedResponseHandler: Decides what is stored in ``SessionConfiguration/urlCache``; if
+    ///     `nil`, every response that HTTP lets a private cache store.
+    ///   - layers: Make layers around the transport (see `TransportLayer`), the outermost first.
+    ///     They see every request that is sent: each attempt and each redirect, but not a request
+    ///     that the cache answers.
     ///   - middleware: Surrounds all calls, the outermost first.
-    ///   - plugins: What else takes part in all calls, such as a host of native plugins: its adapters
-    ///     and retriers behind `interceptor`, its layers and its middleware inside of those given here.
-    ///   - eventMonitors: Watch all requests.
+    ///   - plugins: Extensions of all calls, such as a host of native plugins. Their adapters and
+    ///     retriers run after `interceptor`; their layers and middleware are inside `layers` and
+    ///     `middleware`.
+    ///   - eventMonitors: Receive the events of all requests.
     public init(
         transport: any Transport,
         configuration: SessionConfiguration = .default,
@@ -96,91 +119,103 @@ open class Session: @unchecked Sendable {
 
     deinit { core.close(.sessionDeinitialized) }
 
-    /// The settings.
+    /// The settings, with the cookie and HSTS storages that the session made for itself.
     public var sessionConfiguration: SessionConfiguration { core.configuration }
-    /// Where the session's own work runs.
+    /// The serial queue of the session's internal work; it targets the queue given to `init`.
     public var rootQueue: DispatchQueue { core.rootQueue }
-    /// Where requests are made and adapted.
+    /// Where requests are converted and adapted.
     public var requestQueue: DispatchQueue { core.requestQueue }
-    /// Where responses for tasks are serialized.
+    /// Where responses are serialized for tasks, and for all handlers if given to `init`.
     public var serializationQueue: DispatchQueue { core.serializationQueue }
-    /// Where completions run that name no queue.
+    /// Where completion handlers run that were added without a queue.
     public var callbackQueue: DispatchQueue { core.callbackQueue }
-    /// Runs tasks on the transport's own thread: `withTaskExecutorPreference(session.taskExecutor)`.
+    /// Runs tasks on the transport's own thread; `nil` if the transport has no such executor.
     ///
-    /// A task that awaits one request after another then changes threads no more. It must not
-    /// block: all requests of the session wait for it. `nil` when the transport has no thread to
-    /// offer.
+    /// To be used as in `withTaskExecutorPreference(session.taskExecutor)`. A task that awaits one
+    /// request after another then needs no thread switches. It must not block: all requests of the
+    /// session wait for it.
     public var taskExecutor: (any TaskExecutor)? { core.transport.taskExecutor }
-    /// Whether a request starts when its first handler is added.
+    /// Whether a request starts when its first response handler is added.
     public var startRequestsImmediately: Bool { core.startsImmediately }
-    /// When requests are made ready.
+    /// When requests are set up.
     public var requestSetup: RequestSetup { core.setup }
-    /// All monitors of the session; `nil` if it has none.
+    /// Passes events to all monitors of the session; `nil` if it has none.
     public var eventMonitor: CompositeEventMonitor? { core.monitors }
-    /// Adapts and retries all requests.
+    /// Adapts and retries all requests; without the interceptors of plugins.
     public var interceptor: (any RequestInterceptor)? { core.interceptor }
-    /// Decides which servers are trusted.
+    /// Decides which servers are trusted; `nil` if none was given.
     public var serverTrustManager: ServerTrustManager? { core.serverTrustManager }
-    /// Decides about redirects.
+    /// Decides about redirects; `nil` if none was given.
     public var redirectHandler: (any RedirectHandler)? { core.redirectHandler }
 
-    /// Decides what is stored in the cache.
+    /// Decides what is stored in the cache; `nil` if none was given.
     public var cachedResponseHandler: (any CachedResponseHandler)? { core.cachedResponseHandler }
 
-    /// Ends all requests with ``SessionError/sessionInvalidated(error:)``; no more may start.
+    /// Ends all requests at once, and shuts down the transport; the session starts no more.
+    ///
+    /// Requests in progress, and requests that are started later, fail with
+    /// ``SessionError/sessionInvalidated(error:)``. Does nothing if the session has ended already.
+    ///
+    /// - Parameter error: The cause, carried by that error; `nil` for none.
     public func invalidate(error: (any Error)? = nil) {
         core.close(.sessionInvalidated(error: error))
     }
 
-    /// Takes no more requests, and returns when all those under way have ended, with their redirects and
-    /// retries; the transport is shut down then.
+    /// Starts no more requests, waits for those in progress, then shuts down the transport.
     ///
-    /// A request that comes too late fails with ``SessionError/sessionInvalidated(error:)``. So does what has
-    /// not ended at the deadline: requests that are suspended, open WebSockets and endless streams never do by
-    /// themselves. Completions on ``callbackQueue`` have run when this returns. The session has to be kept
-    /// until then: dropping it, or ``invalidate(error:)``, ends everything at once.
+    /// Requests in progress may still redirect and retry. Requests that are started later, and
+    /// those that have not ended at the deadline, fail with
+    /// ``SessionError/sessionInvalidated(error:)``. Suspended requests, open WebSockets and endless
+    /// streams do not end by themselves. Completion handlers on ``callbackQueue`` have run when
+    /// this returns. Keep the session until then: its deallocation, or ``invalidate(error:)``, ends
+    /// everything at once.
     ///
     /// ```swift
     /// let report = await session.shutDown(deadline: .seconds(10))
     /// if report.cut > 0 { log("\(report.cut) requests were cut off") }
     /// ```
     ///
-    /// - Parameter deadline: How long to wait.
-    /// - Returns: How many requests ended by themselves, and how many were cut off.
+    /// - Parameter deadline: How long to wait, counted from the call.
+    /// - Returns: How many requests ended by themselves, and how many were ended at the deadline;
+    ///   both 0 if the session had ended already.
     @discardableResult
     public func shutDown(deadline: Duration) async -> ShutdownReport {
         await core.shutDown(deadline: deadline)
     }
 
-    /// Reads certificate authorities and client certificates anew: requests from now on use new connections,
-    /// which trust and show what the files say now.
+    /// Reads the files of certificate authorities and client certificates again.
     ///
-    /// Those under way are not disturbed. To be called when files were replaced, all of them: they are not watched, because a certificate and
-    /// its key would be read while one of them is the old one. What was given as bytes stays as it is; a
-    /// `ClientCertificateProvider` made of a closure is asked for each request anyway.
+    /// Later requests use new connections with the new certificates; requests in progress are not
+    /// affected. Call it when all files were replaced: they are not watched, because a certificate
+    /// might be read together with the old key. Certificates given as bytes stay the same. A
+    /// `ClientCertificateProvider` made from a closure is called for each request anyway.
     public func reloadCertificates() { core.stack.reloadCertificates() }
 
-    /// What the session's transport is doing now: connections, requests under way, requests that wait.
+    /// Returns what the session's transport is doing now: how many connections are open, how many
+    /// requests are in progress, and how many wait.
     ///
-    /// That of a transport which several sessions share is about all of them. Thread: any, at any time;
-    /// numbers are looked at, and nobody is waited for.
+    /// If several sessions share the transport, the figures cover all of them.
     ///
-    /// - Parameter perOrigin: Whether to tell origins apart, too.
+    /// - Parameter perOrigin: Whether to add figures for each origin.
+    ///
+    /// Thread: any. Never blocks.
     public func statistics(perOrigin: Bool = false) -> TransportStatistics {
         core.stack.statistics(perOrigin: perOrigin)
     }
 
-    /// Hands over the requests that are under way; on ``rootQueue``.
+    /// Calls a closure with the requests that were set up and have not ended.
+    ///
+    /// - Parameter action: Called exactly once, on ``rootQueue``; this method does not wait for it.
     public func withAllRequests(perform action: @escaping @Sendable (Set<Request>) -> Void) {
         core.rootQueue.async { [core] in action(Set(core.activeRequests)) }
     }
 
-    /// Cancels the requests that are under way.
+    /// Cancels the requests that were set up and have not ended, on ``rootQueue``.
     ///
     /// - Parameters:
     ///   - queue: Where `completion` runs; ``callbackQueue`` if `nil`.
-    ///   - completion: Called when all were told, which is not when all are over.
+    ///   - completion: Called exactly once, when `cancel()` was called on all of them; they may end
+    ///     later.
     public func cancelAllRequests(
         completingOnQueue queue: DispatchQueue? = nil, completion: (@Sendable () -> Void)? = nil
     ) {
@@ -193,21 +228,23 @@ open class Session: @unchecked Sendable {
 
     // MARK: Data
 
-    /// Makes a request for an address.
+    /// Makes a request for a URL, with parameters.
     ///
-    /// The request is made of address, method and headers, then changed by the modifier, then
-    /// given the parameters; all of it again at every attempt.
+    /// At every attempt, the request is made from the URL, the method and the headers, then changed
+    /// by the modifier; then the parameters are encoded into it.
     ///
     /// - Parameters:
-    ///   - convertible: The address.
-    ///   - method: The request method.
-    ///   - parameters: Names and values; `nil` for none.
-    ///   - encoding: Puts the parameters into the request; `URLEncoding.default` if `nil`.
-    ///   - headers: Fields besides the session's.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - requestModifier: Changes the request before parameters are encoded.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - convertible: The URL; text must be percent-encoded.
+    ///   - method: The HTTP method.
+    ///   - parameters: The names and values to encode; `nil` for none.
+    ///   - encoding: Encodes the parameters into the request; `URLEncoding.default` if `nil`.
+    ///   - headers: The header fields; ``SessionConfiguration/headers`` adds those that are
+    ///     missing.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - requestModifier: Changes the request before the parameters are encoded; called at every
+    ///     attempt.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func request(
         _ convertible: any URLConvertible,
         method: HTTPMethod = .get,
@@ -224,18 +261,21 @@ open class Session: @unchecked Sendable {
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
-    /// Makes a request for an address, with an `Encodable` value.
+    /// Makes a request for a URL, with an `Encodable` value as parameters.
     ///
     /// - Parameters:
-    ///   - convertible: The address.
-    ///   - method: The request method.
-    ///   - parameters: The value; `nil` for none.
-    ///   - encoder: Puts the value into the request.
-    ///   - headers: Fields besides the session's.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - requestModifier: Changes the request before the value is encoded.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - convertible: The URL; text must be percent-encoded.
+    ///   - method: The HTTP method.
+    ///   - parameters: The value to encode; `nil` for none.
+    ///   - encoder: Encodes the value into the request; by default into the query for `GET`, `HEAD`
+    ///     and `DELETE`, else as a form into the body.
+    ///   - headers: The header fields; ``SessionConfiguration/headers`` adds those that are
+    ///     missing.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - requestModifier: Changes the request before the value is encoded; called at every
+    ///     attempt.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func request<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible,
         method: HTTPMethod = .get,
@@ -252,13 +292,13 @@ open class Session: @unchecked Sendable {
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
-    /// Makes a request from one, or from what can become one.
+    /// Makes a request from an `HTTPRequest`, or from a value that can be converted to one.
     ///
     /// - Parameters:
-    ///   - convertible: The request; asked again at every attempt.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - convertible: The request; converted again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func request(
         _ convertible: any URLRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil,
@@ -267,22 +307,22 @@ open class Session: @unchecked Sendable {
         core.begin(
             DataRequest(
                 core: core, convertible: convertible,
-                // Not mapped, which would copy even what is not there.
+                // Tested first: mapping would copy the existential even if it is `nil`.
                 interceptor: interceptor == nil ? nil : interceptor.map { Boxed($0) },
                 shouldAutomaticallyResume: shouldAutomaticallyResume))
     }
 
     // MARK: Stream
 
-    /// Makes a request whose response is handed over piece by piece.
+    /// Makes a request whose response body is delivered piece by piece, as it arrives.
     ///
     /// - Parameters:
-    ///   - convertible: The request; asked again at every attempt.
-    ///   - automaticallyCancelOnStreamError: Whether a piece that cannot be serialized ends the
+    ///   - convertible: The request; converted again at every attempt.
+    ///   - automaticallyCancelOnStreamError: Whether a serialization error of a piece cancels the
     ///     request.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func streamRequest(
         _ convertible: any URLRequestConvertible,
         automaticallyCancelOnStreamError: Bool = false,
@@ -297,18 +337,19 @@ open class Session: @unchecked Sendable {
                 shouldAutomaticallyResume: shouldAutomaticallyResume))
     }
 
-    /// Makes a request whose response is handed over piece by piece.
+    /// Makes a request whose response body is delivered piece by piece, as it arrives.
     ///
     /// - Parameters:
-    ///   - convertible: The address.
-    ///   - method: The request method.
-    ///   - headers: Fields besides the session's.
-    ///   - automaticallyCancelOnStreamError: Whether a piece that cannot be serialized ends the
+    ///   - convertible: The URL; text must be percent-encoded.
+    ///   - method: The HTTP method.
+    ///   - headers: The header fields; ``SessionConfiguration/headers`` adds those that are
+    ///     missing.
+    ///   - automaticallyCancelOnStreamError: Whether a serialization error of a piece cancels the
     ///     request.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - requestModifier: Changes the request once it is made; again at every attempt.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - requestModifier: Changes the request made from the URL; called at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func streamRequest(
         _ convertible: any URLConvertible,
         method: HTTPMethod = .get,
@@ -324,20 +365,23 @@ open class Session: @unchecked Sendable {
             interceptor: interceptor, shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
-    /// Makes a request whose response is handed over piece by piece.
+    /// Makes a request whose response body is delivered piece by piece, as it arrives.
     ///
     /// - Parameters:
-    ///   - convertible: The address.
-    ///   - method: The request method.
-    ///   - parameters: The value; `nil` for none.
-    ///   - encoder: Puts the value into the request.
-    ///   - headers: Fields besides the session's.
-    ///   - automaticallyCancelOnStreamError: Whether a piece that cannot be serialized ends the
+    ///   - convertible: The URL; text must be percent-encoded.
+    ///   - method: The HTTP method.
+    ///   - parameters: The value to encode; `nil` for none.
+    ///   - encoder: Encodes the value into the request; by default into the query for `GET`, `HEAD`
+    ///     and `DELETE`, else as a form into the body.
+    ///   - headers: The header fields; ``SessionConfiguration/headers`` adds those that are
+    ///     missing.
+    ///   - automaticallyCancelOnStreamError: Whether a serialization error of a piece cancels the
     ///     request.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - requestModifier: Changes the request before the value is encoded.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - requestModifier: Changes the request before the value is encoded; called at every
+    ///     attempt.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func streamRequest<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible,
         method: HTTPMethod = .get,
@@ -358,14 +402,15 @@ open class Session: @unchecked Sendable {
 
     // MARK: Download
 
-    /// Makes a request whose response goes into a file.
+    /// Makes a request whose response body is written to a file.
     ///
     /// - Parameters:
-    ///   - convertible: The request; asked again at every attempt.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
+    ///   - convertible: The request; converted again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
+    ///   - destination: Returns where to move the file; if `nil`, it stays in the temporary
+    ///     directory.
     open func download(
         _ convertible: any URLRequestConvertible,
         interceptor: (any RequestInterceptor)? = nil,
@@ -379,17 +424,21 @@ open class Session: @unchecked Sendable {
                 shouldAutomaticallyResume: shouldAutomaticallyResume, destination: destination))
     }
 
-    /// Goes on with a download that broke off.
+    /// Makes a request that resumes an interrupted download.
     ///
-    /// Only what is missing is asked for; if the content has changed meanwhile, or the temporary file
-    /// is gone, the whole. Adapters are not asked.
+    /// It requests only the missing bytes, or the whole content if that has changed since or the
+    /// temporary file is gone. The URL and the fields are those of the earlier request, so adapters
+    /// are not called.
     ///
     /// - Parameters:
-    ///   - data: What ``DownloadRequest/resumeData`` was.
-    ///   - interceptor: Retries this request, after the session's.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
+    ///   - data: The ``DownloadRequest/resumeData`` of the earlier download. If it cannot be read,
+    ///     the request fails with ``ResumeDataError`` inside
+    ///     ``SessionError/createURLRequestFailed(error:)``.
+    ///   - interceptor: Retries this request, after the session's interceptor.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
+    ///   - destination: Returns where to move the file; if `nil`, it stays in the temporary
+    ///     directory.
     open func download(
         resumingWith data: Data,
         interceptor: (any RequestInterceptor)? = nil,
@@ -403,19 +452,22 @@ open class Session: @unchecked Sendable {
                 shouldAutomaticallyResume: shouldAutomaticallyResume, destination: destination))
     }
 
-    /// Makes a request whose response goes into a file.
+    /// Makes a request whose response body is written to a file.
     ///
     /// - Parameters:
-    ///   - convertible: The address.
-    ///   - method: The request method.
-    ///   - parameters: The parameters; `nil` for none.
-    ///   - encoding: Puts the parameters into the request; `URLEncoding.default` if `nil`.
-    ///   - headers: Fields besides the session's.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - requestModifier: Changes the request before parameters are encoded.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
+    ///   - convertible: The URL; text must be percent-encoded.
+    ///   - method: The HTTP method.
+    ///   - parameters: The names and values to encode; `nil` for none.
+    ///   - encoding: Encodes the parameters into the request; `URLEncoding.default` if `nil`.
+    ///   - headers: The header fields; ``SessionConfiguration/headers`` adds those that are
+    ///     missing.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - requestModifier: Changes the request before the parameters are encoded; called at every
+    ///     attempt.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
+    ///   - destination: Returns where to move the file; if `nil`, it stays in the temporary
+    ///     directory.
     open func download(
         _ convertible: any URLConvertible,
         method: HTTPMethod = .get,
@@ -433,19 +485,23 @@ open class Session: @unchecked Sendable {
             shouldAutomaticallyResume: shouldAutomaticallyResume, to: destination)
     }
 
-    /// Makes a request whose response goes into a file.
+    /// Makes a request whose response body is written to a file.
     ///
     /// - Parameters:
-    ///   - convertible: The address.
-    ///   - method: The request method.
-    ///   - parameters: The value; `nil` for none.
-    ///   - encoder: Puts the value into the request.
-    ///   - headers: Fields besides the session's.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - requestModifier: Changes the request before the value is encoded.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    ///   - destination: Says where the file goes; if `nil`, it stays in the temporary directory.
+    ///   - convertible: The URL; text must be percent-encoded.
+    ///   - method: The HTTP method.
+    ///   - parameters: The value to encode; `nil` for none.
+    ///   - encoder: Encodes the value into the request; by default into the query for `GET`, `HEAD`
+    ///     and `DELETE`, else as a form into the body.
+    ///   - headers: The header fields; ``SessionConfiguration/headers`` adds those that are
+    ///     missing.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - requestModifier: Changes the request before the value is encoded; called at every
+    ///     attempt.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
+    ///   - destination: Returns where to move the file; if `nil`, it stays in the temporary
+    ///     directory.
     open func download<Parameters: Encodable & Sendable>(
         _ convertible: any URLConvertible,
         method: HTTPMethod = .get,
@@ -465,16 +521,17 @@ open class Session: @unchecked Sendable {
 
     // MARK: Upload
 
-    /// Makes a request from what makes both the request and its body.
+    /// Makes an upload from a value that makes both the request and its body.
     ///
-    /// All uploads come here.
+    /// All other `upload` methods call this one.
     ///
     /// - Parameters:
-    ///   - upload: The request and the body; asked again at every attempt.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Removes files that are not wanted any more.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - upload: Makes the request and the body; called again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - fileManager: Removes the files of ``UploadRequest/Uploadable/file(_:shouldRemove:)``
+    ///     with `shouldRemove`, when the request has ended.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func upload(
         _ upload: any UploadConvertible,
         interceptor: (any RequestInterceptor)? = nil,
@@ -491,18 +548,19 @@ open class Session: @unchecked Sendable {
 
     // MARK: Bytes
 
-    /// Makes a request that sends bytes.
+    /// Makes an upload of bytes in memory.
     ///
     /// - Parameters:
     ///   - data: The body.
-    ///   - convertible: The address.
-    ///   - method: The request method.
-    ///   - headers: Fields besides the session's.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Not needed for bytes.
-    ///   - requestModifier: Changes the request once it is made; again at every attempt.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - convertible: The URL; text must be percent-encoded.
+    ///   - method: The HTTP method.
+    ///   - headers: The header fields; ``SessionConfiguration/headers`` adds those that are
+    ///     missing.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - fileManager: Not used for bytes in memory.
+    ///   - requestModifier: Changes the request made from the URL; called at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func upload(
         _ data: Data,
         to convertible: any URLConvertible,
@@ -519,15 +577,15 @@ open class Session: @unchecked Sendable {
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
-    /// Makes a request that sends bytes.
+    /// Makes an upload of bytes in memory.
     ///
     /// - Parameters:
     ///   - data: The body.
-    ///   - convertible: The request; asked again at every attempt.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Not needed for bytes.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - convertible: The request; converted again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - fileManager: Not used for bytes in memory.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func upload(
         _ data: Data,
         with convertible: any URLRequestConvertible,
@@ -542,18 +600,19 @@ open class Session: @unchecked Sendable {
 
     // MARK: A file
 
-    /// Makes a request that sends a file's content.
+    /// Makes an upload of a file's content.
     ///
     /// - Parameters:
-    ///   - fileURL: The file; read while it is sent.
-    ///   - convertible: The address.
-    ///   - method: The request method.
-    ///   - headers: Fields besides the session's.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Removes files that are not wanted any more.
-    ///   - requestModifier: Changes the request once it is made; again at every attempt.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - fileURL: The file; it is read while it is sent, and again if it has to be sent again.
+    ///   - convertible: The URL; text must be percent-encoded.
+    ///   - method: The HTTP method.
+    ///   - headers: The header fields; ``SessionConfiguration/headers`` adds those that are
+    ///     missing.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - fileManager: Not used: the file is not removed.
+    ///   - requestModifier: Changes the request made from the URL; called at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func upload(
         _ fileURL: URL,
         to convertible: any URLConvertible,
@@ -570,15 +629,15 @@ open class Session: @unchecked Sendable {
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
-    /// Makes a request that sends a file's content.
+    /// Makes an upload of a file's content.
     ///
     /// - Parameters:
-    ///   - fileURL: The file; read while it is sent.
-    ///   - convertible: The request; asked again at every attempt.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Removes files that are not wanted any more.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - fileURL: The file; it is read while it is sent, and again if it has to be sent again.
+    ///   - convertible: The request; converted again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - fileManager: Not used: the file is not removed.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func upload(
         _ fileURL: URL,
         with convertible: any URLRequestConvertible,
@@ -593,18 +652,20 @@ open class Session: @unchecked Sendable {
 
     // MARK: A stream
 
-    /// Makes a request that sends what a stream gives.
+    /// Makes an upload of the bytes read from a stream.
     ///
     /// - Parameters:
-    ///   - stream: The body; taken back to its start for redirects, authentication and retries.
-    ///   - convertible: The address.
-    ///   - method: The request method.
-    ///   - headers: Fields besides the session's.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Not needed for streams.
-    ///   - requestModifier: Changes the request once it is made; again at every attempt.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - stream: The body; rewound before it is sent again for a redirect, authentication or a
+    ///     retry.
+    ///   - convertible: The URL; text must be percent-encoded.
+    ///   - method: The HTTP method.
+    ///   - headers: The header fields; ``SessionConfiguration/headers`` adds those that are
+    ///     missing.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - fileManager: Not used for streams.
+    ///   - requestModifier: Changes the request made from the URL; called at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func upload(
         _ stream: any BodyStream,
         to convertible: any URLConvertible,
@@ -621,15 +682,16 @@ open class Session: @unchecked Sendable {
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
-    /// Makes a request that sends what a stream gives.
+    /// Makes an upload of the bytes read from a stream.
     ///
     /// - Parameters:
-    ///   - stream: The body; taken back to its start for redirects, authentication and retries.
-    ///   - convertible: The request; asked again at every attempt.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Not needed for streams.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - stream: The body; rewound before it is sent again for a redirect, authentication or a
+    ///     retry.
+    ///   - convertible: The request; converted again at every attempt.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - fileManager: Not used for streams.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func upload(
         _ stream: any BodyStream,
         with convertible: any URLRequestConvertible,
@@ -654,20 +716,21 @@ open class Session: @unchecked Sendable {
 
     // MARK: A form, filled in by a closure
 
-    /// Makes a request that sends a form of several parts.
+    /// Makes an upload of a multipart form.
     ///
     /// - Parameters:
-    ///   - multipartFormData: Fills in the form; called once, before this returns.
-    ///   - url: The address.
-    ///   - encodingMemoryThreshold: From how many bytes of parts on the form is not encoded in
-    ///     memory, but read part by part while it is sent.
-    ///   - method: The request method.
-    ///   - headers: Fields besides the session's; the form's `Content-Type` wins.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Tells which files are there and how large they are.
-    ///   - requestModifier: Changes the request once it is made; again at every attempt.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - multipartFormData: Appends the parts to the form; called once, before this returns.
+    ///   - url: The URL; text must be percent-encoded.
+    ///   - encodingMemoryThreshold: The limit in bytes: a form whose content is smaller is encoded
+    ///     in memory; any other is read part by part while it is sent.
+    ///   - method: The HTTP method.
+    ///   - headers: The header fields; ``SessionConfiguration/headers`` adds those that are
+    ///     missing. The form replaces `Content-Type`.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - fileManager: Checks that appended files exist, and queries their sizes.
+    ///   - requestModifier: Changes the request made from the URL; called at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func upload(
         multipartFormData: (MultipartFormData) -> Void,
         to url: any URLConvertible,
@@ -687,17 +750,17 @@ open class Session: @unchecked Sendable {
             requestModifier: requestModifier, shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
-    /// Makes a request that sends a form of several parts.
+    /// Makes an upload of a multipart form.
     ///
     /// - Parameters:
-    ///   - multipartFormData: Fills in the form; called once, before this returns.
-    ///   - request: The request; asked again at every attempt.
-    ///   - encodingMemoryThreshold: From how many bytes of parts on the form is not encoded in
-    ///     memory, but read part by part while it is sent.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Tells which files are there and how large they are.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - multipartFormData: Appends the parts to the form; called once, before this returns.
+    ///   - request: The request; converted again at every attempt.
+    ///   - encodingMemoryThreshold: The limit in bytes: a form whose content is smaller is encoded
+    ///     in memory; any other is read part by part while it is sent.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - fileManager: Checks that appended files exist, and queries their sizes.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func upload(
         multipartFormData: (MultipartFormData) -> Void,
         with request: any URLRequestConvertible,
@@ -716,20 +779,21 @@ open class Session: @unchecked Sendable {
 
     // MARK: A form made elsewhere
 
-    /// Makes a request that sends a form of several parts.
+    /// Makes an upload of a multipart form.
     ///
     /// - Parameters:
     ///   - multipartFormData: The form.
-    ///   - url: The address.
-    ///   - encodingMemoryThreshold: From how many bytes of parts on the form is not encoded in
-    ///     memory, but read part by part while it is sent.
-    ///   - method: The request method.
-    ///   - headers: Fields besides the session's; the form's `Content-Type` wins.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Not needed: forms leave no files behind.
-    ///   - requestModifier: Changes the request once it is made; again at every attempt.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - url: The URL; text must be percent-encoded.
+    ///   - encodingMemoryThreshold: The limit in bytes: a form whose content is smaller is encoded
+    ///     in memory; any other is read part by part while it is sent.
+    ///   - method: The HTTP method.
+    ///   - headers: The header fields; ``SessionConfiguration/headers`` adds those that are
+    ///     missing. The form replaces `Content-Type`.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - fileManager: Not used: forms make no temporary files.
+    ///   - requestModifier: Changes the request made from the URL; called at every attempt.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func upload(
         multipartFormData: MultipartFormData,
         to url: any URLConvertible,
@@ -748,17 +812,17 @@ open class Session: @unchecked Sendable {
             fileManager: fileManager, shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
-    /// Makes a request that sends a form of several parts.
+    /// Makes an upload of a multipart form.
     ///
     /// - Parameters:
     ///   - multipartFormData: The form.
-    ///   - request: The request; asked again at every attempt.
-    ///   - encodingMemoryThreshold: From how many bytes of parts on the form is not encoded in
-    ///     memory, but read part by part while it is sent.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - fileManager: Not needed: forms leave no files behind.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - request: The request; converted again at every attempt.
+    ///   - encodingMemoryThreshold: The limit in bytes: a form whose content is smaller is encoded
+    ///     in memory; any other is read part by part while it is sent.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - fileManager: Not used: forms make no temporary files.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func upload(
         multipartFormData: MultipartFormData,
         with request: any URLRequestConvertible,
@@ -779,12 +843,12 @@ open class Session: @unchecked Sendable {
     /// Makes a request that opens a WebSocket.
     ///
     /// - Parameters:
-    ///   - convertible: The handshake, a `GET` to a ws, wss, http or https address; asked again at
-    ///     every attempt.
-    ///   - configuration: The WebSocket's settings.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
+    ///   - convertible: The handshake, a `GET` request with the scheme `ws`, `wss`, `http` or
+    ///     `https`; converted again at every attempt.
+    ///   - configuration: The subprotocol, the message size limit and the ping interval.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
     open func webSocketRequest(
         performing convertible: any URLRequestConvertible,
         configuration: WebSocketRequest.Configuration = .default,
@@ -801,13 +865,14 @@ open class Session: @unchecked Sendable {
     /// Makes a request that opens a WebSocket.
     ///
     /// - Parameters:
-    ///   - url: The address: ws, wss, http or https.
-    ///   - configuration: The WebSocket's settings.
-    ///   - headers: Fields of the handshake besides the session's.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    ///   - requestModifier: Changes the request once it is made; again at every attempt.
+    ///   - url: The URL, with the scheme `ws`, `wss`, `http` or `https`.
+    ///   - configuration: The subprotocol, the message size limit and the ping interval.
+    ///   - headers: The handshake's header fields; ``SessionConfiguration/headers`` adds those that
+    ///     are missing.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
+    ///   - requestModifier: Changes the request made from the URL; called at every attempt.
     public func webSocketRequest(
         to url: any URLConvertible,
         configuration: WebSocketRequest.Configuration = .default,
@@ -822,18 +887,20 @@ open class Session: @unchecked Sendable {
             shouldAutomaticallyResume: shouldAutomaticallyResume)
     }
 
-    /// Makes a request that opens a WebSocket, with a value in its address.
+    /// Makes a request that opens a WebSocket, with a value encoded into its URL.
     ///
     /// - Parameters:
-    ///   - url: The address: ws, wss, http or https.
-    ///   - configuration: The WebSocket's settings.
-    ///   - parameters: The value; `nil` for none.
-    ///   - encoder: Puts the value into the request.
-    ///   - headers: Fields of the handshake besides the session's.
-    ///   - interceptor: Adapts and retries this request, after the session's.
-    ///   - shouldAutomaticallyResume: Whether the first handler starts it; the session's
-    ///     setting if `nil`.
-    ///   - requestModifier: Changes the request before the value is encoded.
+    ///   - url: The URL, with the scheme `ws`, `wss`, `http` or `https`.
+    ///   - configuration: The subprotocol, the message size limit and the ping interval.
+    ///   - parameters: The value to encode; `nil` for none.
+    ///   - encoder: Encodes the value into the request; by default into the query.
+    ///   - headers: The handshake's header fields; ``SessionConfiguration/headers`` adds those that
+    ///     are missing.
+    ///   - interceptor: Adapts and retries this request, after the session's interceptor.
+    ///   - shouldAutomaticallyResume: Whether the first response handler starts the request;
+    ///     ``startRequestsImmediately`` if `nil`.
+    ///   - requestModifier: Changes the request before the value is encoded; called at every
+    ///     attempt.
     public func webSocketRequest<Parameters: Encodable & Sendable>(
         to url: any URLConvertible,
         configuration: WebSocketRequest.Configuration = .default,

@@ -5,14 +5,18 @@ public import OutletTransport
 
 /// Every setting of a session, with its unit and its default.
 ///
-/// Those of ``transport`` can be read and set as if they were its own:
+/// The settings of ``transport`` can be read and set as members of the configuration:
 /// `configuration.connectTimeout = 5`.
+///
+/// A session copies its configuration: later changes have no effect on it.
 @dynamicMemberLookup
 public struct SessionConfiguration: Sendable {
-    /// The settings that are the transport's.
+    /// The settings of connections and transfers, which the transport applies.
     public var transport = TransportConfiguration()
 
-    /// A setting of ``transport``.
+    /// Reads or sets a setting of ``transport`` by its name.
+    ///
+    /// - Parameter setting: The property of `TransportConfiguration`.
     public subscript<Value>(
         dynamicMember setting: WritableKeyPath<TransportConfiguration, Value>
     ) -> Value {
@@ -20,97 +24,120 @@ public struct SessionConfiguration: Sendable {
         set { transport[keyPath: setting] = newValue }
     }
 
-    /// Fields sent with each request that does not set them itself.
+    /// The header fields added to each request that has no field of the same name.
+    ///
+    /// By default `Accept-Encoding`, `Accept-Language` and `User-Agent`.
     public var headers: HTTPHeaders = .default
 
-    /// Whether equal requests that are under way at the same time share one transfer.
+    /// Whether equal requests at the same time share one transfer; `false` by default.
     ///
-    /// Equal are `GET` and `HEAD` requests without a body, of ``DataRequest`` alone, with the same
-    /// address, fields (but for `X-Request-ID`, `X-Correlation-ID`, `traceparent` and `tracestate`),
-    /// timeout and credential. Each gets the response, or the error, as if it were its own: it follows
-    /// redirects, retries, validates and serializes for itself, and what that sends may be shared again.
-    /// Cancelling one cancels no other. Requests with a redirect handler or an `onHTTPResponse` closure
-    /// of their own share nothing. A request may say otherwise for itself: ``DataRequest/coalesces(_:)``.
+    /// Equal are `GET` or `HEAD` requests without a body that have the same URL, the same headers
+    /// (except `X-Request-ID`, `X-Correlation-ID`, `traceparent` and `tracestate`), timeout, cache
+    /// policy and credential. Uploads, downloads and streams never share a transfer, nor do
+    /// requests with a redirect handler or an `onHTTPResponse` closure of their own.
+    ///
+    /// Each request gets the response, or the error. It follows redirects, retries, validates and
+    /// serializes by itself; its further transfers may be shared again. A cancel ends only that
+    /// request. ``DataRequest/coalesces(_:)`` overrides the setting for a single request.
     public var coalescesRequests = false
-    /// Whether a redirect from https to http may send the request's body once more, in clear.
+    /// Whether a redirect from https to http may send the request's body again, unencrypted;
+    /// `false` by default.
     ///
-    /// Redirects with 307 and 308, and those that keep a `PUT` or the like, repeat the body. By default
-    /// such a redirect fails with `TransferError.Code.redirectToNonExistentLocation`.
+    /// Redirects send the body again with status 307 and 308, and with 301 and 302 unless the
+    /// method is `POST`. With `false`, such a redirect fails with
+    /// `TransferError.Code.redirectToNonExistentLocation`.
     public var allowsInsecureRedirectsWithBodies = false
 
-    /// How many redirects are followed before the request fails.
+    /// How many redirects an attempt follows; one more fails with
+    /// `TransferError.Code.httpTooManyRedirects`.
+    ///
+    /// 20 by default.
     public var maximumRedirects = 20
 
-    /// Whether a request's own address may be a `file:` URL, which is then read from this machine; off
+    /// Whether the URL of a request may be a `file:` URL, which is read from this machine; `false`
     /// by default.
     ///
-    /// Leave it off where addresses come from users: they would name any file that the process can
-    /// read. A redirect never leads to a file.
+    /// Do not set it where URLs come from users: they could read any file that the process can
+    /// read. A redirect to a file is never followed.
     public var allowsFileURLs = false
 
-    /// Where responses are kept that HTTP lets a private cache keep; nowhere if `nil`.
+    /// The cache of responses; `nil`, the default, for none.
     ///
-    /// `nil` by default. Sessions with the same cache share its responses, but a response answers only
-    /// who has asked like the one that it came for: with the same credential, `Authorization`, `Cookie`
-    /// and other fields that `Redaction` calls secret, the same `Host`, and in a session with the same
-    /// `addressPolicy` and `unixSocketPath`. Without a word of the server's, nothing is
-    /// answered from it: only responses that are fresh by their own `max-age` or `Expires` are, others
-    /// are validated first or asked for again.
+    /// Stores what HTTP lets a private cache store (RFC 9111). A stored response answers a request
+    /// without the network while it is fresh by its `max-age` or `Expires`, or by heuristics if the
+    /// cache was made with them. Otherwise the server validates it first, or the request is sent as
+    /// usual.
+    ///
+    /// Sessions with the same cache share its responses. A stored response answers only requests
+    /// with the same credential, the same `Authorization`, `Cookie` and other fields that
+    /// `Redaction` treats as secret, and the same `Host`, in sessions with the same `addressPolicy`
+    /// and `unixSocketPath`.
     public var urlCache: ResponseCache?
-    /// Whether stored responses answer requests that set no policy of their own.
+    /// The cache policy of requests whose own policy is `useProtocolCachePolicy`.
     public var requestCachePolicy: HTTPRequest.CachePolicy = .useProtocolCachePolicy
 
-    /// Where cookies are kept between requests; nowhere if set to `nil`.
+    /// The storage of cookies; set it to `nil` to store none.
     ///
-    /// Unless it is set, each session has a storage of its own, in memory, which
-    /// ``Session/sessionConfiguration`` of that session names; before there is a session, there is none,
-    /// and this is `nil`. Only sessions for which the same storage is set share one; those that are
-    /// made of copies of a configuration do not.
+    /// If it is not set, each session makes a storage of its own in memory: this property is `nil`
+    /// before, and returns the storage in ``Session/sessionConfiguration``. Sessions share a
+    /// storage only if the same one was set for them; a copy of a configuration does not share a
+    /// storage that a session made.
     public var httpCookieStorage: CookieStorage? {
         get { cookieChoice.storage }
         set { cookieChoice = .given(newValue) }
     }
     private var cookieChoice = StorageChoice<CookieStorage>.own(nil)
-    /// From whom cookies are taken; the storage's own policy counts besides.
+    /// From which servers cookies are accepted; the storage's own policy applies too.
     public var httpCookieAcceptPolicy: CookieAcceptPolicy = .always
-    /// Whether stored cookies are sent; a request's own `Cookie` field always is.
-    public var httpShouldSetCookies = true
-    /// The hosts that are talked to encrypted only (RFC 6797); setting `nil` switches it off.
+    /// Whether stored cookies are sent; `true` by default.
     ///
-    /// Unless it is set, each session has a storage of its own, in memory, as with
-    /// ``httpCookieStorage``; `HSTSStorage.file(_:)` outlives the process.
+    /// A `Cookie` field of the request itself is always sent.
+    public var httpShouldSetCookies = true
+    /// The storage of hosts that require https (HSTS, RFC 6797); set it to `nil` to ignore HSTS.
+    ///
+    /// If it is not set, each session makes a storage of its own in memory, as for
+    /// ``httpCookieStorage``. `HSTSStorage.file(_:)` keeps the hosts in a file.
     public var hsts: HSTSStorage? {
         get { hstsChoice.storage }
         set { hstsChoice = .given(newValue) }
     }
     private var hstsChoice = StorageChoice<HSTSStorage>.own(nil)
 
-    /// How long an adapter or a retrier may take to answer, in seconds; 0 means no limit.
+    /// How long an adapter, a retrier or a redirect handler may take to call its completion, in
+    /// seconds; 0 means no limit.
     ///
-    /// An interceptor may set a limit of its own: ``InterceptorTiming/answerTimeout``.
+    /// 60 by default. If one takes longer, the request fails with ``InterceptorTimeoutError``
+    /// inside a ``SessionError``. ``InterceptorTiming/answerTimeout`` overrides the limit for a
+    /// single interceptor. A response whose `CachedResponseHandler` takes longer is not stored.
     public var interceptorTimeout: TimeInterval = 60
-    /// How long completions wait for progress closures whose queue is busy, in seconds.
+    /// How long completion handlers wait for progress closures that are still queued, in seconds.
     package var progressPatience: TimeInterval = 1
 
-    /// How many bytes of a stream may lie before its handlers before the transfer waits for them.
+    /// How many bytes of a stream or a WebSocket may wait for handlers; the transfer is paused at
+    /// more.
+    ///
+    /// 262,144 by default. Bytes count once for each handler. The transfer continues at a quarter
+    /// of the limit.
     public var streamBufferSize = 256 << 10
 
-    /// Credentials for servers that ask, by the places they belong to; none by default.
+    /// The storage of credentials by protection space; `nil`, the default, for none.
     ///
-    /// What is stored answers requests that have no credential and no `Authorization` of their own, and
-    /// from then on goes along with all requests to that place. What requests bring with
-    /// `Credential.Persistence.forSession` is stored here once it was let in.
+    /// A stored credential answers authentication challenges of requests that have neither a
+    /// credential nor an `Authorization` field; later requests to the same protection space send it
+    /// without a challenge. A request's own credential with `Credential.Persistence.forSession` is
+    /// stored here when the server has accepted it.
     public var urlCredentialStorage: CredentialStorage?
 
-    /// The usual settings.
+    /// The default settings.
     public static var `default`: SessionConfiguration { SessionConfiguration() }
-    /// Settings that leave nothing behind on disk; the same as ``default``, which asks for none.
+    /// Settings that write nothing to disk: the same as ``default``, which has no cache and keeps
+    /// cookies in memory.
     public static var ephemeral: SessionConfiguration { SessionConfiguration() }
 
-    /// The usual settings.
+    /// Makes the default settings.
     public init() {}
 
-    /// The settings of one session: with storages of its own where none was set.
+    /// Returns the settings for one session, with new storages where none was set.
     func resolvedForSession() -> SessionConfiguration {
         var resolved = self
         if case .own = cookieChoice { resolved.cookieChoice = .own(CookieStorage()) }
@@ -119,11 +146,11 @@ public struct SessionConfiguration: Sendable {
     }
 }
 
-/// Which storage a session has.
+/// A storage made by the session, or set by the user.
 private enum StorageChoice<Storage: Sendable>: Sendable {
-    /// One of its own, which a session made of a copy of its configuration does not get.
+    /// Made by the session, `nil` before; a session made with a copy makes another one.
     case own(Storage?)
-    /// That one, or none at all.
+    /// Set by the user; `nil` for no storage.
     case given(Storage?)
 
     var storage: Storage? {

@@ -3,9 +3,9 @@ import OutletLayers
 import OutletTransport
 
 extension SessionCore {
-    /// What carries each hop of the session's requests, from the last to the first that sees it.
+    /// Builds the layers around a transport, the innermost first; returns the outermost.
     ///
-    /// What the configuration does not ask for is not there.
+    /// Leaves out the layers that the configuration does not need.
     static func stack(
         around transport: any Transport, _ configuration: SessionConfiguration,
         _ cachedResponseHandler: (any CachedResponseHandler)?, handlerQueue: DispatchQueue,
@@ -19,19 +19,19 @@ extension SessionCore {
                 handler: cachedResponseHandler, handlerQueue: handlerQueue,
                 handlerTimeout: configuration.interceptorTimeout, deadlines: deadlines)
         }
-        // Above the cache, whose keys hold who asks.
+        // Outside of the cache, whose keys contain the cookies that are sent.
         if let storage = configuration.httpCookieStorage {
             stack = CookieLayer(
                 around: stack, storage: storage, accepts: configuration.httpCookieAcceptPolicy,
                 sends: configuration.httpShouldSetCookies, verifiesCertificates: verifies)
         }
-        // Above the cookies, so that those of a challenge go along with its answer.
+        // Outside of the cookies, so that cookies set by a challenge are sent with the credential.
         stack = AuthenticationLayer(
             around: stack, storage: configuration.urlCredentialStorage,
             configuration: configuration.transport, queue: handlerQueue)
-        // Above authentication, so that those who ask alike are challenged once.
+        // Outside of authentication, so that equal requests are challenged once.
         stack = CoalescingLayer(around: stack)
-        // Above all that look at the address.
+        // Outside of all layers that look at the URL.
         if let storage = configuration.hsts {
             stack = HSTSLayer(around: stack, storage: storage, verifiesCertificates: verifies)
         }

@@ -5,17 +5,19 @@ import OutletLayers
 import OutletTransport
 import Synchronization
 
-/// What a session's requests need of it, and what outlives the session until they are done.
+/// The settings and state of a session that its requests use.
 ///
-/// Requests hold the core, the core knows the session weakly: dropping the session ends them.
+/// Requests retain the core, and the core refers to the session weakly: so the session can be
+/// deallocated while requests run, which ends them.
 final class SessionCore: Sendable {
     let transport: any Transport
     let configuration: SessionConfiguration
     let rootQueue: DispatchQueue
     let requestQueue: DispatchQueue
-    /// The queue for serialization that was asked for, if one was.
+    /// The serialization queue given to the session's `init`; `nil` if none was.
     let explicitSerializationQueue: DispatchQueue?
-    /// Where values for tasks are serialized.
+    /// Where values for tasks are serialized: ``explicitSerializationQueue``, or a serial queue of
+    /// the session's own.
     let serializationQueue: DispatchQueue
     let callbackQueue: DispatchQueue
     let startsImmediately: Bool
@@ -23,43 +25,43 @@ final class SessionCore: Sendable {
     let deliversInline: Bool
     let interceptor: (any RequestInterceptor)?
     let serverTrustManager: ServerTrustManager?
-    /// Who decides which servers are trusted: the manager, and plugins.
+    /// Decides which servers are trusted: ``serverTrustManager``, or the plugins with it.
     let trustJudge: (any ServerTrustJudging)?
     let redirectHandler: (any RedirectHandler)?
-    /// Decide about redirects that the handler would follow.
+    /// The plugins' judges of redirects that the redirect handler would follow.
     let redirectJudges: [any RedirectJudge]
     let cachedResponseHandler: (any CachedResponseHandler)?
     /// The transport and the layers around it.
     let stack: any Transport
     let hasOwnLayers: Bool
-    /// What surrounds the calls, the outermost first.
+    /// The middleware around all calls, the outermost first.
     let middleware: [MiddlewareStep]
-    /// A flag, because looking at the list would retain it.
+    /// Read for every request in place of ``middleware``, whose access would retain the array.
     let hasMiddleware: Bool
-    /// Whether the bodies of streams are collected for the middleware.
+    /// Whether middleware needs the bodies of streams, which are then collected.
     let collectsStreams: Bool
     private let sessionAdapters: [any RequestAdapter]
-    /// Those of the adapters that come last.
+    /// The adapters that run after the request's own.
     private let preparers: [any RequestAdapter]
     private let sessionRetriers: [any RequestRetrier]
     let deadlines = Deadlines()
-    /// `nil` when nobody watches: the request path then pays one test an event.
+    /// `nil` without monitors: an event then costs one test.
     let monitors: CompositeEventMonitor?
-    /// A flag, because looking at the reference would retain it.
+    /// Read for every event in place of ``monitors``, whose access would retain it.
     let isMonitored: Bool
     let hasInterceptor: Bool
-    /// Which addresses requests may connect to; `nil` for any.
+    /// The addresses that requests may connect to; `nil` for any.
     let addressPolicy: AddressPolicy?
-    /// A flag, because looking at the policy would copy it.
+    /// Read for every request in place of ``addressPolicy``, whose access would copy it.
     let hasAddressPolicy: Bool
-    /// Whether the configuration has fields or limits for requests that have none.
+    /// Whether the configuration adds fields, a timeout or a cache policy to requests.
     private let changesRequests: Bool
 
     private let usualDataSerializer = DataResponseSerializer()
-    /// The fields of the last request that was made ready, and what it was sent with.
+    /// The own fields of the last prepared request, and all fields it was sent with.
     ///
-    /// Those of the next are mostly the same: spares 5 % of a request (`session-defaults` of
-    /// `Benchmarks/count`).
+    /// The next request mostly has the same fields: reusing them saves 5 % of a request's cost
+    /// (`session-defaults` of `Benchmarks/count`).
     private let lastHeaders = Lock<(own: HTTPHeaders, all: HTTPHeaders)?>(nil)
 
     private let registry = Lock(RequestRegistry())
@@ -135,15 +137,15 @@ final class SessionCore: Sendable {
 
     // MARK: Requests under way
 
-    /// Makes a new request ready if the session does so at once.
+    /// Sets up a new request at once, if the session's setup is eager.
     func begin<Kind: Request>(_ request: Kind) -> Kind {
         guard setup == .eager else { return request }
-        // Keeps the session until then: a request is made even if the program has released the session.
+        // Retains the session meanwhile: the setup runs even if the program has released it.
         rootQueue.async { [session] in withExtendedLifetime(session) { request.setUpAhead() } }
         return request
     }
 
-    /// Takes a request in; returns why it must not run.
+    /// Registers a request that starts; returns why it must not run, or `nil`.
     func register(_ request: Request) -> SessionError? {
         registry.withLock { registry in
             if let refusal = registry.refusal(of: request) { return refusal }
@@ -152,24 +154,24 @@ final class SessionCore: Sendable {
         }
     }
 
-    /// Lets go of a request that has ended.
+    /// Removes a request that has ended.
     ///
-    /// - Returns: Whether it was the last one of a session that is being shut down:
-    ///   ``endDraining()`` is to be called when its handlers are.
+    /// - Returns: Whether it was the last request of a session that is being shut down: then the
+    ///   caller must call ``endDraining()``, after the request's handlers.
     func unregister(_ request: Request) -> Bool {
         registry.withLock { $0.remove(request) }
     }
 
     var activeRequests: [Request] { registry.withLock { $0.all } }
 
-    /// Ends all requests with that error, and lets no more start.
+    /// Ends all requests with an error and shuts down the transport; no more requests may start.
     func close(_ error: SessionError) {
         guard let closing = registry.withLock({ $0.close(error) }) else { return }
         for request in closing.requests.sorted(by: { $0.serial < $1.serial }) {
             request.abandon(with: error)
         }
         stack.shutDown()
-        // Behind the completions that are wanted there.
+        // After the completion handlers that were enqueued there.
         callbackQueue.async {
             for waiter in closing.waiters { waiter.resume(returning: closing.report) }
         }
@@ -180,9 +182,9 @@ final class SessionCore: Sendable {
         }
     }
 
-    /// Lets no more requests start, and waits for those that there are.
+    /// Starts no more requests, and returns when those in progress have ended.
     ///
-    /// - Parameter deadline: After so long they are ended.
+    /// - Parameter deadline: The time after which requests that are left are ended.
     func shutDown(deadline: Duration) async -> ShutdownReport {
         let refusal = TransferError(
             code: .transportClosed, reason: "the session is shut down: it takes no more requests")
@@ -208,7 +210,7 @@ final class SessionCore: Sendable {
         return report
     }
 
-    /// The last request has ended of a session that is being shut down.
+    /// Ends a shutdown whose last request has ended.
     func endDraining() {
         let refusal = registry.withLock { $0.isDrained ? $0.closed : nil }
         if let refusal { close(refusal) }
@@ -216,8 +218,7 @@ final class SessionCore: Sendable {
 
     // MARK: Serializers
 
-    /// The serializer of bodies as they are, for these settings; made once for those that nearly all
-    /// requests have.
+    /// Returns a serializer of unchanged bodies; a shared one for the default settings.
     func dataSerializer(
         _ dataPreprocessor: (any DataPreprocessor)?, _ emptyResponseCodes: Set<Int>?,
         _ emptyRequestMethods: Set<HTTPMethod>?
@@ -233,24 +234,24 @@ final class SessionCore: Sendable {
 
     // MARK: Interceptors
 
-    /// The session's adapters, the request's own, and those of the session's that come last.
+    /// The session's adapters, then the request's own, then the session's ``RequestPreparer``s.
     func adapters(for own: (any RequestInterceptor)?) -> [any RequestAdapter] {
         guard own != nil || !preparers.isEmpty else { return sessionAdapters }
         return sessionAdapters + (own.map { Interceptor.adapters(in: $0) } ?? []) + preparers
     }
 
-    /// The session's retriers and the request's own, in this order.
+    /// The session's retriers, then the request's own.
     func retriers(for own: (any RequestInterceptor)?) -> [any RequestRetrier] {
         own.map { sessionRetriers + Interceptor.retriers(in: $0) } ?? sessionRetriers
     }
 
     // MARK: Requests on the wire
 
-    /// The request with the session's fields and limits where it has none of its own.
+    /// The request with the session's fields, timeout and cache policy where it has none.
     func wireRequest(from request: HTTPRequest) -> HTTPRequest {
         guard changesRequests else { return request }
         var wire = request
-        // A change copies the request, so nothing is set that is so already.
+        // Sets only what differs, because a change copies the request's storage.
         if !configuration.headers.isEmpty { wire.headers = headers(addedTo: request.headers) }
         if request.timeoutInterval == HTTPRequest.defaultTimeoutInterval,
             configuration.transport.timeoutIntervalForRequest != HTTPRequest.defaultTimeoutInterval
@@ -265,7 +266,7 @@ final class SessionCore: Sendable {
         return wire
     }
 
-    /// A request's fields, with the session's that it has none of.
+    /// A request's fields, and those of the session that it lacks.
     private func headers(addedTo own: HTTPHeaders) -> HTTPHeaders {
         if let last = lastHeaders.withLock({ $0 }), last.own == own { return last.all }
         var all = own
@@ -274,20 +275,20 @@ final class SessionCore: Sendable {
         return all
     }
 
-    /// Where a request goes, hosts that want it encrypted considered.
+    /// The URL that a request is sent to, with `https` for hosts that require it (HSTS).
     func wireURL(of request: HTTPRequest?) -> URL? {
         guard var request else { return nil }
         request.url = request.url?.handshakeAddress
         return (upgraded(request) ?? request).url
     }
 
-    /// Whether what is sent may differ from the request; most sessions know no cookies and no hosts.
+    /// Whether layers may change what is sent: own layers, stored cookies or HSTS hosts.
     var layersMayChangeRequests: Bool {
         hasOwnLayers || configuration.hsts?.isEmpty == false
             || configuration.httpCookieStorage?.isEmpty == false
     }
 
-    /// The request at the address that its host wants; `nil` if that is its own.
+    /// The request with `https` in place of `http`, if its host requires that (HSTS); else `nil`.
     func upgraded(_ request: HTTPRequest) -> HTTPRequest? {
         guard let url = configuration.hsts?.address(for: request) else { return nil }
         var request = request
@@ -295,7 +296,7 @@ final class SessionCore: Sendable {
         return request
     }
 
-    /// The request as it would be sent now, the session's cookies included.
+    /// The request with the cookies that would be sent now.
     func wireRequestWithCookies(_ request: HTTPRequest) -> HTTPRequest {
         guard configuration.httpShouldSetCookies else { return request }
         return configuration.httpCookieStorage?.addingCookies(to: request) ?? request
@@ -304,14 +305,14 @@ final class SessionCore: Sendable {
     // MARK: Identity
 
     private static let serials = Atomic<UInt64>(0)
-    /// Makes ids unique among processes without asking the system for each.
+    /// Makes ids unique among processes without a system call for each.
     private static let processID = UInt64.random(in: 0 ... .max)
 
     func nextSerial() -> UInt64 {
         Self.serials.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
-    /// A version 8 UUID (RFC 9562 §5.8): random for the process, counted within it.
+    /// A version 8 UUID (RFC 9562 §5.8) of the process's random number and a request's serial.
     func uuid(serial: UInt64) -> UUID {
         let (p, s) = (Self.processID, serial)
         func byte(_ value: UInt64, _ index: UInt64) -> UInt8 {
@@ -334,7 +335,7 @@ struct SessionQueues {
     let serialization: DispatchQueue
     let callback: DispatchQueue
 
-    /// Fills in what was not given, as children of `root` by name.
+    /// Makes the queues that were not given, with labels derived from that of `root`.
     init(
         root: DispatchQueue, request: DispatchQueue?, serialization: DispatchQueue?,
         callback: DispatchQueue?

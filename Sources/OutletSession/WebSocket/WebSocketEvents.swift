@@ -6,21 +6,24 @@ public import OutletTransport
 extension WebSocketRequest {
     /// An event of a WebSocket.
     public struct Event<Success: Sendable, Failure: Error>: Sendable {
-        /// What happened: connected, then messages, then disconnected, then completed.
+        /// What happened: first `connected`, then messages, `disconnected`, and `completed` last.
         public enum Kind: Sendable {
-            /// The connection is open; the protocol is the one that the server chose, if any.
+            /// The connection is open; `protocol` is the subprotocol that the server chose, or
+            /// `nil`.
             case connected(protocol: String?)
-            /// A message has come.
+            /// A message has arrived.
             case receivedMessage(Success)
-            /// A message has come that the serializer cannot read.
+            /// A message has arrived, and the serializer threw this error.
             case serializerFailed(Failure)
-            /// Either end has closed the connection in order; not told after a cancel or a failure.
+            /// The connection was closed with a close frame, by either end.
+            ///
+            /// Does not occur after a cancel or a failure of the connection.
             case disconnected(closeCode: WebSocketCloseCode, reason: Data?)
-            /// The request is over; always the last.
+            /// The request has ended; always the last event.
             case completed(Completion)
         }
 
-        /// The request; an event that is kept keeps it.
+        /// The request; the event retains it.
         public let socket: WebSocketRequest?
         /// What happened.
         public let kind: Kind
@@ -30,13 +33,20 @@ extension WebSocketRequest {
             self.kind = kind
         }
 
-        /// The message, if one has come.
+        /// The message of a `receivedMessage` event; `nil` for other events.
         public var message: Success? {
             guard case .receivedMessage(let message) = kind else { return nil }
             return message
         }
 
-        /// Closes the connection in order.
+        /// Closes the connection with a close frame, after the messages sent before.
+        ///
+        /// See ``WebSocketRequest/close(sending:reason:)``.
+        ///
+        /// - Parameters:
+        ///   - closeCode: The reason as a number.
+        ///   - reason: The reason as UTF-8 text of at most 123 bytes, cut off beyond; `nil` for
+        ///     none.
         public func close(sending closeCode: WebSocketCloseCode, reason: Data? = nil) {
             socket?.close(sending: closeCode, reason: reason)
         }
@@ -50,7 +60,7 @@ extension WebSocketRequest {
         ///
         /// - Parameters:
         ///   - queue: Where `onResponse` runs; the session's callback queue if `nil`.
-        ///   - onResponse: Called exactly once.
+        ///   - onResponse: Called exactly once, with the pong or the reason why there is none.
         public func sendPing(
             respondingOn queue: DispatchQueue? = nil,
             onResponse: @escaping @Sendable (PingResponse) -> Void
@@ -59,46 +69,65 @@ extension WebSocketRequest {
         }
     }
 
-    /// How a request ended.
+    /// The result of a request that has ended.
     public struct Completion: Sendable {
-        /// The last request that was made.
+        /// The last request, as adapted; `nil` if none was made.
         public let request: HTTPRequest?
-        /// The answer to the handshake.
+        /// The response to the handshake; `nil` if there was none.
         public let response: HTTPResponse?
-        /// What was measured of the last attempt.
+        /// The metrics of the last attempt; `nil` if there was none.
         public let metrics: TransferMetrics?
-        /// Why the request failed; `nil` when the connection was closed in order.
+        /// Why the request failed; `nil` if the connection was closed with a close frame.
         public let error: SessionError?
     }
 
     /// The settings of a WebSocket.
     public struct Configuration: Sendable {
-        /// The usual ones: no subprotocol, messages up to 1 MiB, no pings.
+        /// The default settings: no subprotocol, messages up to 1 MiB, no automatic pings.
         public static var `default`: Self { Self() }
 
-        /// The usual ones with a subprotocol; several are separated by commas, the best first.
+        /// Returns the default settings with a subprotocol.
+        ///
+        /// - Parameter protocol: The value of `Sec-WebSocket-Protocol`; several subprotocols are
+        ///   separated by commas, the preferred one first.
         public static func `protocol`(_ protocol: String) -> Self {
             Self(protocol: `protocol`)
         }
 
-        /// The usual ones with another limit of messages, in bytes.
+        /// Returns the default settings with another size limit.
+        ///
+        /// - Parameter maximumMessageSize: The largest message accepted, in bytes.
         public static func maximumMessageSize(_ maximumMessageSize: Int) -> Self {
             Self(maximumMessageSize: maximumMessageSize)
         }
 
-        /// The usual ones with pings, each so many seconds after the pong before.
+        /// Returns the default settings with automatic pings.
+        ///
+        /// - Parameter pingInterval: The time from a pong to the next ping, in seconds; no pings if
+        ///   it is not greater than 0.
         public static func pingInterval(_ pingInterval: TimeInterval) -> Self {
             Self(pingInterval: pingInterval)
         }
 
-        /// The subprotocol offered (`Sec-WebSocket-Protocol`).
+        /// The subprotocols offered (`Sec-WebSocket-Protocol`), separated by commas; `nil` for
+        /// none.
         public let `protocol`: String?
-        /// The largest message that is taken, in bytes; a larger one fails the request.
+        /// The largest message accepted, in bytes; a larger one fails the request.
         public let maximumMessageSize: Int
-        /// How long after a pong the next ping is sent, in seconds; `nil` for no pings.
+        /// The time from a pong to the next ping, in seconds; `nil` for no automatic pings.
+        ///
+        /// The first ping is sent so long after the connection was opened. Without a pong, no
+        /// further ping is sent.
         public let pingInterval: TimeInterval?
 
-        /// Names settings.
+        /// Makes settings.
+        ///
+        /// - Parameters:
+        ///   - protocol: The value of `Sec-WebSocket-Protocol`: subprotocols separated by commas,
+        ///     the preferred one first; `nil` for none.
+        ///   - maximumMessageSize: The largest message accepted, in bytes; 1 MiB by default.
+        ///   - pingInterval: The time from a pong to the next ping, in seconds; no pings if `nil`
+        ///     or not greater than 0.
         public init(
             protocol: String? = nil, maximumMessageSize: Int = 1_048_576,
             pingInterval: TimeInterval? = nil
@@ -109,23 +138,23 @@ extension WebSocketRequest {
         }
     }
 
-    /// What became of a ping.
+    /// The result of a ping.
     public enum PingResponse: Sendable {
-        /// A pong, and how long it took.
+        /// The times of a ping and its pong.
         public struct Pong: Sendable {
-            /// When the ping was given to be sent.
+            /// When `sendPing` was called.
             public let start: Date
-            /// When the pong came.
+            /// When the pong arrived.
             public let end: Date
-            /// The time between them, in seconds, by a clock that nobody sets.
+            /// The time between them in seconds, measured with a monotonic clock.
             public let latency: TimeInterval
         }
 
-        /// The pong has come.
+        /// The pong has arrived.
         case pong(Pong)
-        /// No pong will come.
+        /// The ping was not sent, or its pong cannot arrive any more, because of this error.
         case error(any Error)
-        /// The ping was not sent: the request is not running.
+        /// The ping was not sent, because the request is not in state `resumed`.
         case unsent
     }
 }

@@ -1,21 +1,26 @@
 public import FoundationEssentials
 public import OutletTransport
 
-/// Makes a value of a WebSocket's message.
+/// Makes a value of each message of a WebSocket.
 public protocol WebSocketMessageSerializer<Output, Failure>: Sendable {
-    /// What a message becomes.
+    /// The type of the values.
     associatedtype Output: Sendable
-    /// How that may fail.
+    /// The type of the errors.
     associatedtype Failure: Error = any Error
 
-    /// Makes a value of a message.
+    /// Returns the value of a message.
     ///
-    /// Thread: that of the handler, or the session's queue for serialization.
+    /// - Parameter message: The message that has arrived.
+    /// - Throws: Any error; handlers get it with a `serializerFailed` event, and the connection
+    ///   stays open.
+    ///
+    /// Thread: the session's serialization queue if it was given one, and for `for await` loops;
+    /// else the handler's queue. Never called twice at the same time for one handler.
     func decode(_ message: WebSocketMessage) throws -> Output
 }
 
 extension WebSocketMessageSerializer {
-    /// Decodes JSON.
+    /// Returns a serializer that decodes each message as JSON with `decoder`.
     public static func json<Value>(
         decoding _: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
     ) -> DecodableWebSocketMessageDecoder<Value>
@@ -24,29 +29,31 @@ extension WebSocketMessageSerializer {
     }
 }
 
-/// Decodes messages, a text by its UTF-8 bytes.
+/// Decodes each message; a text as its UTF-8 bytes.
 public struct DecodableWebSocketMessageDecoder<Value: Decodable & Sendable>:
     WebSocketMessageSerializer
 {
     /// Why a message was not decoded.
     public enum Error: Swift.Error {
-        /// The decoder failed.
+        /// The decoder threw this error.
         case decoding(any Swift.Error)
-        /// The message is of a kind that is not known here.
+        /// The message is of an unknown kind; not thrown at present.
         case unknownMessage(description: String)
     }
 
-    /// Makes a value of a message's bytes.
+    /// Decodes the bytes of a message.
     public let decoder: any DataDecoder
 
-    /// Makes a decoder of messages.
+    /// Makes a serializer.
+    ///
+    /// - Parameter decoder: Decodes the bytes of each message.
     public init(decoder: any DataDecoder) {
         self.decoder = decoder
     }
 
-    /// Decodes a message.
+    /// Returns the decoded value of a message.
     ///
-    /// - Throws: ``Error``.
+    /// - Throws: ``Error/decoding(_:)`` when ``decoder`` throws.
     public func decode(_ message: WebSocketMessage) throws -> Value {
         let data: Data
         switch message {

@@ -3,13 +3,13 @@ public import FoundationEssentials
 public import OutletTransport
 
 extension WebSocketRequest {
-    /// Hands over what happens, messages through a serializer.
+    /// Delivers the events of the WebSocket, with the values that a serializer makes of messages.
     ///
     /// - Parameters:
-    ///   - serializer: Makes a value of a message.
+    ///   - serializer: Makes a value of each message.
     ///   - queue: Where `handler` runs, one event after the other; the session's callback queue if
     ///     `nil`.
-    ///   - handler: Called with each event; the last is the completion, exactly once.
+    ///   - handler: Called with each event; the last one is `completed`, exactly once.
     @discardableResult
     public func streamSerializer<Serializer>(
         _ serializer: Serializer, on queue: DispatchQueue? = nil,
@@ -19,14 +19,14 @@ extension WebSocketRequest {
         stream(on: queue, Self.decoded(by: serializer), handler)
     }
 
-    /// Hands over what happens, messages decoded.
+    /// Delivers the events of the WebSocket, with decoded messages.
     ///
     /// - Parameters:
-    ///   - type: What to decode.
+    ///   - type: The type to decode.
     ///   - queue: Where `handler` runs, one event after the other; the session's callback queue if
     ///     `nil`.
-    ///   - decoder: Makes a value of a message's bytes.
-    ///   - handler: Called with each event; the last is the completion, exactly once.
+    ///   - decoder: Decodes the bytes of each message, a text as UTF-8.
+    ///   - handler: Called with each event; the last one is `completed`, exactly once.
     @discardableResult
     public func streamDecodableEvents<Value>(
         _ type: Value.Type = Value.self, on queue: DispatchQueue? = nil,
@@ -37,13 +37,13 @@ extension WebSocketRequest {
             DecodableWebSocketMessageDecoder<Value>(decoder: decoder), on: queue, handler: handler)
     }
 
-    /// Hands over messages, decoded; those that cannot be are passed over.
+    /// Delivers the decoded messages; messages that cannot be decoded are skipped.
     ///
     /// - Parameters:
-    ///   - type: What to decode.
+    ///   - type: The type to decode.
     ///   - queue: Where `handler` runs, one value after the other; the session's callback queue if
     ///     `nil`.
-    ///   - decoder: Makes a value of a message's bytes.
+    ///   - decoder: Decodes the bytes of each message, a text as UTF-8.
     ///   - handler: Called with each value.
     @discardableResult
     public func streamDecodable<Value>(
@@ -54,12 +54,12 @@ extension WebSocketRequest {
         streamDecodableEvents(type, on: queue, using: decoder) { $0.message.map(handler) }
     }
 
-    /// Hands over what happens, messages as they come.
+    /// Delivers the events of the WebSocket, with unchanged messages.
     ///
     /// - Parameters:
     ///   - queue: Where `handler` runs, one event after the other; the session's callback queue if
     ///     `nil`.
-    ///   - handler: Called with each event; the last is the completion, exactly once.
+    ///   - handler: Called with each event; the last one is `completed`, exactly once.
     @discardableResult
     public func streamMessageEvents(
         on queue: DispatchQueue? = nil,
@@ -68,11 +68,11 @@ extension WebSocketRequest {
         stream(on: queue, Self.asItIs, handler)
     }
 
-    /// Hands over messages as they come.
+    /// Delivers the messages that arrive.
     ///
     /// - Parameters:
-    ///   - queue: Where `handler` runs, one message after the other; the session's callback queue if
-    ///     `nil`.
+    ///   - queue: Where `handler` runs, one message after the other; the session's callback queue
+    ///     if `nil`.
     ///   - handler: Called with each message.
     @discardableResult
     public func streamMessages(
@@ -82,9 +82,9 @@ extension WebSocketRequest {
         streamMessageEvents(on: queue) { $0.message.map(handler) }
     }
 
-    // MARK: Ways
+    // MARK: Pipes
 
-    /// Makes an event of a message.
+    /// Returns the event for a message.
     typealias Reader<Success: Sendable, Failure: Error> =
         @Sendable (_ message: WebSocketMessage) -> Event<Success, Failure>.Kind
 
@@ -104,7 +104,8 @@ extension WebSocketRequest {
         }
     }
 
-    /// A handler's way: read and handed over on its queue.
+    /// Adds a handler: serializes messages on the session's serialization queue if it was given
+    /// one, else on the handler's queue, and calls the handler on its queue.
     private func stream<Success, Failure>(
         on queue: DispatchQueue?, _ read: @escaping Reader<Success, Failure>,
         _ handler: @escaping @Sendable (Event<Success, Failure>) -> Void
@@ -125,7 +126,8 @@ extension WebSocketRequest {
         return self
     }
 
-    /// A way that ends wherever `deliver` puts the events; `done` is to be called for each of them.
+    /// Makes a pipe that makes events on `queue` and passes them to `deliver`, which must call
+    /// `done` when the event was processed.
     func pipe<Success, Failure>(
         on queue: DispatchQueue?, _ read: @escaping Reader<Success, Failure>,
         deliver:

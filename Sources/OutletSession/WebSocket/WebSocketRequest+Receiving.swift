@@ -3,7 +3,9 @@ import OutletHTTP
 public import OutletTransport
 
 extension WebSocketRequest: WebSocketHandler {
-    /// Takes a message for all handlers.
+    /// Passes a message to all handlers.
+    ///
+    /// Thread: the transport's.
     public func webSocket(
         _ connection: any WebSocketConnection, didReceive message: WebSocketMessage,
         turn: TransportTurn
@@ -26,7 +28,7 @@ extension WebSocketRequest: WebSocketHandler {
         return makePeerWait { socket.withLock { $0.backlog.isFull(core.configuration) } }
     }
 
-    /// A handler is done with so many bytes.
+    /// Called when a handler has processed `size` bytes.
     private func consumed(_ size: Int, of connection: any WebSocketConnection, attempt: Int) {
         letPeerGoOn(on: connection, attempt: attempt) {
             socket.withLock { socket in
@@ -36,7 +38,9 @@ extension WebSocketRequest: WebSocketHandler {
         }
     }
 
-    /// Takes the news that both ends have closed the connection.
+    /// Passes the end of the connection to all handlers; called when both ends have closed it.
+    ///
+    /// Thread: the transport's.
     public func webSocket(
         _ connection: any WebSocketConnection, didCloseWith code: WebSocketCloseCode,
         reason: Data?, turn: TransportTurn
@@ -52,9 +56,10 @@ extension WebSocketRequest: WebSocketHandler {
 
     // MARK: Handlers
 
-    /// Adds a handler's way; starts the request.
+    /// Adds the pipe of a handler; starts the request.
     ///
-    /// The first is given what has come before it, others are told of an open connection first.
+    /// The first pipe gets the events that occurred before; any other gets `connected` first if the
+    /// connection is open.
     func add(_ pipe: Pipe) {
         let missed = socket.withLock { socket in
             let missed = socket.takeMissed()
@@ -72,7 +77,7 @@ extension WebSocketRequest: WebSocketHandler {
             })
     }
 
-    /// What handlers are told at the end.
+    /// The value of the `completed` event.
     var completion: Completion {
         mutable.withLock { mutable in
             Completion(
@@ -83,7 +88,7 @@ extension WebSocketRequest: WebSocketHandler {
 }
 
 extension WebSocketMessage {
-    /// What it costs to keep, about, in bytes.
+    /// The approximate memory that a queued message takes, in bytes.
     fileprivate var size: Int {
         switch self {
         case .data(let data): 64 + data.count

@@ -3,7 +3,7 @@ public import FoundationEssentials
 public import OutletTransport
 
 extension WebSocketRequest {
-    /// Something to be sent, and who waits for it.
+    /// A frame or message to send, with its completion.
     struct Order: Sendable {
         enum Kind: Sendable {
             case message(WebSocketMessage)
@@ -23,16 +23,17 @@ extension WebSocketRequest {
         }
     }
 
-    /// Sends a message, behind those sent before; waits until the connection is open, and does not
-    /// start the request.
+    /// Sends a message, after the messages sent before.
+    ///
+    /// Until the connection is open, the message is queued. This does not start the request.
     ///
     /// - Parameters:
-    ///   - message: Text or bytes.
+    ///   - message: The message to send.
     ///   - queue: Where `completionHandler` runs; the session's callback queue if `nil`.
-    ///   - completionHandler: Called exactly once: when the last byte was handed to the network, or
-    ///     with a ``SessionError``: why the connection could not be opened, for instance, or that the
-    ///     request is over already. A handler on the same queue is given the messages that came
-    ///     afterwards, such as the answer, after this call.
+    ///   - completionHandler: Called exactly once: with success when the last byte was written to
+    ///     the connection, or with a ``SessionError``, for example if the connection could not be
+    ///     opened or the request has ended. If a message handler has the same serial queue, it gets
+    ///     messages that arrive later, such as the reply, after this call.
     public func send(
         _ message: WebSocketMessage, queue: DispatchQueue? = nil,
         completionHandler: @escaping @Sendable (Result<Void, any Error>) -> Void
@@ -42,7 +43,8 @@ extension WebSocketRequest {
         }
     }
 
-    /// As ``send(_:queue:completionHandler:)``, with the completion wherever that is known.
+    /// Like ``send(_:queue:completionHandler:)``, but calls `completion` at once, on the
+    /// transport's thread or the caller's.
     func sendAtOnce(
         _ message: WebSocketMessage,
         completion: @escaping @Sendable (Result<Void, any Error>) -> Void
@@ -52,11 +54,12 @@ extension WebSocketRequest {
         }
     }
 
-    /// Sends a ping.
+    /// Sends a ping, after the messages sent before.
     ///
     /// - Parameters:
     ///   - queue: Where `onResponse` runs; the session's callback queue if `nil`.
-    ///   - onResponse: Called exactly once: with the pong, or why there is none.
+    ///   - onResponse: Called exactly once, with the pong or the reason why there is none. There is
+    ///     no time limit of its own: without a pong, it is called when the request ends.
     public func sendPing(
         respondingOn queue: DispatchQueue? = nil,
         onResponse: @escaping @Sendable (PingResponse) -> Void
@@ -99,7 +102,7 @@ extension WebSocketRequest {
         if let connection { order.begin(on: connection) }
     }
 
-    /// Gives the connection what has waited for it.
+    /// Passes the queued orders to the connection, in order.
     func flush() {
         while true {
             let (orders, connection) = socket.withLock {
@@ -135,7 +138,7 @@ extension WebSocketRequest {
 
     private func pingNow() {
         guard socket.withLock({ $0.isConnected }) else { return }
-        // The time of a suspended request goes by without pings.
+        // No pings while the request is suspended.
         guard isResumed else { return pingLater() }
         ping { response in
             guard case .pong = response else { return }
@@ -145,14 +148,15 @@ extension WebSocketRequest {
 
     // MARK: Closing
 
-    /// Closes the connection in order, once the messages sent before are out (RFC 6455 §7.1.2).
+    /// Closes the connection with a close frame, after the messages sent before (RFC 6455 §7.1.2).
     ///
-    /// The request counts as cancelled, but completes without an error. Handlers are told that the
-    /// connection was closed if it was open. No effect on a request that is over.
+    /// The request's state becomes `cancelled`, but it completes without an error. If the
+    /// connection is open, handlers get a `disconnected` event. Waits only a few seconds for the
+    /// server to close the connection too. Has no effect on a request that has ended.
     ///
     /// - Parameters:
-    ///   - closeCode: Why.
-    ///   - reason: At most 123 bytes of UTF-8; what is beyond is cut off.
+    ///   - closeCode: The reason as a number; codes that must not be sent are left out.
+    ///   - reason: The reason as UTF-8 text of at most 123 bytes, cut off beyond; `nil` for none.
     @discardableResult
     public func close(sending closeCode: WebSocketCloseCode, reason: Data? = nil) -> Self {
         let monitors = monitors
@@ -175,12 +179,14 @@ extension WebSocketRequest {
         return self
     }
 
-    /// - Returns: False when there is none to close in order.
+    /// Sends or queues a close frame.
+    ///
+    /// - Returns: `false` if there is no open connection.
     private func closeConnection(_ closeCode: WebSocketCloseCode, _ reason: Data?) -> Bool {
         let order = Order(kind: .close(closeCode, reason: reason)) { _ in }
         let (isOpen, connection) = socket.withLock { socket -> (Bool, (any WebSocketConnection)?) in
             guard socket.connection != nil else { return (false, nil) }
-            // Behind the messages that somebody is about to give to the connection.
+            // After the messages that ``flush()`` is passing to the connection on another thread.
             return (true, socket.connection(for: order))
         }
         if let connection { order.begin(on: connection) }

@@ -3,56 +3,63 @@ import FoundationEssentials
 public import OutletHTTP
 import OutletTransport
 
-/// A request that opens a WebSocket (RFC 6455), and hands over what comes on it.
+/// A request that opens a WebSocket (RFC 6455), delivers its messages and sends messages.
 ///
-/// The handshake goes the way of every request: made, adapted, sent, redirected, validated, retried.
-/// Handlers that cannot keep up make the peer wait: once ``SessionConfiguration/streamBufferSize``
-/// bytes lie before them, no more is read.
+/// The handshake is processed like other requests: it is adapted, redirected, validated and
+/// retried. Reading from the connection is paused while more than
+/// ``SessionConfiguration/streamBufferSize`` bytes wait for handlers, counted once for each
+/// handler, and continues at a quarter of that. Messages that arrive before the first handler is
+/// added are kept for it; beyond that limit, the oldest are dropped.
+///
+/// An open connection may be idle for any time; `timeoutIntervalForResource` limits its duration.
 public final class WebSocketRequest: Request, @unchecked Sendable {
     // because what it adds to `Request` is either constant or behind a lock.
 
-    /// Judges the answer to the handshake; answering a failure refuses it.
+    /// Validates the response to the handshake; returning a failure refuses it.
+    ///
+    /// `request` is the last request, as adapted.
     public typealias Validation =
         @Sendable (_ request: HTTPRequest?, _ response: HTTPResponse) -> ValidationResult
 
-    /// What goes to a handler.
+    /// An item for a handler.
     enum Item: Sendable {
         case connected(protocol: String?)
         case message(WebSocketMessage)
         case disconnected(WebSocketCloseCode, reason: Data?)
-        /// The last.
+        /// The last item.
         case completion
     }
 
-    /// A handler's way.
+    /// The queue of items of one handler.
     typealias Pipe = StreamPipe<WebSocketRequest, Item>
 
-    /// What changes besides what changes in every request.
+    /// The mutable state besides that of every request.
     struct SocketState: Sendable {
         var pipes: [Pipe] = []
         var validators: [Validation] = []
-        /// The validators have seen the answer of this attempt.
+        /// Whether the validators have run in this attempt.
         var isValidated = false
-        /// `nil` until it is open: a handshake that is refused takes no message along.
+        /// The open connection; `nil` before, so that a handshake that is refused and retried loses
+        /// no queued message.
         var connection: (any WebSocketConnection)?
-        /// Messages, pings and a close for a connection that is not there yet, in order.
+        /// Messages, pings and a close that wait for ``connection``, in order.
         var waiting: [Order] = []
-        /// Somebody is giving ``waiting`` to the connection.
+        /// Whether a thread is passing ``waiting`` to the connection.
         var isFlushing = false
-        /// The connection is open, and handlers were told.
+        /// Whether the connection is open, and handlers got `connected`.
         var isConnected = false
         /// The subprotocol that the server chose.
         var chosenProtocol: String?
-        /// The connection is to be closed in order: that is no failure.
+        /// Whether `close(sending:reason:)` was called: a cancelled transfer is then no error.
         var isClosing = false
-        /// Nothing is sent any more.
+        /// Whether the request has ended: nothing more is sent.
         var isOver = false
         var pingToken: Deadlines.Token?
         var backlog = HandlerBacklog()
-        /// What has come before anybody listened; `nil` once somebody does.
+        /// The items that arrived before the first handler was added; `nil` afterwards.
         var unheard: UnheardItems? = UnheardItems()
 
-        /// Who is to be given an item, which is kept for the first handler where there is none.
+        /// Returns the pipes for an item; without any, keeps it for the first handler.
         mutating func listeners(
             to item: Item, of size: Int = 0, limit: Int = .max
         ) -> [Pipe] {
@@ -60,13 +67,14 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
             return pipes
         }
 
-        /// What a new handler has missed.
+        /// Returns the items that a new handler gets first.
         mutating func takeMissed() -> [Item] {
             if let unheard = unheard.take() { return unheard.items }
             return isConnected ? [.connected(protocol: chosenProtocol)] : []
         }
 
-        /// The connection to begin an order on; `nil` if it has to wait behind others, which is seen to.
+        /// Returns the connection to begin an order on; `nil` if the order has to wait, and was
+        /// queued.
         mutating func connection(for order: Order) -> (any WebSocketConnection)? {
             if let connection, !isFlushing, waiting.isEmpty { return connection }
             waiting.append(order)
@@ -74,7 +82,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
         }
     }
 
-    /// The settings.
+    /// The settings of the WebSocket.
     public let configuration: Configuration
     let socket = Lock(SocketState())
 
@@ -167,7 +175,7 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
 
     override func cleanUp() {
-        // What handlers hold, often the request itself, is let go of outside the lock.
+        // The captures of handlers, often the request itself, are released outside the lock.
         let (waiting, token, _) = socket.withLock { socket in
             defer {
                 socket.waiting = []
@@ -184,10 +192,15 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
 
     // MARK: Validation
 
-    /// Judges the answer to the handshake with a closure, after those added before; the first
-    /// failure wins, and the connection is closed without a message having been handed over.
+    /// Adds a validator of the response to the handshake, after those added before.
     ///
-    /// Thread: the session's ``Session/serializationQueue``, or where the request is being finished.
+    /// - Parameter validation: Called once for each attempt, unless a validator before it has
+    ///   failed. If it returns a failure, the attempt fails with the error inside
+    ///   ``SessionError/responseValidationFailed(reason:)``, or with a ``SessionError`` as it is,
+    ///   and the connection is closed before handlers get `connected` or a message.
+    ///
+    /// Thread: the session's ``Session/serializationQueue``; the request's finishing queue (see
+    /// ``Request``) if the server refused the handshake.
     @discardableResult
     public func validate(_ validation: @escaping Validation) -> Self {
         socket.withLock { $0.validators.append(validation) }
@@ -226,13 +239,13 @@ public final class WebSocketRequest: Request, @unchecked Sendable {
     }
 }
 
-/// What has come on a WebSocket that nobody listens to yet.
+/// The items of a WebSocket that arrive before its first handler is added.
 struct UnheardItems: Sendable {
     private(set) var items: [WebSocketRequest.Item] = []
     private var sizes: [Int] = []
     private var size = 0
 
-    /// Keeps an item; beyond the limit, in bytes, the oldest messages are dropped.
+    /// Adds an item; beyond `limit` bytes in all, drops the oldest messages.
     mutating func append(_ item: WebSocketRequest.Item, of size: Int, limit: Int) {
         items.append(item)
         sizes.append(size)
@@ -245,7 +258,7 @@ struct UnheardItems: Sendable {
 }
 
 extension SessionError {
-    /// Whether somebody wanted the end.
+    /// Whether the error is the result of a cancel.
     fileprivate var isCancellation: Bool {
         switch self {
         case .explicitlyCancelled: true

@@ -1,12 +1,12 @@
 public import FoundationEssentials
 public import OutletTransport
 
-/// A WebSocket's events, for `for await` loops, and its sending for tasks.
+/// The events of a WebSocket, for `for await` loops, and its methods to send, for tasks.
 ///
-/// A loop that cannot keep up makes the peer wait. Each loop adds a handler to the request, and so
-/// starts it.
+/// Each loop adds a handler to the request, and so starts it. Reading from the connection is paused
+/// while too many bytes wait for a loop: see ``SessionConfiguration/streamBufferSize``.
 public struct WebSocketTask: Sendable {
-    /// Events, for a `for await` loop.
+    /// The events of a WebSocket, for a `for await` loop.
     public typealias EventStreamOf<Success: Sendable, Failure: Error> =
         StreamOf<WebSocketRequest.Event<Success, Failure>>
 
@@ -16,11 +16,12 @@ public struct WebSocketTask: Sendable {
         self.request = request
     }
 
-    /// What happens, messages as they come.
+    /// Returns the events of the WebSocket, with unchanged messages.
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
-    ///   - bufferingPolicy: What becomes of events that nobody takes in time.
+    ///   - bufferingPolicy: How many events are kept for a slow loop; all by default. Dropped
+    ///     events do not pause the transfer.
     public func streamingMessageEvents(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         bufferingPolicy: EventStreamOf<WebSocketMessage, Never>.BufferingPolicy = .unbounded
@@ -30,13 +31,15 @@ public struct WebSocketTask: Sendable {
         ) { $0 }
     }
 
-    /// Messages as they come.
+    /// Returns the messages that arrive.
     ///
-    /// The end does not tell why: ``messages(automaticallyCancelling:bufferingPolicy:)`` does.
+    /// The sequence ends without an error, also when the request failed:
+    /// ``messages(automaticallyCancelling:bufferingPolicy:)`` throws then.
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
-    ///   - bufferingPolicy: What becomes of messages that nobody takes in time.
+    ///   - bufferingPolicy: How many messages are kept for a slow loop; all by default. Dropped
+    ///     messages do not pause the transfer.
     public func streamingMessages(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         bufferingPolicy: StreamOf<WebSocketMessage>.BufferingPolicy = .unbounded
@@ -46,13 +49,17 @@ public struct WebSocketTask: Sendable {
         ) { $0.message }
     }
 
-    /// Messages as they come, for a `for try await` loop: ends when the connection is closed in order.
+    /// Returns the messages that arrive, for a `for try await` loop.
+    ///
+    /// The sequence ends without an error when either end has closed the connection with a close
+    /// frame.
     ///
     /// - Parameters:
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
-    ///   - bufferingPolicy: What becomes of messages that nobody takes in time.
-    /// - Returns: A sequence that throws the request's ``SessionError`` when it has failed, with the
-    ///   server's status (``SessionError/responseCode``) where it refused the handshake.
+    ///   - bufferingPolicy: How many messages are kept for a slow loop; all by default. Dropped
+    ///     messages do not pause the transfer.
+    /// - Returns: A sequence that throws the request's ``SessionError`` if that fails. If the
+    ///   server refused the handshake, its ``SessionError/responseCode`` is the status.
     public func messages(
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
         bufferingPolicy: StreamOf<Result<WebSocketMessage, SessionError>>.BufferingPolicy =
@@ -70,13 +77,14 @@ public struct WebSocketTask: Sendable {
             })
     }
 
-    /// What happens, messages decoded.
+    /// Returns the events of the WebSocket, with decoded messages.
     ///
     /// - Parameters:
-    ///   - type: What to decode.
+    ///   - type: The type to decode.
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
-    ///   - decoder: Makes a value of a message's bytes.
-    ///   - bufferingPolicy: What becomes of events that nobody takes in time.
+    ///   - decoder: Decodes the bytes of each message, a text as UTF-8.
+    ///   - bufferingPolicy: How many events are kept for a slow loop; all by default. Dropped
+    ///     events do not pause the transfer.
     public func streamingDecodableEvents<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
@@ -88,13 +96,14 @@ public struct WebSocketTask: Sendable {
         ) { $0 }
     }
 
-    /// Messages, decoded; those that cannot be are passed over.
+    /// Returns the decoded messages; messages that cannot be decoded are skipped.
     ///
     /// - Parameters:
-    ///   - type: What to decode.
+    ///   - type: The type to decode.
     ///   - shouldAutomaticallyCancel: Whether leaving the loop early cancels the request.
-    ///   - decoder: Makes a value of a message's bytes.
-    ///   - bufferingPolicy: What becomes of values that nobody takes in time.
+    ///   - decoder: Decodes the bytes of each message, a text as UTF-8.
+    ///   - bufferingPolicy: How many values are kept for a slow loop; all by default. Dropped
+    ///     values do not pause the transfer.
     public func streamingDecodable<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self,
         automaticallyCancelling shouldAutomaticallyCancel: Bool = true,
@@ -136,15 +145,17 @@ public struct WebSocketTask: Sendable {
         }
     }
 
-    /// Sends a message, behind those sent before; starts the request, and waits until the connection
-    /// is open.
+    /// Sends a message, after the messages sent before; starts the request.
     ///
-    /// What the server sends before anybody listens is kept for the first loop or handler: the last
-    /// ``SessionConfiguration/streamBufferSize`` bytes.
+    /// Returns when the last byte was written to the connection, which may have to be opened first.
+    /// Messages that arrive before the first loop or handler are kept for it: the last
+    /// ``SessionConfiguration/streamBufferSize`` bytes of them.
     ///
-    /// - Parameter message: Text or bytes.
-    /// - Throws: ``SessionError``; that of the request where the connection could not be opened, with
-    ///   the server's status (``SessionError/responseCode``) where it refused the handshake.
+    /// - Parameter message: The message to send.
+    /// - Throws: The ``SessionError`` of the request if the connection could not be opened, or was
+    ///   lost; its ``SessionError/responseCode`` is the status if the server refused the handshake.
+    ///   ``SessionError/sessionTaskFailed(error:)`` if the message could not be sent for another
+    ///   reason.
     public func send(_ message: WebSocketMessage) async throws {
         let sent = Promise<Result<Void, any Error>>()
         request.startAutomatically()
@@ -152,20 +163,26 @@ public struct WebSocketTask: Sendable {
         try await sent.value.get()
     }
 
-    /// Closes the connection in order.
+    /// Closes the connection with a close frame, after the messages sent before.
+    ///
+    /// See ``WebSocketRequest/close(sending:reason:)``.
+    ///
+    /// - Parameters:
+    ///   - closeCode: The reason as a number.
+    ///   - reason: The reason as UTF-8 text of at most 123 bytes, cut off beyond; `nil` for none.
     public func close(sending closeCode: WebSocketCloseCode, reason: Data? = nil) {
         request.close(sending: closeCode, reason: reason)
     }
 
     /// Ends the request with ``SessionError/explicitlyCancelled``.
     public func cancel() { request.cancel() }
-    /// Suspends the request: nothing is read or written.
+    /// Suspends the request: no byte is read or written until ``resume()``.
     public func suspend() { request.suspend() }
-    /// Resumes the request.
+    /// Starts the request, or continues it after ``suspend()``.
     public func resume() { request.resume() }
 }
 
 extension WebSocketRequest {
-    /// The request's events, for `for await` loops.
+    /// Returns the request's events and methods for tasks; does not start the request.
     public func webSocketTask() -> WebSocketTask { WebSocketTask(self) }
 }
