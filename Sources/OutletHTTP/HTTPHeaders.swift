@@ -37,7 +37,7 @@ public struct HTTPHeaders: Sendable {
         for (name, value) in dictionary { fields.append(HTTPHeader(name: name, value: value)) }
         fields.sort { $0.name < $1.name }
         let hasRepeats = fields.indices.contains { index in
-            fields[..<index].contains { $0.isNamed(fields[index].name) }
+            Self.position(of: fields[index].name, in: fields, from: index + 1) != nil
         }
         if hasRepeats {
             for field in fields { update(field) }

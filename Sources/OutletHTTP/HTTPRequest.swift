@@ -89,14 +89,11 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     }
 
     /// What is known of the request besides what is sent.
-    public var context: RequestContext {
+    @inlinable public var context: RequestContext {
         // Not a copy: it is large, and asked for one value after the other.
         _read {
-            if let context = parts.value.context.value {
-                yield context.value
-            } else {
-                yield RequestContext()
-            }
+            let context = parts.value.context.value ?? RequestContext.empty
+            yield context.value
         }
         _modify {
             var context = parts.value.context.value.take() ?? Boxed(RequestContext())
@@ -106,7 +103,7 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
     }
 
     /// Whether anything is known of it besides what is sent.
-    package var hasContext: Bool { parts.value.context.value != nil }
+    @inlinable package var hasContext: Bool { parts.value.context.value != nil }
 
     /// What a request has that sets no limit of its own: 60 seconds.
     ///

@@ -53,6 +53,15 @@ public struct RequestContext: Sendable {
     /// A context that says nothing.
     public init() {}
 
+    /// The context of requests that have none.
+    @usableFromInline static let empty = Boxed(RequestContext())
+
+    /// Sets ``id`` and ``attempt``.
+    package mutating func describe(as id: UUID, attempt: Int) {
+        self.id = id
+        self.attempt = attempt
+    }
+
     /// The value under a key; `nil` if there is none.
     ///
     /// Setting `nil` removes it.

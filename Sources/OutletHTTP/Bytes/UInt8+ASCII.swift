@@ -27,7 +27,7 @@ extension UInt8 {
     /// Whether a token may hold the byte (RFC 9110 §5.6.2): one bit for each ASCII character.
     @inlinable package var isToken: Bool {
         let bits: UInt64 = self < 64 ? 0x3FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
-        return self < 128 && bits >> UInt64(self & 63) & 1 == 1
+        return self < 128 && (bits &>> UInt64(self & 63)) & 1 == 1
     }
 
     /// The byte with `A` to `Z` in lower case.

@@ -140,7 +140,7 @@ private final class HookedCall: Sendable {
             }
             stopwatch.report(
                 plugin.owner, .process, requestID: self.request.context.id,
-                effects: { Effects.of(replacement) }, failure: failure?.message)
+                effects: Effects.of(replacement), failure: failure?.message)
             // If the failure is skipped, the outcome stays as it was before the hook.
             if failure.map({ plugin.passesOver($0) }) != true { self.take(replacement, failure) }
         }

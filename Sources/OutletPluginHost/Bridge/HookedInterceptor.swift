@@ -79,7 +79,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
                 verdict = .refused(after: maximumRetries, of: instance)
             }
             stopwatch.report(
-                instance.owner, .retry, requestID: requestID, effects: { verdict.effects },
+                instance.owner, .retry, requestID: requestID, effects: verdict.effects,
                 failure: verdict.failure)
             return verdict.result
         }

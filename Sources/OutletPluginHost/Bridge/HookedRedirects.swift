@@ -54,7 +54,7 @@ final class HookedRedirects: RedirectJudge {
             }
             stopwatch.report(
                 instance.owner, .redirect, requestID: redirect.request.context.id,
-                effects: { effects }, failure: failure?.message)
+                effects: effects, failure: failure?.message)
             return verdict
         }
         let function = HookFunction.other { hook($0, $1, $2.request, $2.response, $2.next, $2) }

@@ -81,7 +81,7 @@ extension PluginInstance {
         }
         let failure = status == OUTLET_OK ? nil : failure(of: .trust, context.reason(status))
         stopwatch.report(
-            owner, .trust, requestID: nil, effects: { [] }, failure: failure?.message)
+            owner, .trust, requestID: nil, effects: [], failure: failure?.message)
         if let failure { throw failure }
     }
 }

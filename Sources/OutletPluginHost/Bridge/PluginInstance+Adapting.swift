@@ -24,12 +24,11 @@ extension PluginInstance {
             hook: hook, instance: self, lending: .init(request: handle), limit: limit)
         @Sendable func finish(_ answer: Completion.Answer) -> Result<HTTPRequest, any Error> {
             var (adapted, reply) = handle.seal()
-            var failure: PluginError?
-            if case .failed(let error) = answer { failure = error }
-            if failure == nil { failure = rewind(handle, in: hook) }
+            let failure: PluginError? =
+                if case .failed(let error) = answer { error } else { rewind(handle, in: hook) }
             stopwatch.report(
                 owner, hook, requestID: request.context.id,
-                effects: { Effects.of(request, adapted, answer: reply) },
+                effects: Effects.of(request, adapted, answer: reply),
                 failure: failure?.message)
             if let failure { return passesOver(failure) ? .success(request) : .failure(failure) }
             if let reply { adapted.givenAnswer = GivenAnswer(reply) }

@@ -79,7 +79,7 @@ public struct PluginSerializer: ResponseSerializer {
         }
         stopwatch.report(
             instance.owner, .serialize, requestID: request.context.id,
-            effects: { ["made \(type), \(sink.content.count) bytes"] },
+            effects: ["made \(type), \(sink.content.count) bytes"],
             failure: failure?.message)
         if let failure { throw failure }
         return PluginSerialized(type: type, data: Data(sink.content))

@@ -3,7 +3,7 @@ import OutletSession
 
 /// Calls a hook of a plugin that never blocks: it has answered when it returns, or returns
 /// `OUTLET_PENDING`.
-struct QuickAdapter: SynchronousRequestAdapter {
+final class QuickAdapter: SynchronousRequestAdapter {
     private let instance: PluginInstance
     private let hook: PluginHook
     private let function: HookFunction.Change

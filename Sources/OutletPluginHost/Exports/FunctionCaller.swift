@@ -119,7 +119,7 @@ final class FunctionCaller: Sendable {
             error = failure(lent.reason(outlet_status(truncatingIfNeeded: status)))
         }
         stopwatch.report(
-            owner, .call, requestID: nil, effects: { [export.name] }, failure: error?.message)
+            owner, .call, requestID: nil, effects: [export.name], failure: error?.message)
         if let error { throw .failed(error) }
         if export.signature.hasSink { return text.map { .text($0) } ?? .bytes(lent.written) }
         return export.signature.result == .status ? .nothing : returned

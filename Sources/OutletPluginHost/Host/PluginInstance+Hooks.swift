@@ -87,7 +87,7 @@ extension PluginInstance {
             limit: limit)
         @Sendable func finish(_ answer: Completion.Answer) {
             guard case .done = answer else { return }
-            stopwatch.report(owner, hook, requestID: requestID, effects: { [] }, failure: nil)
+            stopwatch.report(owner, hook, requestID: requestID, effects: [], failure: nil)
         }
         guard let answer = ask(token, about: handle, settled: .done, function) else {
             return .follows(token, meaning: finish)
@@ -108,7 +108,7 @@ extension PluginInstance {
             hook: hook, instance: self, lending: .init(response: response), limit: Self.limitOfDone)
         @Sendable func finish(_ answer: Completion.Answer) {
             guard case .done = answer else { return }
-            stopwatch.report(owner, hook, requestID: nil, effects: { [] }, failure: nil)
+            stopwatch.report(owner, hook, requestID: nil, effects: [], failure: nil)
         }
         let function = HookFunction.other { pointer, call, completion in
             body(pointer, call, completion)

@@ -67,7 +67,7 @@ final class PluginStream: WatchedSubject {
             self?.state.withLock { $0.abandon = nil }
             guard case .failed(let failure) = answer else { return answered(nil) }
             stopwatch.report(
-                instance.owner, hook, requestID: nil, effects: { [] }, failure: failure.message)
+                instance.owner, hook, requestID: nil, effects: [], failure: failure.message)
             answered(failure)
         }
         let answer = instance.ask(token, about: self, settled: .done, .other(body))

@@ -20,17 +20,16 @@ struct Stopwatch {
 
     /// Reports the call to the observer, if there is one.
     ///
-    /// - Parameters:
-    ///   - effects: Called only where there is an observer.
-    ///   - failure: Why the call failed; `nil` when it succeeded.
+    /// `failure` says why the call failed, and is `nil` if it succeeded. The arguments after the hook
+    /// are evaluated only where there is an observer.
     func report(
-        _ owner: PluginOwner, _ hook: PluginHook, requestID: UUID?,
-        effects: () -> [String], failure: String?
+        _ owner: PluginOwner, _ hook: PluginHook, requestID: @autoclosure () -> UUID?,
+        effects: @autoclosure () -> [String], failure: @autoclosure () -> String?
     ) {
         guard let observer else { return }
         observer.pluginDidAct(
             PluginActivity(
-                plugin: owner.id, hook: hook, requestID: requestID?.uuidString,
-                duration: Stopwatch.now - start, effects: effects(), failure: failure))
+                plugin: owner.id, hook: hook, requestID: requestID()?.uuidString,
+                duration: Stopwatch.now - start, effects: effects(), failure: failure()))
     }
 }

@@ -154,11 +154,11 @@ open class Provider<Target: TargetType>: ProviderType, @unchecked Sendable {
     private func start(
         _ call: ProviderCall, _ target: Target, _ endpoint: Endpoint, _ stub: StubBehavior
     ) {
+        call.token.onCancel { [call] in call.cancelRequestClosure() }
         let answer = RequestAnswer(of: call)
-        // Weak, because releasing the callback must release the answer.
-        call.token.onCancel { [weak answer] in answer?.fail(SessionError.explicitlyCancelled) }
         requestClosure(endpoint) { [self] result in
-            guard answer.claim() else { return }
+            let call = answer.call
+            guard call.claimRequest() else { return }
             switch result {
             case .failure(let error): call.fail(error)
             case .success where call.token.isCancelled:

@@ -21,6 +21,8 @@ final class ProviderCall: Sendable {
     /// Whether the plugins process the result here; if not, the caller of the provider does.
     private let processes: Bool
     private let completion: Completion
+    /// Whether the provider's request closure has answered, or the call was cancelled before.
+    private let hasRequest = Lock(false)
 
     init(
         target: any TargetType, plugins: [any PluginType], session: Session, queue: DispatchQueue?,
@@ -37,6 +39,21 @@ final class ProviderCall: Sendable {
         self.sharesTransfer = sharesTransfer
         self.processes = processes
         self.completion = completion
+    }
+
+    // MARK: Before there is a request
+
+    /// Returns `true` for the first answer of the provider's request closure only.
+    func claimRequest() -> Bool {
+        hasRequest.withLock { hasRequest in
+            defer { hasRequest = true }
+            return !hasRequest
+        }
+    }
+
+    /// Fails the call if the request closure has not answered yet.
+    func cancelRequestClosure() {
+        if claimRequest() { fail(.underlying(SessionError.explicitlyCancelled, nil)) }
     }
 
     // MARK: To the sample

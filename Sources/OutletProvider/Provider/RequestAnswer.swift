@@ -8,21 +8,14 @@ import OutletTransport
 ///
 /// Thread: any.
 final class RequestAnswer: Sendable {
-    private let call: ProviderCall
-    private let answered = OnceFlag()
+    let call: ProviderCall
 
     init(of call: ProviderCall) {
         self.call = call
     }
 
-    deinit { fail(UnansweredRequestClosure()) }
-
-    /// Returns `true` for the first answer only.
-    func claim() -> Bool { answered.claim() }
-
-    /// Fails the call if it is not answered yet.
-    func fail(_ error: @autoclosure () -> any Error) {
-        if claim() { call.fail(.underlying(error(), nil)) }
+    deinit {
+        if call.claimRequest() { call.fail(.underlying(UnansweredRequestClosure(), nil)) }
     }
 }
 

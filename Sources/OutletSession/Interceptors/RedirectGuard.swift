@@ -21,11 +21,8 @@ extension HTTPRequest {
 
     /// Notes whose request this is, unless that is known.
     mutating func describe(as id: UUID, attempt: Int = 1) {
-        var context = context
-        guard context.id != id || context.attempt != attempt else { return }
-        context.id = id
-        context.attempt = attempt
-        self.context = context
+        guard !hasContext || context.id != id || context.attempt != attempt else { return }
+        context.describe(as: id, attempt: attempt)
     }
 
     /// What is sent after somebody has adapted this request: all that was made of it, or, where a

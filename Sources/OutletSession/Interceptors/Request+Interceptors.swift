@@ -25,24 +25,41 @@ extension Request {
         using state: RequestAdapterState, attempt: Int, in phase: RequestMachine.Phase,
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) {
-        guard let adapter = adapters.first else {
-            completion(.success(request))
-            return
-        }
         let isHop = phase == .transferring
-        var follows: AnswerFollows?
-        if let adapter = adapter.synchronous {
-            do {
-                let adapted = try adapter.adapt(request, using: state)
-                return adapt(
-                    isHop ? request.accepting(adapted) : adapted, with: adapters.dropFirst(),
-                    using: state, attempt: attempt, in: phase, completion: completion)
-            } catch let error as AnswerFollows {
-                follows = error
-            } catch {
-                return completion(.failure(error))
+        var request = request
+        var adapters = adapters
+        while let adapter = adapters.first {
+            adapters = adapters.dropFirst()
+            var follows: AnswerFollows?
+            if let adapter = adapter.synchronous {
+                do {
+                    let adapted = try adapter.adapt(request, using: state)
+                    request = isHop ? request.accepting(adapted) : adapted
+                    continue
+                } catch let error as AnswerFollows {
+                    follows = error
+                } catch {
+                    return completion(.failure(error))
+                }
             }
+            return wait(
+                for: adapter, follows, request, then: adapters, using: state, attempt: attempt,
+                in: phase, completion: completion)
         }
+        completion(.success(request))
+    }
+
+    /// Waits for an adapter that answers later, and goes on with those behind it.
+    ///
+    /// - Parameter follows: Begins the work of an adapter that was asked already; `nil` if the
+    ///   adapter is still to be asked.
+    private func wait(
+        for adapter: any RequestAdapter, _ follows: AnswerFollows?, _ request: HTTPRequest,
+        then adapters: ArraySlice<any RequestAdapter>, using state: RequestAdapterState,
+        attempt: Int, in phase: RequestMachine.Phase,
+        completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
+    ) {
+        let isHop = phase == .transferring
         let fail: @Sendable (SessionError) -> Result<HTTPRequest, any Error> = { .failure($0) }
         let wait = Wait<Result<HTTPRequest, any Error>>(
             core.deadlines, calledOff: isHop ? fail : nil
@@ -50,8 +67,8 @@ extension Request {
             switch result {
             case .success(let adapted):
                 self.adapt(
-                    isHop ? request.accepting(adapted) : adapted, with: adapters.dropFirst(),
-                    using: state, attempt: attempt, in: phase, completion: completion)
+                    isHop ? request.accepting(adapted) : adapted, with: adapters, using: state,
+                    attempt: attempt, in: phase, completion: completion)
             case .failure: completion(result)
             }
         }

@@ -100,6 +100,7 @@ extension Request {
         if !hasInterceptors, !isMonitored {
             return send(request, attempt: attempt, isNoted: false)
         }
+        let id = id
         var initial = request
         if !adapters.isEmpty { initial.describe(as: id, attempt: retryCount + 1) }
         mutable.withLock { $0.history.add(initial) }

@@ -43,6 +43,8 @@ final class SessionCore: Sendable {
     private let sessionAdapters: [any RequestAdapter]
     /// The adapters that run after the request's own.
     private let preparers: [any RequestAdapter]
+    /// Adapters of requests without an interceptor of their own.
+    private let commonAdapters: [any RequestAdapter]
     private let sessionRetriers: [any RequestRetrier]
     let deadlines = Deadlines()
     /// `nil` without monitors: an event then costs one test.
@@ -104,6 +106,7 @@ final class SessionCore: Sendable {
         let adapters = interceptors.flatMap { Interceptor.adapters(in: $0) }
         self.sessionAdapters = adapters.filter { !($0 is any RequestPreparer) }
         self.preparers = adapters.filter { $0 is any RequestPreparer }
+        commonAdapters = sessionAdapters + preparers
         self.sessionRetriers = interceptors.flatMap { Interceptor.retriers(in: $0) }
         let middleware = middleware + (plugins?.middleware ?? [])
         self.middleware = middleware.map { MiddlewareStep($0) }
@@ -236,8 +239,10 @@ final class SessionCore: Sendable {
 
     /// The session's adapters, then the request's own, then the session's ``RequestPreparer``s.
     func adapters(for own: (any RequestInterceptor)?) -> [any RequestAdapter] {
-        guard own != nil || !preparers.isEmpty else { return sessionAdapters }
-        return sessionAdapters + (own.map { Interceptor.adapters(in: $0) } ?? []) + preparers
+        guard let own else { return commonAdapters }
+        let owns = Interceptor.adapters(in: own)
+        // Adding two lists allocates, even if one is empty.
+        return commonAdapters.isEmpty ? owns : sessionAdapters + owns + preparers
     }
 
     /// The session's retriers, then the request's own.
@@ -314,16 +319,11 @@ final class SessionCore: Sendable {
 
     /// A version 8 UUID (RFC 9562 §5.8) of the process's random number and a request's serial.
     func uuid(serial: UInt64) -> UUID {
-        let (p, s) = (Self.processID, serial)
-        func byte(_ value: UInt64, _ index: UInt64) -> UInt8 {
-            UInt8(truncatingIfNeeded: value >> (56 - 8 * index))
-        }
-        return UUID(
-            uuid: (
-                byte(p, 0), byte(p, 1), byte(p, 2), byte(p, 3), byte(p, 4), byte(p, 5),
-                0x80 | (byte(p, 6) & 0x0F), byte(p, 7), 0x80 | (byte(s, 0) & 0x3F), byte(s, 1),
-                byte(s, 2), byte(s, 3), byte(s, 4), byte(s, 5), byte(s, 6), byte(s, 7)
-            ))
+        let halves = (
+            (Self.processID & ~0xF000 | 0x8000).bigEndian,
+            (serial & ~(0b11 << 62) | 0b10 << 62).bigEndian
+        )
+        return UUID(uuid: withUnsafeBytes(of: halves) { $0.load(as: uuid_t.self) })
     }
 }
 
