@@ -97,17 +97,24 @@ let fuzzed: [Target] = {
 let package = Package(
     name: "Outlet",
     products: [
+        // For programs that send requests: sessions, providers and the plugin host.
         .library(name: "Outlet", targets: ["Outlet"]),
+        // For the tests of such programs: a transport that answers with stubs and recordings.
         .library(name: "OutletTesting", targets: ["OutletTesting"]),
+        // For plugins in Swift.
         .library(name: "OutletPluginKit", targets: ["OutletPluginKit"]),
+        // For the unit tests of plugins in Swift: a host without a session.
         .library(name: "OutletPluginTesting", targets: ["OutletPluginTesting"]),
+        // The program.
         .executable(name: "outlet", targets: ["OutletTool"]),
+        // The sample plugins, built as shared objects.
         .library(name: "request-id", type: .dynamic, targets: ["RequestID"]),
         .library(name: "pacer", type: .dynamic, targets: ["Pacer"]),
         .library(name: "retry-after", type: .dynamic, targets: ["RetryAfter"]),
         .library(name: "guard", type: .dynamic, targets: ["Guard"]),
         .library(name: "hmac-signer", type: .dynamic, targets: ["HMACSigner"]),
         .library(name: "oauth2", type: .dynamic, targets: ["OAuth2"]),
+        // A plugin that tests load; a product, because nothing else builds a shared object in Swift.
         .library(name: "KitFixture", type: .dynamic, targets: ["KitFixture"]),
     ],
     targets: [
@@ -315,6 +322,12 @@ let package = Package(
             name: "OutletCompressionTests", dependencies: ["OutletCompression"],
             swiftSettings: swift),
         .testTarget(
+            name: "OutletPointersTests", dependencies: ["OutletPointers"], swiftSettings: swift),
+        .testTarget(
+            name: "OutletTransportTests",
+            dependencies: ["OutletTransport", "OutletHTTP", "OutletTestSupport"],
+            swiftSettings: swift),
+        .testTarget(
             name: "OutletLayersTests",
             dependencies: ["OutletLayers", "OutletTransport", "OutletHTTP", "OutletTesting"],
             swiftSettings: swift),
@@ -326,6 +339,27 @@ let package = Package(
                 "OutletHTTP",
                 "OutletFiles", "OutletTesting",
                 "OutletTestSupport",
+            ],
+            swiftSettings: swift),
+        .testTarget(
+            name: "OutletObservationTests",
+            dependencies: [
+                "OutletObservation", "OutletSession", "OutletLayers", "OutletTransport",
+                "OutletHTTP", "OutletTesting", "OutletTestSupport",
+            ],
+            swiftSettings: swift),
+        .testTarget(
+            name: "OutletReachabilityTests",
+            dependencies: [
+                "OutletReachability", "OutletSession", "OutletTransport", "OutletHTTP",
+                "OutletTesting", "OutletTestSupport",
+            ],
+            swiftSettings: swift),
+        .testTarget(
+            name: "OutletTestingTests",
+            dependencies: [
+                "OutletTesting", "OutletObservation", "OutletSession", "OutletTransport",
+                "OutletHTTP", "OutletTestSupport",
             ],
             swiftSettings: swift),
         // Links full Foundation, as some users' programs do.
@@ -361,6 +395,9 @@ let package = Package(
                 "OutletTestSupport", "COutletPlugin", "OutletPluginKit", "OutletPluginTesting",
             ],
             swiftSettings: swift),
+        .testTarget(
+            name: "OutletPluginKitTests",
+            dependencies: ["OutletPluginKit", "OutletPluginTesting"], swiftSettings: swift),
         .testTarget(
             name: "OutletPluginCheckTests",
             dependencies: [

@@ -141,10 +141,10 @@ import Testing
 
     @Test func `a refused credential is given once, and not by itself any more`() async throws {
         let transport = StubTransport(answers: [challenge])
-        let counts = Events<Int>()
+        let counts = Recorder<Int>()
         let monitor = ClosureEventMonitor()
         monitor.taskDidReceiveChallenge = { _, _, challenge in
-            counts.append(challenge.previousFailureCount)
+            counts.record(challenge.previousFailureCount)
         }
         let session = session(transport, monitors: [monitor])
         for _ in 0..<2 {
@@ -154,17 +154,17 @@ import Testing
             #expect(response.error == nil)
         }
         #expect(passwords(transport) == [nil, "for a.test", nil, "for a.test"])
-        #expect(try await counts.wait(for: 4) == [0, 1, 0, 1])
+        #expect(try await counts.values(4) == [0, 1, 0, 1])
     }
 
     @Test func `a credential that was let in once and is refused later is forgotten`()
         async throws
     {
         let transport = StubTransport(answers: [challenge, .text("in"), challenge])
-        let counts = Events<Int>()
+        let counts = Recorder<Int>()
         let monitor = ClosureEventMonitor()
         monitor.taskDidReceiveChallenge = { _, _, challenge in
-            counts.append(challenge.previousFailureCount)
+            counts.record(challenge.previousFailureCount)
         }
         let session = session(transport, monitors: [monitor])
         for _ in 0..<3 {
@@ -174,7 +174,7 @@ import Testing
         #expect(
             passwords(transport)
                 == [nil, "for a.test", "for a.test", nil, "for a.test"])
-        #expect(try await counts.wait(for: 4) == [0, 1, 0, 1])
+        #expect(try await counts.values(4) == [0, 1, 0, 1])
     }
 
     @Test(
@@ -242,10 +242,10 @@ import Testing
     }
 
     @Test func `a proxy's challenge is about the proxy`() async throws {
-        let spaces = Events<ProtectionSpace>()
+        let spaces = Recorder<ProtectionSpace>()
         let monitor = ClosureEventMonitor()
         monitor.taskDidReceiveChallenge = { _, _, challenge in
-            spaces.append(challenge.protectionSpace)
+            spaces.record(challenge.protectionSpace)
         }
         var configuration = SessionConfiguration()
         configuration.proxy = .url("http://me:secret@Proxy.test:3128", except: [])
@@ -255,7 +255,7 @@ import Testing
             ]), configuration: configuration, eventMonitors: [monitor])
         _ = await session.request("http://a.test/").serializingData().response
         #expect(
-            try await spaces.wait(for: 1) == [
+            try await spaces.values(1) == [
                 ProtectionSpace(
                     host: "proxy.test", port: 3128, protocol: "http", realm: "p",
                     authenticationMethod: "basic", isProxy: true)

@@ -5,7 +5,6 @@ import Testing
 @testable import OutletLayers
 @testable import OutletSession
 @testable import OutletTransport
-@testable import OutletTransport
 
 /// Fields whose `Character`s or canonical equivalents say something else than their bytes.
 @Suite struct ProtocolTextTests {

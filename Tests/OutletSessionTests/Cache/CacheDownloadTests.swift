@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test func `a download too large for the memory is kept on the disk`() async throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let body = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0) })
         func cache() -> ResponseCache {
             ResponseCache(
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test func `a file is read only if it is a plain one within the limit`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let file = directory.url.appending(path: "file").path
         try directory.write("1234", to: "file")
         #expect(Data(contentOf: file, limit: 4) == Data("1234".utf8))

@@ -101,15 +101,15 @@ import Testing
     // MARK: Streams
 
     private func stream(_ session: Session) async throws -> Data {
-        let pieces = Events<Data>()
-        let end = Events<Bool>()
+        let pieces = Recorder<Data>()
+        let end = Recorder<Bool>()
         session.streamRequest(HTTPRequest(url: url)).responseStream { stream in
             switch stream.event {
-            case .stream(.success(let data)): pieces.append(data)
-            case .complete(let completion): end.append(completion.error == nil)
+            case .stream(.success(let data)): pieces.record(data)
+            case .complete(let completion): end.record(completion.error == nil)
             }
         }
-        _ = try await end.wait(for: 1)
+        _ = try await end.values(1)
         return pieces.values.reduce(Data(), +)
     }
 

@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletLayers
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Testing
@@ -26,10 +27,10 @@ import Testing
     }
 
     /// The last told, once all is there.
-    private func last(_ told: Events<TransferProgress>) async throws -> TransferProgress? {
-        var values = try await told.wait(for: 1)
+    private func last(_ told: Recorder<TransferProgress>) async throws -> TransferProgress? {
+        var values = try await told.values(1)
         while values.last?.isFinished == false {
-            values = try await told.wait(for: values.count + 1)
+            values = try await told.values(values.count + 1)
         }
         return values.last
     }
@@ -37,17 +38,17 @@ import Testing
     @Test func `is told to its end of data, a download and a stream`() async throws {
         await warm()
         let whole = TransferProgress(completedUnitCount: 100_000, totalUnitCount: 100_000)
-        let told = (0..<3).map { _ in Events<TransferProgress>() }
-        let data = session.request(url).downloadProgress { told[0].append($0) }
+        let told = (0..<3).map { _ in Recorder<TransferProgress>() }
+        let data = session.request(url).downloadProgress { told[0].record($0) }
         #expect(await data.serializingData().response.value?.count == 100_000)
         #expect(try await last(told[0]) == whole && told[0].values.count == 1)
         #expect(data.downloadProgress == whole)
-        let download = session.download(url).downloadProgress { told[1].append($0) }
+        let download = session.download(url).downloadProgress { told[1].record($0) }
         let file = try await download.serializingDownloadedFileURL().value
         try FileManager.default.removeItem(at: file)
         #expect(try await last(told[1]) == whole)
         #expect(download.downloadProgress == whole)
-        let stream = session.streamRequest(url).downloadProgress { told[2].append($0) }
+        let stream = session.streamRequest(url).downloadProgress { told[2].record($0) }
         for await _ in stream.streamTask().streamingData() {}
         #expect(try await last(told[2]) == whole)
         #expect(told[2].values.map(\.completedUnitCount) == [65_536, 100_000])
@@ -65,9 +66,9 @@ import Testing
 
     @Test func `is nothing where only the head was asked for, which has no body`() async throws {
         await warm()
-        let told = Events<TransferProgress>()
+        let told = Recorder<TransferProgress>()
         let stream = session.streamRequest(url, method: .head)
-            .downloadProgress { told.append($0) }
+            .downloadProgress { told.record($0) }
         var pieces = 0
         for await piece in stream.streamTask().streamingData() where piece.value != nil {
             pieces += 1

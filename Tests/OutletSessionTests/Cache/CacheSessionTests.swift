@@ -258,16 +258,16 @@ import Testing
     }
 
     @Test func `a stale response answers at once while it is being validated`() async throws {
-        let asked = Events<String?>()
+        let asked = Recorder<String?>()
         let (session, _) = session { job in
-            asked.append(job.request.headers["If-None-Match"])
+            asked.record(job.request.headers["If-None-Match"])
             return Self.answer(
                 ["Cache-Control": "max-age=0, stale-while-revalidate=60", "ETag": "\"1\""])
         }
         _ = await get(session)
         let second = await get(session)
         #expect(second.metrics?.resourceFetchType == .localCache)
-        #expect(try await asked.wait(for: 2) == [nil, "\"1\""])
+        #expect(try await asked.values(2) == [nil, "\"1\""])
     }
 
     @Test func `what is being validated is not validated once more meanwhile`() async {
@@ -347,15 +347,15 @@ import Testing
             Self.answer(["Cache-Control": "max-age=60"], text)
         }
         _ = await get(session)
-        let pieces = Events<Data>()
-        let end = Events<Bool>()
+        let pieces = Recorder<Data>()
+        let end = Recorder<Bool>()
         session.streamRequest(HTTPRequest(url: URL(string: address))).responseStream { stream in
             switch stream.event {
-            case .stream(.success(let data)): pieces.append(data)
-            case .complete(let completion): end.append(completion.error == nil)
+            case .stream(.success(let data)): pieces.record(data)
+            case .complete(let completion): end.record(completion.error == nil)
             }
         }
-        #expect(try await end.wait(for: 1) == [true])
+        #expect(try await end.values(1) == [true])
         #expect(pieces.values.reduce(Data(), +) == Data(text.utf8))
         #expect(pieces.values.count > 1)
         #expect(transport.requests.count == 1)
@@ -406,7 +406,7 @@ import Testing
 
     @Test func `of two answers of a handler the first counts`() async throws {
         struct Twofold: CachedResponseHandler {
-            let answered: Events<Void>
+            let answered: Recorder<Void>
             func dataTask(
                 _ task: any TransferTask, willCacheResponse response: CachedResponse,
                 completion: @escaping @Sendable (CachedResponse?) -> Void
@@ -416,14 +416,14 @@ import Testing
                     proposal.data = Data(text.utf8)
                     completion(proposal)
                 }
-                answered.append(())
+                answered.record(())
             }
         }
         let cache = ResponseCache()
-        let answered = Events<Void>()
+        let answered = Recorder<Void>()
         let (session, _) = session(cache, handler: Twofold(answered: answered)) { _ in .text("x") }
         #expect(await get(session).value == Data("x".utf8))
-        try await answered.wait(for: 1)
+        try await answered.values(1)
         let kept = cache.cachedResponse(for: HTTPRequest(url: URL(string: address)))
         #expect(kept?.data == Data("first".utf8))
         withExtendedLifetime(session) {}
@@ -431,17 +431,17 @@ import Testing
 
     @Test func `a request that waits for such a handler can be cancelled`() async throws {
         struct Asking: CachedResponseHandler {
-            let asked: Events<Bool>
+            let asked: Recorder<Bool>
             func dataTask(
                 _ task: any TransferTask, willCacheResponse response: CachedResponse,
                 completion: @escaping @Sendable (CachedResponse?) -> Void
-            ) { asked.append(true) }
+            ) { asked.record(true) }
         }
-        let asked = Events<Bool>()
+        let asked = Recorder<Bool>()
         let (session, _) = session(handler: Asking(asked: asked)) { _ in .text("x") }
         let request = session.request(address)
         let task = request.serializingData()
-        try await asked.wait(for: 1)
+        try await asked.values(1)
         request.cancel()
         #expect(await task.response.error?.isExplicitlyCancelledError == true)
     }
@@ -453,7 +453,7 @@ import Testing
         let (session, _) = session(monitors: [recorder]) { _ in .text("x") }
         _ = await get(session)
         #expect(
-            try await recorder.ofTransfers.wait(for: 5) == [
+            try await recorder.ofTransfers.values(5) == [
                 "taskDidReceiveResponse", "taskDidReceiveData", "taskWillCacheResponse",
                 "taskDidGatherMetrics", "taskDidComplete",
             ])
@@ -522,7 +522,7 @@ import Testing
     }
 
     @Test func `a disk answers after a restart`() async throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         func cache() -> ResponseCache {
             ResponseCache(
                 diskCapacity: 1 << 20, directory: directory.url.appending(path: "cache"))
@@ -590,9 +590,9 @@ import Testing
         ]
         let (session, _) = session(cache) { _ in Self.answer(fields) }
         _ = await session.request(secureRequest()).serializingData().response
-        let asked = Events<Void>()
+        let asked = Recorder<Void>()
         let lax = laxSession(cache) { _ in
-            asked.append(())
+            asked.record(())
             return Self.answer(fields, "evil")
         }
         // A second validation begins once the first is over.

@@ -21,13 +21,13 @@ import Testing
             data: Data(repeating: 7, count: size))
     }
 
-    private func onDisk(_ directory: TestDirectory, capacity: Int = 1 << 20) -> ResponseCache {
+    private func onDisk(_ directory: TemporaryDirectory, capacity: Int = 1 << 20) -> ResponseCache {
         ResponseCache(
             memoryCapacity: 0, diskCapacity: capacity, directory: directory.url.appending(path: "c")
         )
     }
 
-    private func files(_ directory: TestDirectory) -> [URL] {
+    private func files(_ directory: TemporaryDirectory) -> [URL] {
         let folder = directory.url.appending(path: "c")
         let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
         return (names ?? []).map { folder.appending(path: $0) }
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func `responses for different fields stand side by side, in memory and on disk`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         for cache in [ResponseCache(), onDisk(directory)] {
             for (language, size) in [("de", 1), ("en", 2), ("fr", 3)] {
                 cache.storeCachedResponse(
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func `another process finds what was kept, for its owner's eyes only`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         var kept = response(1000, ["ETag": "\"1\"", "Set-X": "1"])
         kept.userInfo = ["note": "ä"]
         let first = onDisk(directory)
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func `what a crash has torn is found out, wherever it is torn, and removed`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let cache = onDisk(directory)
         cache.storeCachedResponse(response(200, ["ETag": "\"1\""]), for: request("a"))
         cache.flush()
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func `the directory keeps its bounds, and the files used last`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let cache = onDisk(directory, capacity: 64 << 10)
         for index in 0..<40 {
             cache.storeCachedResponse(response(4000), for: request("\(index)"))
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test func `a response above an eighth of the disk's capacity is not written`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let cache = onDisk(directory, capacity: 64 << 10)
         cache.storeCachedResponse(response(8 << 10), for: request("large"))
         cache.storeCachedResponse(response(4 << 10), for: request("small"))
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test func `at most 16 MiB are on their way to the disk`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let cache = onDisk(directory, capacity: 1 << 30)
         cache.storeCachedResponse(response(16 << 20), for: request("too much"))
         cache.flush()
@@ -171,7 +171,7 @@ import Testing
     }
 
     @Test func `a response that is to be kept nowhere is kept nowhere`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         for cache in [ResponseCache(), onDisk(directory)] {
             var response = response(100)
             response.storagePolicy = .notAllowed
@@ -183,7 +183,7 @@ import Testing
     }
 
     @Test func `what a process has left in the middle of writing goes after an hour`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let cache = onDisk(directory, capacity: 64 << 10)
         cache.storeCachedResponse(response(10), for: request("a"))
         cache.flush()
@@ -205,7 +205,7 @@ import Testing
     }
 
     @Test func `a link in the directory is not followed`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let cache = onDisk(directory)
         cache.storeCachedResponse(response(10), for: request("a"))
         cache.flush()
@@ -223,7 +223,7 @@ import Testing
     @Test func `what has taken a file's place is neither waited for nor read without bounds`()
         throws
     {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let cache = onDisk(directory)
         cache.storeCachedResponse(response(1000), for: request("a"))
         cache.flush()
@@ -252,7 +252,7 @@ import Testing
     }
 
     @Test func `a disk that cannot be written is told, and memory goes on`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         try directory.write("a file", to: "c")
         let cache = ResponseCache(
             diskCapacity: 1 << 20, directory: directory.url.appending(path: "c"))
@@ -264,7 +264,7 @@ import Testing
     }
 
     @Test func `nobody's credentials get to the disk`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let cache = onDisk(directory)
         cache.storeCachedResponse(
             response(10), for: request("a", ["Authorization": "Bearer secret"]))
@@ -300,7 +300,7 @@ import Testing
     }
 
     @Test func `what was removed is gone while its file is still there`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let cache = onDisk(directory)
         cache.storeCachedResponse(response(10), for: request("a"))
         cache.flush()

@@ -2,6 +2,7 @@ import FoundationEssentials
 import OutletHTTP
 import OutletLayers
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Testing
@@ -47,16 +48,16 @@ import Testing
         let recorder = EventRecorder()
         let cache = ResponseCache()
         let (session, _) = session(cache, monitors: [recorder], answer(Data("0123".utf8)))
-        let asked = Events<Data>()
+        let asked = Recorder<Data>()
         let request = session.streamRequest(address).cacheResponse(
             using: .modify { _, response in
-                asked.append(response.data)
+                asked.record(response.data)
                 return nil
             })
         #expect(await bytes(request) == Data("0123".utf8))
         #expect(asked.values == [Data("0123".utf8)] && cache.currentMemoryUsage == 0)
         #expect(
-            try await recorder.ofTransfers.wait(for: 5) == [
+            try await recorder.ofTransfers.values(5) == [
                 "taskDidReceiveResponse", "taskDidReceiveData", "taskWillCacheResponse",
                 "taskDidGatherMetrics", "taskDidComplete",
             ])

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import OutletFiles
 import OutletHTTP
+import OutletTestSupport
 import Testing
 
 @testable import OutletLayers
@@ -9,9 +10,9 @@ import Testing
 
 /// Cookies in a file: what is written stays one line, what is read is checked.
 @Suite struct CookieFileTests {
-    private let directory: TestDirectory
+    private let directory: TemporaryDirectory
 
-    init() throws { directory = try TestDirectory() }
+    init() throws { directory = try TemporaryDirectory() }
 
     private var file: URL { directory.url.appending(path: "jar") }
 

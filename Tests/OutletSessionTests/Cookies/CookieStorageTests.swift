@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import OutletHTTP
+import OutletTestSupport
 import Testing
 
 @testable import OutletLayers
@@ -159,7 +160,7 @@ import Testing
     }
 
     @Test func `a file keeps all that is known of a cookie, for its owner's eyes only`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let file = directory.url.appending(path: "cookies.txt")
         let storage = CookieStorage()
         let end = Date(timeIntervalSince1970: 4_000_000_000)
@@ -195,7 +196,7 @@ import Testing
     }
 
     @Test func `a file of curl's is read`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         try directory.write(
             """
             # Netscape HTTP Cookie File

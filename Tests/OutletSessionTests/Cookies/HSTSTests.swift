@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -118,7 +119,7 @@ import Testing
     }
 
     @Test func `a file of curl's format outlives the process`() async throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         try directory.write(
             """
             # a comment
@@ -143,7 +144,7 @@ import Testing
     }
 
     @Test func `a policy of a file that has ended upgrades nothing`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         try directory.write(
             """
             old.test "20010101 00:00:00"
@@ -164,7 +165,7 @@ import Testing
         "20950131 23:60:00", "20950131 23:59:61", "2095013 23:59:58",
     ])
     func `a time of a file that is none is no policy`(time: String) throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         try directory.write("a.test \"\(time)\"", to: "hsts")
         let hsts = HSTSStorage.file(directory.url.appending(path: "hsts"))
         #expect(hsts.upgrade(try #require(URL(string: "http://a.test/"))) == nil)

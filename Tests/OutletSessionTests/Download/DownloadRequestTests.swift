@@ -2,44 +2,45 @@ import FoundationEssentials
 import OutletFiles
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Testing
 
 /// Writes down what is told of a download.
 private struct DownloadMonitor: EventMonitor {
-    let seen = Events<String>()
+    let seen = Recorder<String>()
 
     func request(_ request: DownloadRequest, didCreateDestinationURL url: URL) {
-        seen.append("destination")
+        seen.record("destination")
     }
 
     func request(
         _ request: DownloadRequest, didFinishDownloadingUsing task: any TransferTask,
         with result: Result<URL, SessionError>
     ) {
-        seen.append((try? result.get()) == nil ? "failed" : "finished")
+        seen.record((try? result.get()) == nil ? "failed" : "finished")
     }
 
     func request(
         _ request: DownloadRequest, didValidateRequest urlRequest: HTTPRequest?,
         response: HTTPResponse, fileURL: URL?, withResult result: Request.ValidationResult
-    ) { seen.append("validated") }
+    ) { seen.record("validated") }
 
     func request(_ request: Request, didCompleteTask task: any TransferTask, with: SessionError?) {
-        seen.append("completed")
+        seen.record("completed")
     }
 
     func request<Value: Sendable>(
         _ request: DownloadRequest, didParseResponse response: DownloadResponse<Value, SessionError>
-    ) { seen.append("parsed") }
+    ) { seen.record("parsed") }
 }
 
 @Suite struct DownloadRequestTests {
     let address = "http://example.test/dir/file.txt"
-    let directory: TestDirectory
+    let directory: TemporaryDirectory
 
-    init() throws { directory = try TestDirectory() }
+    init() throws { directory = try TemporaryDirectory() }
 
     private func place(
         _ name: String, _ options: DownloadRequest.Options = []
@@ -112,7 +113,7 @@ private struct DownloadMonitor: EventMonitor {
         _ = await session.download(address, to: place("a")).validate(statusCode: 200..<300)
             .serializingDownloadedFileURL().response
         #expect(
-            try await monitor.seen.wait(for: 5)
+            try await monitor.seen.values(5)
                 == ["destination", "finished", "validated", "completed", "parsed"])
     }
 
@@ -224,9 +225,9 @@ private struct DownloadMonitor: EventMonitor {
     @Test func `a validator sees where the file is, and its error is wrapped`() async throws {
         struct Refused: Error {}
         let session = Session(transport: Content("x").transport)
-        let seen = Events<URL?>()
+        let seen = Recorder<URL?>()
         let response = await session.download(address, to: place("a")).validate { _, _, fileURL in
-            seen.append(fileURL)
+            seen.record(fileURL)
             return .failure(Refused())
         }.serializingDownloadedFileURL().response
         #expect(response.error?.isResponseValidationError == true)

@@ -1,12 +1,13 @@
 import FoundationEssentials
 import Glibc
+import OutletTestSupport
 import Testing
 
 @testable import OutletSession
 
 @Suite struct PartFileTests {
     @Test func `a part is free once it is let go, even while a process is being started`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         var part: PartFile? = try PartFile(in: directory.url)
         let (path, descriptor) = try #require(part.map { ($0.path, $0.descriptor) })
         let inherited = dup(descriptor)
@@ -17,7 +18,7 @@ import Testing
     }
 
     @Test func `only a file of one's own that is named like a part is taken over`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         func path(_ name: String) -> String { directory.url.appending(path: name).path }
         let name = "Outlet_00000000-0000-0000-0000-000000000000.part"
         #expect(mkfifo(path(name), 0o600) == 0)
@@ -34,7 +35,7 @@ import Testing
 
     @Test(.enabled(if: geteuid() == 0, "only root gives files away"))
     func `another user's file is not taken over`() throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let part = directory.url.appending(
             path: "Outlet_00000000-0000-0000-0000-000000000000.part")
         try directory.write("x", to: part.lastPathComponent)

@@ -9,9 +9,9 @@ import Testing
 @Suite(.timeLimit(.minutes(patience))) struct ResumeTests {
     let address = "http://example.test/file"
     let text = "0123456789abcdefghij"
-    let directory: TestDirectory
+    let directory: TemporaryDirectory
 
-    init() throws { directory = try TestDirectory() }
+    init() throws { directory = try TemporaryDirectory() }
 
     private var place: DownloadRequest.Destination {
         { [url = directory.url] _, _ in (url.appending(path: "a"), .removePreviousFile) }
@@ -38,17 +38,17 @@ import Testing
         #expect(directory.names.isEmpty)
 
         let transport = content.transport
-        let adapted = Events<Int>()
+        let adapted = Recorder<Int>()
         let session = Session(
             transport: transport,
             interceptor: Adapter { request, _, completion in
-                adapted.append(1)
+                adapted.record(1)
                 completion(.success(request))
             })
-        let seen = Events<TransferProgress>()
+        let seen = Recorder<TransferProgress>()
         let request = session.download(
             resumingWith: try #require(failed.resumeData), to: place
-        ).downloadProgress { seen.append($0) }
+        ).downloadProgress { seen.record($0) }
         let response = await request.validate().serializingDownloadedFileURL().response
         #expect(response.error == nil)
         #expect(response.response?.statusCode == 206)
@@ -59,7 +59,7 @@ import Testing
         #expect(sent?.headers["X-Own"] == "yes")
         #expect(sent?.headers["Accept-Encoding"] == "identity")
         #expect(adapted.values.isEmpty)
-        let progress = try await seen.wait(for: 4)
+        let progress = try await seen.values(4)
         #expect(progress.map(\.completedUnitCount) == [8, 12, 16, 20])
         #expect(progress.allSatisfy { $0.totalUnitCount == 20 })
     }
@@ -336,14 +336,14 @@ import Testing
 
     /// A download that has got its first bytes, and waits.
     private func halfway(_ session: Session) async throws -> DownloadRequest {
-        let seen = Events<Int64>()
+        let seen = Recorder<Int64>()
         let request = session.download(address, to: place)
         request.downloadProgress { [weak request] in
             request?.suspend()
-            seen.append($0.completedUnitCount)
+            seen.record($0.completedUnitCount)
         }
         request.resume()
-        try await seen.wait(for: 1)
+        try await seen.values(1)
         return request
     }
 
@@ -389,11 +389,11 @@ import Testing
     @Test func `resume data is handed over exactly once`() async throws {
         let session = Session(transport: stalling)
         let request = try await halfway(session)
-        let seen = Events<Data?>()
-        request.cancel { seen.append($0) }
+        let seen = Recorder<Data?>()
+        request.cancel { seen.record($0) }
         _ = await request.serializingDownloadedFileURL().response
-        request.cancel { seen.append($0) }
-        let values = try await seen.wait(for: 2)
+        request.cancel { seen.record($0) }
+        let values = try await seen.values(2)
         #expect(values[0] != nil && values[0] == values[1])
         DownloadRequest.discard(resumeData: try #require(values[0]))
     }
@@ -442,9 +442,9 @@ import Testing
 
     @Test func `a cancel before the start hands over nothing`() async throws {
         let session = Session(transport: stalling, startRequestsImmediately: false)
-        let seen = Events<Data?>()
-        session.download(address).cancel { seen.append($0) }
-        #expect(try await seen.wait(for: 1) == [nil])
+        let seen = Recorder<Data?>()
+        session.download(address).cancel { seen.record($0) }
+        #expect(try await seen.values(1) == [nil])
     }
 
     @Test func `what was written behind the resume data does not count`() async throws {

@@ -1,12 +1,13 @@
 import FoundationEssentials
+import OutletTestSupport
 import Testing
 
 @testable import OutletSession
 
 @Suite struct StalePartialFilesTests {
-    let directory: TestDirectory
+    let directory: TemporaryDirectory
 
-    init() throws { directory = try TestDirectory() }
+    init() throws { directory = try TemporaryDirectory() }
 
     /// Clears away what is older than an hour.
     private func clear() {

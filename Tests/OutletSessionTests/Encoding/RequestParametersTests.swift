@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -93,14 +94,14 @@ import Testing
     }
 
     @Test func `modifier and encoding run again at every attempt`() async {
-        let attempts = Events<String>()
+        let attempts = Recorder<String>()
         struct Counting: ParameterEncoding {
-            let attempts: Events<String>
+            let attempts: Recorder<String>
             func encode(
                 _ urlRequest: any URLRequestConvertible, with parameters: Parameters?
             ) throws -> HTTPRequest {
                 let request = try urlRequest.asURLRequest()
-                attempts.append("encode")
+                attempts.record("encode")
                 return try URLEncoding.default.encode(request, with: ["n": attempts.values.count])
             }
         }
@@ -112,7 +113,7 @@ import Testing
         let (requests, _) = await sent([.status(503), .status(204)], interceptor: retrier) {
             $0.request(
                 address, encoding: Counting(attempts: attempts),
-                requestModifier: { _ in attempts.append("modify") })
+                requestModifier: { _ in attempts.record("modify") })
         }
         #expect(attempts.values == ["modify", "encode", "modify", "encode"])
         #expect(requests.map { $0.url?.query() } == ["n=2", "n=4"])

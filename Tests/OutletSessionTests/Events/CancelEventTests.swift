@@ -10,46 +10,46 @@ import Testing
 @Suite(.timeLimit(.minutes(patience))) struct CancelEventTests {
     let address = "http://example.test/get"
     let recorder = EventRecorder()
-    let ended = Events<SessionError?>()
+    let ended = Recorder<SessionError?>()
     /// A session that nobody keeps ends its requests.
-    let kept = Events<Session>()
+    let kept = Recorder<Session>()
 
     /// Never answers, and says when it was asked.
     private struct Mute: RequestInterceptor {
         var adapts = false
-        let asked = Events<Int>()
+        let asked = Recorder<Int>()
 
         func adapt(
             _ request: HTTPRequest, for session: Session,
             completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
-        ) { adapts ? asked.append(1) : completion(.success(request)) }
+        ) { adapts ? asked.record(1) : completion(.success(request)) }
 
         func retry(
             _ request: Request, for session: Session, dueTo error: any Error,
             completion: @escaping @Sendable (RetryResult) -> Void
-        ) { asked.append(1) }
+        ) { asked.record(1) }
     }
 
     private struct MuteRedirector: RedirectHandler {
-        let asked = Events<Int>()
+        let asked = Recorder<Int>()
 
         func task(
             _ task: any TransferTask, willBeRedirectedTo request: HTTPRequest,
             for response: HTTPResponse, completion: @escaping @Sendable (HTTPRequest?) -> Void
-        ) { asked.append(1) }
+        ) { asked.record(1) }
     }
 
     private func session(_ answer: StubAnswer) -> Session {
         let session = Session(
             transport: StubTransport { _ in answer }, eventMonitors: [recorder])
-        kept.append(session)
+        kept.record(session)
         return session
     }
 
     /// What is told from the cancel on.
     private func end(_ request: DataRequest) async throws -> [String] {
         request.cancel()
-        let errors = try await ended.wait(for: 1)
+        let errors = try await ended.values(1)
         #expect(errors.first??.isExplicitlyCancelledError == true)
         let events = try await recorder.requestEvents()
         #expect(request.isCancelled)
@@ -59,20 +59,20 @@ import Testing
 
     @Test func `before the start`() async throws {
         let request = session(.text("x")).request(address, shouldAutomaticallyResume: false)
-            .response { ended.append($0.error) }
+            .response { ended.record($0.error) }
         #expect(try await end(request) == ["didCancel", "didFinish", "didParseResponse"])
     }
 
     @Test func `while an adapter thinks`() async throws {
         let mute = Mute(adapts: true)
         let request = session(.text("x")).request(address, interceptor: mute)
-            .response { ended.append($0.error) }
-        try await mute.asked.wait(for: 1)
+            .response { ended.record($0.error) }
+        try await mute.asked.values(1)
         #expect(try await end(request) == ["didCancel", "didFinish", "didParseResponse"])
     }
 
     @Test func `in flight`() async throws {
-        let request = session(.silence).request(address).response { ended.append($0.error) }
+        let request = session(.silence).request(address).response { ended.record($0.error) }
         while request.task == nil, !Task.isCancelled { await Task.yield() }
         #expect(
             try await end(request) == [
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func `while suspended in flight`() async throws {
-        let request = session(.silence).request(address).response { ended.append($0.error) }
+        let request = session(.silence).request(address).response { ended.record($0.error) }
         while request.task == nil, !Task.isCancelled { await Task.yield() }
         request.suspend()
         #expect(
@@ -96,8 +96,8 @@ import Testing
     @Test func `between two hops`() async throws {
         let mute = MuteRedirector()
         let request = session(.redirect(to: "/next")).request(address).redirect(using: mute)
-            .response { ended.append($0.error) }
-        try await mute.asked.wait(for: 1)
+            .response { ended.record($0.error) }
+        try await mute.asked.values(1)
         #expect(
             try await end(request) == [
                 "didCancel", "didCancelTask", "didGatherMetrics", "didCompleteTask",
@@ -108,32 +108,32 @@ import Testing
     @Test func `while a retrier thinks`() async throws {
         let mute = Mute()
         let request = session(.status(500)).request(address, interceptor: mute).validate()
-            .response { ended.append($0.error) }
-        try await mute.asked.wait(for: 1)
+            .response { ended.record($0.error) }
+        try await mute.asked.values(1)
         request.cancel()
-        _ = try await ended.wait(for: 1)
+        _ = try await ended.values(1)
         let events = try await recorder.requestEvents()
         #expect(
             events.suffix(4) == ["didCompleteTask", "didCancel", "didFinish", "didParseResponse"])
     }
 
     @Test func `during a retry's delay`() async throws {
-        let delayed = Events<Int>()
+        let delayed = Recorder<Int>()
         let retrier = Retrier { request, _, _, done in
             done(.retryWithDelay(3600))
-            delayed.append(request.retryCount)
+            delayed.record(request.retryCount)
         }
         let request = session(.status(500)).request(address, interceptor: retrier).validate()
-            .response { ended.append($0.error) }
-        #expect(try await delayed.wait(for: 1) == [0])
+            .response { ended.record($0.error) }
+        #expect(try await delayed.values(1) == [0])
         #expect(try await end(request) == ["didCancel", "didFinish", "didParseResponse"])
     }
 
     @Test func `while a retrier thinks about a serializer's failure`() async throws {
         let mute = Mute()
         let request = session(.text("not JSON")).request(address, interceptor: mute)
-            .responseDecodable(of: Int.self) { ended.append($0.error) }
-        try await mute.asked.wait(for: 1)
+            .responseDecodable(of: Int.self) { ended.record($0.error) }
+        try await mute.asked.values(1)
         #expect(try await end(request) == ["didCancel"])
     }
 
@@ -150,11 +150,11 @@ import Testing
         let session = session(.text("x"))
         let count = 200
         for index in 0..<count {
-            let request = session.request(address).response { ended.append($0.error) }
+            let request = session.request(address).response { ended.record($0.error) }
             Task.detached { request.cancel() }
             if index.isMultiple(of: 2) { request.cancel() }
         }
-        try await ended.wait(for: count)
+        try await ended.values(count)
         let events = try await recorder.requestEvents(until: count)
         #expect(events.count { $0 == "didFinish" } == count)
         #expect(events.count { $0 == "didParseResponse" } == count)

@@ -42,7 +42,7 @@ private final class InstantTransport: Transport {
     let address = "http://example.test/get"
     let recorder = EventRecorder()
     /// A session that nobody keeps ends its requests.
-    let kept = Events<Session>()
+    let kept = Recorder<Session>()
 
     private func session(
         _ answers: StubAnswer..., interceptor: (any RequestInterceptor)? = nil
@@ -50,7 +50,7 @@ private final class InstantTransport: Transport {
         let session = Session(
             transport: StubTransport(answers: answers), interceptor: interceptor,
             eventMonitors: [recorder])
-        kept.append(session)
+        kept.record(session)
         return session
     }
 
@@ -170,13 +170,13 @@ private final class InstantTransport: Transport {
     @Test func `suspending and resuming are told once for each change`() async throws {
         let transport = StubTransport { _ in .silence }
         let session = Session(transport: transport, eventMonitors: [recorder])
-        let ended = Events<Int>()
-        let request = session.request(address).response { _ in ended.append(1) }
+        let ended = Recorder<Int>()
+        let request = session.request(address).response { _ in ended.record(1) }
         while request.task == nil, !Task.isCancelled { await Task.yield() }
         try await concurrently(100) { _ in request.suspend() }
         try await concurrently(100) { _ in request.resume() }
         try await concurrently(100) { _ in request.cancel() }
-        try await ended.wait(for: 1)
+        try await ended.values(1)
         #expect(
             try await recorder.requestEvents() == [
                 "didResume", "didCreateInitialURLRequest", "didCreateURLRequest",
@@ -198,7 +198,7 @@ private final class InstantTransport: Transport {
         session.invalidate()
         session.invalidate()
         #expect(
-            try await recorder.ofTransfers.wait(for: 9) == [
+            try await recorder.ofTransfers.values(9) == [
                 "taskDidSendBodyData", "taskWillRedirect", "taskDidReceiveChallenge",
                 "taskDidReceiveChallenge", "taskDidReceiveChallenge", "taskDidReceiveResponse",
                 "taskDidGatherMetrics", "taskDidComplete",
@@ -218,34 +218,34 @@ private final class InstantTransport: Transport {
     }
 
     @Test func `a download's end is told once its file is in its place`() async throws {
-        let order = Events<String>()
+        let order = Recorder<String>()
         let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "order"))
-        monitor.downloadTaskDidFinishDownloadingToURL = { _, _, _ in order.append("finished to") }
-        monitor.requestDidCreateDestinationURL = { _, _ in order.append("destination") }
+        monitor.downloadTaskDidFinishDownloadingToURL = { _, _, _ in order.record("finished to") }
+        monitor.requestDidCreateDestinationURL = { _, _ in order.record("destination") }
         monitor.requestDidFinishDownloadingUsingTaskWithResult = { _, _, _ in
-            order.append("in place")
+            order.record("in place")
         }
-        monitor.taskDidFinishCollectingMetrics = { _, _, _ in order.append("collected") }
-        monitor.requestDidGatherMetrics = { _, _ in order.append("metrics") }
-        monitor.taskDidComplete = { _, _, _ in order.append("complete") }
+        monitor.taskDidFinishCollectingMetrics = { _, _, _ in order.record("collected") }
+        monitor.requestDidGatherMetrics = { _, _ in order.record("metrics") }
+        monitor.taskDidComplete = { _, _, _ in order.record("complete") }
         monitor.requestDidValidateRequestResponseFileURLWithResult = { _, _, _, _, _ in
-            order.append("validated")
+            order.record("validated")
         }
-        monitor.requestDidCompleteTaskWithError = { _, _, _ in order.append("completed") }
+        monitor.requestDidCompleteTaskWithError = { _, _, _ in order.record("completed") }
         let session = Session(
             transport: StubTransport(answers: [.text("x"), .failure(TransferError(.timedOut))]),
             eventMonitors: [monitor])
         await session.download(address).validate(statusCode: [200]).serializingData().response
             .removeFiles()
         #expect(
-            try await order.wait(for: 8) == [
+            try await order.values(8) == [
                 "finished to", "destination", "in place", "collected", "metrics", "complete",
                 "validated", "completed",
             ])
         // What brings no file has nothing to wait for.
         _ = await session.download(address).serializingData().response
         #expect(
-            try await order.wait(for: 12).suffix(4) == [
+            try await order.values(12).suffix(4) == [
                 "collected", "metrics", "complete", "completed",
             ])
     }
@@ -296,20 +296,20 @@ private final class InstantTransport: Transport {
     func `an early failure is the request's error before it is told`(
         failure: EarlyFailure
     ) async throws {
-        let untold = Events<Bool>()
+        let untold = Recorder<Bool>()
         let queue = DispatchQueue(label: "hears")
         let monitor = ClosureEventMonitor(queue: queue)
         // The monitor's thread is awake when the failure comes, and is quick to hear of it.
         monitor.requestDidResume = { _ in usleep(200) }
         monitor.requestDidCreateInitialURLRequest = { _, _ in usleep(200) }
         monitor.requestDidFailToCreateURLRequestWithError = { request, _ in
-            untold.append(request.error == nil)
+            untold.record(request.error == nil)
         }
         monitor.requestDidFailToAdaptURLRequestWithError = { request, _, _ in
-            untold.append(request.error == nil)
+            untold.record(request.error == nil)
         }
         monitor.requestDidFailToCreateUploadableWithError = { request, _ in
-            untold.append(request.error == nil)
+            untold.record(request.error == nil)
         }
         let session = Session(
             transport: StubTransport { _ in .text("x") },
@@ -327,7 +327,7 @@ private final class InstantTransport: Transport {
                     .serializingData().response
             }
         }
-        let values = try await untold.wait(for: 300)
+        let values = try await untold.values(300)
         #expect(values.count(where: { $0 }) == 0)
     }
 }

@@ -25,7 +25,7 @@ private final class Tokens: Authenticator {
 
     let valid = Atomic(1)
     let refreshes = Atomic(0)
-    let held = Events<@Sendable (Result<Token, any Error>) -> Void>()
+    let held = Recorder<@Sendable (Result<Token, any Error>) -> Void>()
     private let answer: Answer?
 
     init(answer: Answer? = { next, completion in completion(.success(Token(value: next))) }) {
@@ -42,7 +42,7 @@ private final class Tokens: Authenticator {
     ) {
         refreshes.add(1, ordering: .relaxed)
         guard let answer else {
-            held.append(completion)
+            held.record(completion)
             return
         }
         answer(valid.load(ordering: .relaxed), completion)
@@ -118,12 +118,12 @@ private final class AsyncTokens: Authenticator {
             authenticator: tokens, credential: Token(value: 1, requiresRefresh: isProactive))
         let transport = tokens.transport
         let session = Session(transport: transport, interceptor: interceptor)
-        let seen = Events<String?>()
+        let seen = Recorder<String?>()
         let count = 300
         try await concurrently(count) { _ in
-            session.request(address).validate().responseString { seen.append($0.value) }
+            session.request(address).validate().responseString { seen.record($0.value) }
         }
-        let values = try await seen.wait(for: count)
+        let values = try await seen.values(count)
         #expect(values.allSatisfy { $0 == "welcome" })
         #expect(seen.values.count == count)
         #expect(tokens.refreshes.load(ordering: .relaxed) == 1)
@@ -139,14 +139,14 @@ private final class AsyncTokens: Authenticator {
         let sessions = (0..<3).map { _ in
             Session(transport: tokens.transport, interceptor: interceptor)
         }
-        let seen = Events<String?>()
+        let seen = Recorder<String?>()
         for session in sessions {
-            session.request(address).validate().responseString { seen.append($0.value) }
+            session.request(address).validate().responseString { seen.record($0.value) }
         }
-        let held = try await tokens.held.wait(for: 1)
+        let held = try await tokens.held.values(1)
         held[0](.success(Token(value: 2)))
         held[0](.failure(Refused()))
-        #expect(try await seen.wait(for: 3).allSatisfy { $0 == "welcome" })
+        #expect(try await seen.values(3).allSatisfy { $0 == "welcome" })
         #expect(tokens.refreshes.load(ordering: .relaxed) == 1)
     }
 
@@ -156,14 +156,14 @@ private final class AsyncTokens: Authenticator {
         let interceptor = AuthenticationInterceptor(
             authenticator: tokens, credential: Token(value: 1, requiresRefresh: true))
         let session = Session(transport: tokens.transport, interceptor: interceptor)
-        let seen = Events<SessionError?>()
-        for _ in 0..<20 { session.request(address).responseString { seen.append($0.error) } }
+        let seen = Recorder<SessionError?>()
+        for _ in 0..<20 { session.request(address).responseString { seen.record($0.error) } }
         // A request after the failure begins a refresh of its own: all have to wait before it.
         await withCheckedContinuation { continuation in
             session.requestQueue.async { continuation.resume() }
         }
-        try await tokens.held.wait(for: 1)[0](.failure(Refused()))
-        let errors = try await seen.wait(for: 20)
+        try await tokens.held.values(1)[0](.failure(Refused()))
+        let errors = try await seen.values(20)
         #expect(errors.allSatisfy { $0 != nil })
         #expect(errors.first??.transferError == nil)
         #expect(tokens.refreshes.load(ordering: .relaxed) == 1)
@@ -211,17 +211,17 @@ private final class AsyncTokens: Authenticator {
             authenticator: tokens, credential: Token(value: 1, requiresRefresh: true))
         let transport = tokens.transport
         let session = Session(transport: transport, interceptor: interceptor)
-        let seen = Events<String?>()
-        session.request(address).validate().responseString { seen.append($0.value) }
-        let older = try await tokens.held.wait(for: 1)[0]
+        let seen = Recorder<String?>()
+        session.request(address).validate().responseString { seen.record($0.value) }
+        let older = try await tokens.held.values(1)[0]
         // From outside: the refresh under way is void, and this one has to be refreshed, too.
         interceptor.credential = Token(value: 2, requiresRefresh: true)
-        let newer = try await tokens.held.wait(for: 2)[1]
+        let newer = try await tokens.held.values(2)[1]
         older(.success(Token(value: 1)))
         #expect(interceptor.credential == Token(value: 2, requiresRefresh: true))
         #expect(seen.values.isEmpty && transport.requests.isEmpty)
         newer(.success(Token(value: 3)))
-        #expect(try await seen.wait(for: 1) == ["welcome"])
+        #expect(try await seen.values(1) == ["welcome"])
         #expect(interceptor.credential == Token(value: 3))
         #expect(tokens.refreshes.load(ordering: .relaxed) == 2)
     }
@@ -256,16 +256,16 @@ private final class AsyncTokens: Authenticator {
         let interceptor = AuthenticationInterceptor(
             authenticator: tokens, credential: Token(value: 1, requiresRefresh: true))
         let session = Session(transport: tokens.transport, interceptor: interceptor)
-        let cancelled = Events<SessionError?>()
-        let welcomed = Events<String?>()
-        let first = session.request(address).responseString { cancelled.append($0.error) }
-        let held = try await tokens.held.wait(for: 1)
-        session.request(address).validate().responseString { welcomed.append($0.value) }
+        let cancelled = Recorder<SessionError?>()
+        let welcomed = Recorder<String?>()
+        let first = session.request(address).responseString { cancelled.record($0.error) }
+        let held = try await tokens.held.values(1)
+        session.request(address).validate().responseString { welcomed.record($0.value) }
         first.cancel()
         #expect(
-            try await cancelled.wait(for: 1).first??.isExplicitlyCancelledError == true)
+            try await cancelled.values(1).first??.isExplicitlyCancelledError == true)
         held[0](.success(Token(value: 2)))
-        #expect(try await welcomed.wait(for: 1) == ["welcome"])
+        #expect(try await welcomed.values(1) == ["welcome"])
         #expect(cancelled.values.count == 1)
     }
 
@@ -274,9 +274,9 @@ private final class AsyncTokens: Authenticator {
     {
         let tokens = Tokens()
         let gate = StubGate()
-        let sent = Events<String?>()
+        let sent = Recorder<String?>()
         let transport = StubTransport { job in
-            sent.append(job.request.headers["Authorization"])
+            sent.record(job.request.headers["Authorization"])
             return sent.values.count == 1
                 ? .status(401).waiting(atByte: 0, for: gate) : .text("welcome")
         }
@@ -284,7 +284,7 @@ private final class AsyncTokens: Authenticator {
             authenticator: tokens, credential: Token(value: 1))
         let session = Session(transport: transport, interceptor: interceptor)
         let task = session.request(address).validate().serializingString()
-        try await sent.wait(for: 1)
+        try await sent.values(1)
         interceptor.credential = Token(value: 2)
         gate.open()
         #expect(await task.response.value == "welcome")

@@ -1,17 +1,18 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
 @Suite struct InterceptorListTests {
-    let asked = Events<String>()
+    let asked = Recorder<String>()
     let address = "http://api.test/"
     private struct Refused: Error {}
 
     private func adapter(_ name: String, fails: Bool = false) -> Adapter {
         Adapter { [asked] request, _, done in
-            asked.append("adapt \(name)")
+            asked.record("adapt \(name)")
             var request = request
             request.headers.append(name: "X-Order", value: name)
             done(fails ? .failure(Refused()) : .success(request))
@@ -20,7 +21,7 @@ import Testing
 
     private func retrier(_ name: String, _ answer: RetryResult) -> Retrier {
         Retrier { [asked] _, _, _, done in
-            asked.append("retry \(name)")
+            asked.record("retry \(name)")
             done(answer)
         }
     }
@@ -70,11 +71,11 @@ import Testing
         let (_, transport) = await send(
             Interceptor(
                 adaptHandler: { request, _, done in
-                    asked.append("adapt")
+                    asked.record("adapt")
                     done(.success(request))
                 },
                 retryHandler: { request, _, _, done in
-                    asked.append("retry")
+                    asked.record("retry")
                     done(request.retryCount == 0 ? .retryWithDelay(0) : .doNotRetry)
                 }), .status(500))
         #expect(asked.values == ["adapt", "retry", "adapt", "retry"])

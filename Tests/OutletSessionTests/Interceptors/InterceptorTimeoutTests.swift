@@ -11,7 +11,7 @@ import Testing
 private struct Mute: RequestInterceptor {
     var answerTimeout: TimeInterval?
     var adapts = true
-    let held = Events<@Sendable () -> Void>()
+    let held = Recorder<@Sendable () -> Void>()
 
     func adapt(
         _ request: HTTPRequest, for session: Session,
@@ -21,22 +21,22 @@ private struct Mute: RequestInterceptor {
             completion(.success(request))
             return
         }
-        held.append { completion(.success(request)) }
+        held.record { completion(.success(request)) }
     }
 
     func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
-    ) { held.append { completion(.retry) } }
+    ) { held.record { completion(.retry) } }
 }
 
 private struct MuteRedirector: RedirectHandler {
-    let held = Events<@Sendable (HTTPRequest?) -> Void>()
+    let held = Recorder<@Sendable (HTTPRequest?) -> Void>()
 
     func task(
         _ task: any TransferTask, willBeRedirectedTo request: HTTPRequest,
         for response: HTTPResponse, completion: @escaping @Sendable (HTTPRequest?) -> Void
-    ) { held.append(completion) }
+    ) { held.record(completion) }
 }
 
 @Suite(.timeLimit(.minutes(patience))) struct InterceptorTimeoutTests {
@@ -108,13 +108,13 @@ private struct MuteRedirector: RedirectHandler {
         let transport = StubTransport { _ in .text("not JSON") }
         let mute = Mute(adapts: false)
         let session = Session(transport: transport)
-        let seen = Events<SessionError?>()
+        let seen = Recorder<SessionError?>()
         let request = session.request(address, interceptor: mute)
-            .responseDecodable(of: Int.self) { seen.append($0.error) }
-            .responseString { seen.append($0.error) }
-        let answers = try await mute.held.wait(for: 1)
+            .responseDecodable(of: Int.self) { seen.record($0.error) }
+            .responseString { seen.record($0.error) }
+        let answers = try await mute.held.values(1)
         request.cancel()
-        let errors = try await seen.wait(for: 2)
+        let errors = try await seen.values(2)
         #expect(errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
         answers[0]()
         #expect(request.isCancelled)
@@ -126,30 +126,30 @@ private struct MuteRedirector: RedirectHandler {
     {
         let mute = Mute(adapts: false)
         let session = Session(transport: StubTransport { _ in .text("not JSON") })
-        let seen = Events<SessionError?>()
+        let seen = Recorder<SessionError?>()
         session.request(address, interceptor: mute)
-            .responseDecodable(of: Int.self) { seen.append($0.error) }
-        try await mute.held.wait(for: 1)
+            .responseDecodable(of: Int.self) { seen.record($0.error) }
+        try await mute.held.values(1)
         session.invalidate()
-        let errors = try await seen.wait(for: 1)
+        let errors = try await seen.values(1)
         #expect(errors.first??.isSessionInvalidatedError == true)
     }
 
     @Test func `a cancel ends a retry's delay at once, and lets the request go`() async throws {
-        let asked = Events<Int>()
+        let asked = Recorder<Int>()
         let session = Session(
             transport: StubTransport { _ in .status(503) },
             interceptor: Retrier { _, _, _, completion in
                 completion(.retryWithDelay(3600))
-                asked.append(1)
+                asked.record(1)
             })
-        let seen = Events<SessionError?>()
+        let seen = Recorder<SessionError?>()
         weak let request = session.request(address).validate()
-            .response { seen.append($0.error) }
-        try await asked.wait(for: 1)
+            .response { seen.record($0.error) }
+        try await asked.values(1)
         #expect(request?.retryCount == 0)
         request?.cancel()
-        let errors = try await seen.wait(for: 1)
+        let errors = try await seen.values(1)
         #expect(errors.first??.isExplicitlyCancelledError == true)
         for _ in 0..<100_000 where request != nil { await Task.yield() }
         #expect(request == nil)
@@ -169,12 +169,12 @@ private struct MuteRedirector: RedirectHandler {
     @Test func `a cancel ends the wait for a redirect handler`() async throws {
         let handler = MuteRedirector()
         let session = Session(transport: StubTransport { _ in .redirect(to: "/next") })
-        let seen = Events<SessionError?>()
+        let seen = Recorder<SessionError?>()
         let request = session.request(address).redirect(using: handler)
-            .response { seen.append($0.error) }
-        try await handler.held.wait(for: 1)
+            .response { seen.record($0.error) }
+        try await handler.held.values(1)
         request.cancel()
-        let errors = try await seen.wait(for: 1)
+        let errors = try await seen.values(1)
         #expect(errors.first??.isExplicitlyCancelledError == true)
     }
 
@@ -184,17 +184,17 @@ private struct MuteRedirector: RedirectHandler {
         let transport = StubTransport { _ in .text("not JSON") }
         let mute = Mute(adapts: false)
         let session = Session(transport: transport, configuration: configuration(timeout: 0.02))
-        let seen = Events<Int>()
+        let seen = Recorder<Int>()
         let count = 300
         try await concurrently(count) { index in
             let request = session.request(address, interceptor: mute)
-            request.responseDecodable(of: Int.self) { _ in seen.append(index) }
+            request.responseDecodable(of: Int.self) { _ in seen.record(index) }
             if index.isMultiple(of: 3) { DispatchQueue.global().async { request.cancel() } }
         }
         try await concurrently(50) { _ in
             for answer in mute.held.values { answer() }
         }
-        try await seen.wait(for: count)
+        try await seen.values(count)
         #expect(seen.values.count == count)
         #expect(Set(seen.values).count == count)
     }

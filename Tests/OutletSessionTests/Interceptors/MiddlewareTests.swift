@@ -92,10 +92,10 @@ import Testing
     }
 
     @Test func `a validator's verdict is seen, and may be lifted`() async throws {
-        let seen = Events<Bool>()
+        let seen = Recorder<Bool>()
         let session = session(
             StubTransport { _ in .text("x", statusCode: 404) },
-            Forgiving { seen.append($0) })
+            Forgiving { seen.record($0) })
         let text = try await session.request(address).validate().serializingString().value
         #expect(text == "x" && seen.values == [true])
     }
@@ -156,10 +156,10 @@ import Testing
     @Test func `the body of a stream is collected for one that needs it`() async throws {
         let transport = StubTransport { _ in .text("abcdefgh").chunked(into: 2, 3) }
         let pieces = Recorder<String>()
-        let heads = Events<Int>()
+        let heads = Recorder<Int>()
         let session = session(transport, Named("!", needsStreamedBodies: true))
         session.streamRequest(address)
-            .onHTTPResponse { heads.append($0.statusCode) }
+            .onHTTPResponse { heads.record($0.statusCode) }
             .responseStreamString { stream in
                 if case .stream(.success(let text)) = stream.event { pieces.record(text) }
                 if case .complete = stream.event { pieces.record("end") }
@@ -228,7 +228,7 @@ private struct Refused: Error {}
 private final class Named: Middleware {
     let name: String
     let needsStreamedBodies: Bool
-    let calls = Events<String>()
+    let calls = Recorder<String>()
     let failures = Recorder<String>()
 
     init(_ name: String, needsStreamedBodies: Bool = false) {
@@ -237,7 +237,7 @@ private final class Named: Middleware {
     }
 
     func intercept(_ request: HTTPRequest, next: @escaping Next) async throws -> CallResponse {
-        calls.append(name)
+        calls.record(name)
         var request = request
         request.headers.append(name: "X-Order", value: name)
         do {
@@ -336,7 +336,7 @@ private final class Hanging: Middleware {
 
 /// Asks for the response twice at a time.
 private final class Twice: Middleware {
-    let refusals = Events<String>()
+    let refusals = Recorder<String>()
     private let gate: StubGate
 
     init(_ gate: StubGate) { self.gate = gate }
@@ -347,7 +347,7 @@ private final class Twice: Middleware {
         do {
             _ = try await next(request)
         } catch {
-            refusals.append("\(error)")
+            refusals.record("\(error)")
         }
         gate.open()
         return try await first

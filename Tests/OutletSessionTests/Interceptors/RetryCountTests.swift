@@ -63,18 +63,18 @@ import Testing
         let root = DispatchQueue(label: "root", attributes: .concurrent)
         root.setSpecific(key: key, value: true)
         let isOverlapping = Atomic(false)
-        let places = Events<Bool>()
+        let places = Recorder<Bool>()
         let active = Atomic(0)
         let interceptor = Interceptor { request, _, completion in
             if active.add(1, ordering: .relaxed).newValue != 1 {
                 isOverlapping.store(true, ordering: .relaxed)
             }
-            places.append(DispatchQueue.getSpecific(key: key) == true)
+            places.record(DispatchQueue.getSpecific(key: key) == true)
             active.subtract(1, ordering: .relaxed)
             completion(.success(request))
         } retryHandler: { request, _, _, completion in
             active.add(1, ordering: .relaxed)
-            places.append(DispatchQueue.getSpecific(key: key) == true)
+            places.record(DispatchQueue.getSpecific(key: key) == true)
             completion(request.retryCount == 0 ? .retry : .doNotRetry)
             // What is noted now is still before the next attempt's adapter.
             for _ in 0..<1000 { sched_yield() }
@@ -98,18 +98,18 @@ import Testing
     {
         let interceptor = Counting()
         let session = session(.text("no JSON"))
-        let seen = Events<Int>()
+        let seen = Recorder<Int>()
         let request = session.request(address, interceptor: interceptor)
-            .responseDecodable(of: Int.self) { _ in seen.append(1) }
-            .responseDecodable(of: Int.self) { _ in seen.append(2) }
-        #expect(try await seen.wait(for: 2) == [1, 2])
+            .responseDecodable(of: Int.self) { _ in seen.record(1) }
+            .responseDecodable(of: Int.self) { _ in seen.record(2) }
+        #expect(try await seen.values(2) == [1, 2])
         #expect(interceptor.calls == [2, 3] && request.retryCount == 1)
         let second = Counting(refusing: [2])
-        let errors = Events<SessionError?>()
+        let errors = Recorder<SessionError?>()
         let download = session.download(address, interceptor: second)
-            .responseDecodable(of: Int.self) { errors.append($0.error) }
-            .responseDecodable(of: Int.self) { errors.append($0.error) }
-        let both = try await errors.wait(for: 2)
+            .responseDecodable(of: Int.self) { errors.record($0.error) }
+            .responseDecodable(of: Int.self) { errors.record($0.error) }
+        let both = try await errors.values(2)
         #expect(both.allSatisfy { $0?.isRequestAdaptationError == true })
         #expect(second.calls == [2, 4] && download.retryCount == 1)
     }
@@ -123,11 +123,11 @@ import Testing
                     Counting.Refusal(call: calls.add(1, ordering: .relaxed).newValue)))
         }
         let session = session(.text("no JSON"))
-        let errors = Events<SessionError?>()
+        let errors = Recorder<SessionError?>()
         session.request(address, interceptor: retrier)
-            .responseDecodable(of: Int.self) { errors.append($0.error) }
-            .responseDecodable(of: Int.self) { errors.append($0.error) }
-        for (index, error) in try await errors.wait(for: 2).enumerated() {
+            .responseDecodable(of: Int.self) { errors.record($0.error) }
+            .responseDecodable(of: Int.self) { errors.record($0.error) }
+        for (index, error) in try await errors.values(2).enumerated() {
             guard case .requestRetryFailed(let retryError, let original)? = error else {
                 Issue.record("\(String(describing: error))")
                 continue

@@ -13,10 +13,10 @@ import Testing
     @Test func `a cancel before the start calls each handler once`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(transport: transport, startRequestsImmediately: false)
-        let seen = Events<SessionError?>()
-        let request = session.request(address).responseData { seen.append($0.error) }
+        let seen = Recorder<SessionError?>()
+        let request = session.request(address).responseData { seen.record($0.error) }
         request.cancel()
-        let errors = try await seen.wait(for: 1)
+        let errors = try await seen.values(1)
         #expect(errors.first??.isExplicitlyCancelledError == true)
         request.resume()
         #expect(request.isCancelled)
@@ -25,21 +25,21 @@ import Testing
     }
 
     @Test func `a cancel in flight calls each handler once and is not retried`() async throws {
-        let asked = Events<Int>()
+        let asked = Recorder<Int>()
         let transport = StubTransport { _ in .silence }
         let session = Session(
             transport: transport,
             interceptor: Retrier { _, _, _, completion in
-                asked.append(1)
+                asked.record(1)
                 completion(.retry)
             })
-        let seen = Events<SessionError?>()
+        let seen = Recorder<SessionError?>()
         let request = session.request(address)
-            .responseData { seen.append($0.error) }
-            .responseString { seen.append($0.error) }
+            .responseData { seen.record($0.error) }
+            .responseString { seen.record($0.error) }
         while transport.requests.isEmpty, !Task.isCancelled { await Task.yield() }
         request.cancel()
-        let errors = try await seen.wait(for: 2)
+        let errors = try await seen.values(2)
         #expect(errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
         #expect(asked.values.isEmpty)
         #expect(transport.requests.count == 1)
@@ -58,17 +58,17 @@ import Testing
 
     @Test func `a cancel while an adapter thinks drops its answer`() async throws {
         let transport = StubTransport { _ in .text("x") }
-        let held = Events<@Sendable () -> Void>()
+        let held = Recorder<@Sendable () -> Void>()
         let session = Session(
             transport: transport,
             interceptor: Adapter { request, _, completion in
-                held.append { completion(.success(request)) }
+                held.record { completion(.success(request)) }
             })
-        let seen = Events<SessionError?>()
-        let request = session.request(address).responseData { seen.append($0.error) }
-        let answers = try await held.wait(for: 1)
+        let seen = Recorder<SessionError?>()
+        let request = session.request(address).responseData { seen.record($0.error) }
+        let answers = try await held.values(1)
         request.cancel()
-        let errors = try await seen.wait(for: 1)
+        let errors = try await seen.values(1)
         #expect(errors.first??.isExplicitlyCancelledError == true)
         answers[0]()
         answers[0]()
@@ -79,15 +79,15 @@ import Testing
         let transport = StubTransport { _ in
             .failure(TransferError(code: .networkConnectionLost, reason: "lost"))
         }
-        let held = Events<@Sendable () -> Void>()
+        let held = Recorder<@Sendable () -> Void>()
         let session = Session(
             transport: transport,
-            interceptor: Retrier { _, _, _, completion in held.append { completion(.retry) } })
-        let seen = Events<Int>()
-        let request = session.request(address).response { _ in seen.append(1) }
-        let answers = try await held.wait(for: 1)
+            interceptor: Retrier { _, _, _, completion in held.record { completion(.retry) } })
+        let seen = Recorder<Int>()
+        let request = session.request(address).response { _ in seen.record(1) }
+        let answers = try await held.values(1)
         request.cancel()
-        try await seen.wait(for: 1)
+        try await seen.values(1)
         answers[0]()
         #expect(transport.requests.count == 1)
         #expect(request.isCancelled)
@@ -107,15 +107,15 @@ import Testing
     @Test func `a storm of cancels from many threads calls each handler once`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(transport: transport)
-        let seen = Events<Int>()
+        let seen = Recorder<Int>()
         let count = 500
         try await concurrently(count) { index in
             let request = session.request(address)
-            request.responseData { _ in seen.append(index) }
+            request.responseData { _ in seen.record(index) }
             DispatchQueue.global().async { request.cancel() }
             if index.isMultiple(of: 3) { request.cancel() }
         }
-        try await seen.wait(for: count)
+        try await seen.values(count)
         #expect(Set(seen.values).count == count)
         #expect(seen.values.count == count)
     }
@@ -123,10 +123,10 @@ import Testing
     @Test func `all requests of a session are cancelled together`() async throws {
         let transport = StubTransport { _ in .silence }
         let session = Session(transport: transport)
-        let seen = Events<SessionError?>()
-        for _ in 0..<20 { session.request(address).responseData { seen.append($0.error) } }
+        let seen = Recorder<SessionError?>()
+        for _ in 0..<20 { session.request(address).responseData { seen.record($0.error) } }
         session.cancelAllRequests()
-        let errors = try await seen.wait(for: 20)
+        let errors = try await seen.values(20)
         #expect(errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
     }
 }

@@ -11,7 +11,7 @@ import Testing
     let address = "http://api.test/a"
     let lost = TransferError(code: .networkConnectionLost, stage: .receiving, reason: "lost")
     let gate = StubGate()
-    let seen = Events<DataResponse<Data?, SessionError>>()
+    let seen = Recorder<DataResponse<Data?, SessionError>>()
 
     private func session(
         _ transport: StubTransport, interceptor: (any RequestInterceptor)? = nil,
@@ -29,7 +29,7 @@ import Testing
 
     private func send(_ session: Session, _ count: Int, _ url: String? = nil) -> [DataRequest] {
         (0..<count).map { _ in
-            session.request(url ?? address).response { seen.append($0) }
+            session.request(url ?? address).response { seen.record($0) }
         }
     }
 
@@ -39,7 +39,7 @@ import Testing
         let requests = send(session, 5)
         await gate.arrival()
         gate.open()
-        let responses = try await seen.wait(for: 5)
+        let responses = try await seen.values(5)
         #expect(responses.map(\.data) == Array(repeating: Data("shared".utf8), count: 5))
         #expect(responses.allSatisfy { $0.response?.statusCode == 200 && $0.metrics != nil })
         #expect(transport.requests.count == 1)
@@ -55,7 +55,7 @@ import Testing
         _ = send(session, 3)
         await gate.arrival()
         gate.open()
-        let responses = try await seen.wait(for: 3)
+        let responses = try await seen.values(3)
         #expect(responses.map { $0.error?.transferError } == [lost, lost, lost])
         #expect(transport.requests.count == 1)
     }
@@ -72,11 +72,11 @@ import Testing
         ]
         // The same as the first.
         requests.append(session.request(address + "#part", headers: ["X-Request-ID": "1"]))
-        for request in requests { request.response { seen.append($0) } }
-        session.upload(Data("x".utf8), to: address).response { seen.append($0) }
+        for request in requests { request.response { seen.record($0) } }
+        session.upload(Data("x".utf8), to: address).response { seen.record($0) }
         await gate.arrival()
         gate.open()
-        try await seen.wait(for: 10)
+        try await seen.values(10)
         #expect(transport.requests.count == 9)
     }
 
@@ -90,11 +90,11 @@ import Testing
         for credential in [me, you, other, nil, me] {
             let request = session.request(address)
             if let credential { request.authenticate(with: credential) }
-            request.response { seen.append($0) }
+            request.response { seen.record($0) }
         }
         await gate.arrival(4)
         gate.open()
-        try await seen.wait(for: 5)
+        try await seen.values(5)
         #expect(transport.requests.count == 4)
         #expect(transport.requests.allSatisfy { $0.headers["Authorization"] == nil })
     }
@@ -102,11 +102,11 @@ import Testing
     @Test func `a session shares nothing unless asked to, a request for itself`() async throws {
         let transport = StubTransport { _ in held }
         let session = Session(transport: transport)
-        for _ in 0..<2 { session.request(address).response { seen.append($0) } }
-        for _ in 0..<2 { session.request(address).coalesces().response { seen.append($0) } }
+        for _ in 0..<2 { session.request(address).response { seen.record($0) } }
+        for _ in 0..<2 { session.request(address).coalesces().response { seen.record($0) } }
         await gate.arrival()
         gate.open()
-        try await seen.wait(for: 4)
+        try await seen.values(4)
         #expect(transport.requests.count == 3)
     }
 
@@ -117,9 +117,9 @@ import Testing
         let requests = send(session, 3)
         await gate.arrival()
         requests[index].cancel()
-        #expect(try await seen.wait(for: 1)[0].error?.isExplicitlyCancelledError == true)
+        #expect(try await seen.values(1)[0].error?.isExplicitlyCancelledError == true)
         gate.open()
-        let responses = try await seen.wait(for: 3)
+        let responses = try await seen.values(3)
         #expect(responses.dropFirst().map(\.data) == [Data("shared".utf8), Data("shared".utf8)])
         #expect(transport.requests.count == 1)
     }
@@ -132,12 +132,12 @@ import Testing
         let requests = send(session, 3)
         await gate.arrival()
         for request in requests { request.cancel() }
-        let responses = try await seen.wait(for: 3)
+        let responses = try await seen.values(3)
         #expect(responses.allSatisfy { $0.error?.isExplicitlyCancelledError == true })
         _ = send(session, 1)
         await gate.arrival(2)
         gate.open()
-        #expect(try await seen.wait(for: 4)[3].data == Data("shared".utf8))
+        #expect(try await seen.values(4)[3].data == Data("shared".utf8))
         #expect(transport.requests.count == 2)
     }
 
@@ -147,19 +147,19 @@ import Testing
             held.failing(with: lost, atByte: 4),
             StubAnswer.text("shared").waiting(atByte: 3, for: again),
         ])
-        let asked = Events<@Sendable (RetryResult) -> Void>()
-        let retrier = Retrier { _, _, _, done in asked.append(done) }
+        let asked = Recorder<@Sendable (RetryResult) -> Void>()
+        let retrier = Retrier { _, _, _, done in asked.record(done) }
         let session = session(transport, interceptor: Interceptor(retriers: [retrier]))
         let requests = send(session, 4)
         await gate.arrival()
         gate.open()
-        let answers = try await asked.wait(for: 4)
+        let answers = try await asked.values(4)
         for answer in answers { answer(.retry) }
         while requests.contains(where: { $0.tasks.count < 2 }), !Task.isCancelled {
             await Task.yield()
         }
         again.open()
-        let responses = try await seen.wait(for: 4)
+        let responses = try await seen.values(4)
         #expect(responses.map(\.data) == Array(repeating: Data("shared".utf8), count: 4))
         #expect(transport.requests.count == 2)
         #expect(requests.map(\.retryCount) == [1, 1, 1, 1])
@@ -179,7 +179,7 @@ import Testing
             await Task.yield()
         }
         gate.open()
-        let responses = try await seen.wait(for: 3)
+        let responses = try await seen.values(3)
         #expect(responses.map { $0.response?.url?.path() } == ["/b", "/b", "/b"])
         #expect(responses.map { $0.metrics?.redirectCount } == [1, 1, 1])
         #expect(transport.requests.count == 2)
@@ -189,16 +189,16 @@ import Testing
         async throws
     {
         let transport = StubTransport(answers: [held.failing(with: lost, atByte: 4), .text("2")])
-        let asked = Events<@Sendable (RetryResult) -> Void>()
-        let retrier = Retrier { _, _, _, done in asked.append(done) }
+        let asked = Recorder<@Sendable (RetryResult) -> Void>()
+        let retrier = Retrier { _, _, _, done in asked.record(done) }
         let session = session(transport, interceptor: Interceptor(retriers: [retrier]))
         let requests = send(session, 2)
         await gate.arrival()
         gate.open()
-        let answers = try await asked.wait(for: 2)
+        let answers = try await asked.values(2)
         requests[0].cancel()
         for answer in answers { answer(.retry) }
-        let responses = try await seen.wait(for: 2)
+        let responses = try await seen.values(2)
         #expect(requests[0].isCancelled && responses.count { $0.error != nil } == 1)
         #expect(responses.count { $0.data == Data("2".utf8) } == 1)
         #expect(transport.requests.count == 2)
@@ -209,12 +209,12 @@ import Testing
             StubAnswer.text("no", statusCode: 404).waiting(atByte: 1, for: gate)
         }
         let session = session(transport)
-        session.request(address).validate().response { seen.append($0) }
-        session.request(address).response(queue: DispatchQueue(label: "x")) { seen.append($0) }
-        session.request(address).validate().response { seen.append($0) }
+        session.request(address).validate().response { seen.record($0) }
+        session.request(address).response(queue: DispatchQueue(label: "x")) { seen.record($0) }
+        session.request(address).validate().response { seen.record($0) }
         await gate.arrival()
         gate.open()
-        let responses = try await seen.wait(for: 3)
+        let responses = try await seen.values(3)
         #expect(responses.count { $0.error?.responseCode == 404 } == 2)
         #expect(responses.count { $0.error == nil && $0.data == Data("no".utf8) } == 1)
         #expect(transport.requests.count == 1)
@@ -228,11 +228,11 @@ import Testing
         requests[0].suspend()
         requests[2].suspend()
         gate.open()
-        #expect(try await seen.wait(for: 1)[0].data == Data("shared".utf8))
+        #expect(try await seen.values(1)[0].data == Data("shared".utf8))
         #expect(seen.values.count == 1)
         requests[2].resume()
         requests[0].resume()
-        let responses = try await seen.wait(for: 3)
+        let responses = try await seen.values(3)
         #expect(responses.map(\.data) == Array(repeating: Data("shared".utf8), count: 3))
         #expect(transport.requests.count == 1)
     }
@@ -247,9 +247,9 @@ import Testing
         for request in requests { request.suspend() }
         gate.open()
         requests[1].resume()
-        #expect(try await seen.wait(for: 1)[0].data == Data("shared".utf8))
+        #expect(try await seen.values(1)[0].data == Data("shared".utf8))
         requests[0].resume()
-        try await seen.wait(for: 2)
+        try await seen.values(2)
         #expect(transport.requests.count == 1)
     }
 
@@ -263,15 +263,15 @@ import Testing
         for request in requests { request.suspend() }
         gate.open()
         _ = send(session, 1)
-        #expect(try await seen.wait(for: 1)[0].data == Data("shared".utf8))
+        #expect(try await seen.values(1)[0].data == Data("shared".utf8))
         for request in requests { request.cancel() }
-        let responses = try await seen.wait(for: 3)
+        let responses = try await seen.values(3)
         #expect(responses.count { $0.error?.isExplicitlyCancelledError == true } == 2)
         #expect(transport.requests.count == 1)
     }
 
     @Test func `storms of joins, cancels and suspensions end each request once`() async throws {
-        let ends = Events<Int>()
+        let ends = Recorder<Int>()
         let retrier = Retrier { request, _, _, done in
             done(request.retryCount < 2 ? .retry : .doNotRetry)
         }
@@ -282,7 +282,7 @@ import Testing
         let session = session(transport, interceptor: Interceptor(retriers: [retrier]))
         try await concurrently(2000) { number in
             let request = session.request(address + (number % 3 == 0 ? "?lost" : ""))
-                .response { _ in ends.append(number) }
+                .response { _ in ends.record(number) }
             switch number % 11 {
             case 0, 1: request.cancel()
             case 2: request.suspend().cancel()
@@ -290,7 +290,7 @@ import Testing
             default: break
             }
         }
-        let all = try await ends.wait(for: 2000)
+        let all = try await ends.values(2000)
         #expect(all.count == 2000 && Set(all).count == 2000)
         let active = await withCheckedContinuation { continuation in
             session.withAllRequests { continuation.resume(returning: $0.count) }
@@ -303,7 +303,7 @@ import Testing
         var kept: Session? = session(transport)
         if let session = kept { _ = send(session, 4) }
         kept = nil
-        let responses = try await seen.wait(for: 4)
+        let responses = try await seen.values(4)
         #expect(responses.allSatisfy { $0.error?.isSessionDeinitializedError == true })
         #expect(transport.requests.count == 1)
     }
@@ -311,13 +311,13 @@ import Testing
     @Test func `thousand equal requests from many threads all end, each once`() async throws {
         let transport = StubTransport { _ in StubAnswer.text("x").chunked(into: 1) }
         let session = session(transport)
-        let counts = Events<Int>()
+        let counts = Recorder<Int>()
         try await concurrently(1000) { number in
-            let request = session.request(address).response { _ in counts.append(1) }
+            let request = session.request(address).response { _ in counts.record(1) }
             if number % 7 == 0 { request.cancel() }
             if number % 5 == 0 { request.suspend().resume() }
         }
-        try await counts.wait(for: 1000)
+        try await counts.values(1000)
         #expect(counts.values.count == 1000)
     }
 }

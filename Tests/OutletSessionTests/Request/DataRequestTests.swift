@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Testing
@@ -46,28 +47,28 @@ import Testing
         let key = DispatchSpecificKey<String>()
         let queue = DispatchQueue(label: "mine")
         queue.setSpecific(key: key, value: "mine")
-        let seen = Events<String?>()
+        let seen = Recorder<String?>()
         session.request(address).responseData(queue: queue) { _ in
-            seen.append(DispatchQueue.getSpecific(key: key))
+            seen.record(DispatchQueue.getSpecific(key: key))
         }
-        #expect(try await seen.wait(for: 1) == ["mine"])
+        #expect(try await seen.values(1) == ["mine"])
     }
 
     @Test func `the main queue may be the root queue`() async throws {
-        let seen = Events<Bool>()
+        let seen = Recorder<Bool>()
         let session = Session(
             transport: StubTransport { _ in .text("x") }, rootQueue: .main,
             interceptor: Adapter { request, _, completion in
                 dispatchPrecondition(condition: .onQueue(.main))
                 completion(.success(request))
             })
-        session.request(address).response { seen.append($0.error == nil) }
-        #expect(try await seen.wait(for: 1) == [true])
+        session.request(address).response { seen.record($0.error == nil) }
+        #expect(try await seen.values(1) == [true])
         session.withAllRequests { _ in
             dispatchPrecondition(condition: .onQueue(.main))
-            seen.append(true)
+            seen.record(true)
         }
-        try await seen.wait(for: 2)
+        try await seen.values(2)
     }
 
     @Test(arguments: [Session.CallbackDelivery.queued, .inline])
@@ -75,12 +76,12 @@ import Testing
         delivery: Session.CallbackDelivery
     ) async throws {
         let (session, transport) = session(.json("[1]"), delivery: delivery)
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         session.request(address)
-            .responseData { _ in seen.append("data") }
-            .responseString { _ in seen.append("string") }
-            .responseDecodable(of: [Int].self) { seen.append("\($0.value ?? [])") }
-        #expect(try await seen.wait(for: 3) == ["data", "string", "[1]"])
+            .responseData { _ in seen.record("data") }
+            .responseString { _ in seen.record("string") }
+            .responseDecodable(of: [Int].self) { seen.record("\($0.value ?? [])") }
+        #expect(try await seen.values(3) == ["data", "string", "[1]"])
         #expect(transport.requests.count == 1)
     }
 
@@ -105,11 +106,11 @@ import Testing
     @Test func `a session that starts nothing by itself waits for resume`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(transport: transport, startRequestsImmediately: false)
-        let seen = Events<Int>()
-        let request = session.request(address).responseData { _ in seen.append(1) }
+        let seen = Recorder<Int>()
+        let request = session.request(address).responseData { _ in seen.record(1) }
         #expect(request.isInitialized)
         request.resume()
-        try await seen.wait(for: 1)
+        try await seen.values(1)
     }
 
     @Test func `an empty body is a failure unless method or status allow it`() async {
@@ -170,10 +171,10 @@ import Testing
     @Test func `a dropped session ends its requests, each handler once`() async throws {
         let transport = StubTransport { _ in .silence }
         var session: Session? = Session(transport: transport)
-        let seen = Events<SessionError?>()
-        session?.request(address).responseData { seen.append($0.error) }
+        let seen = Recorder<SessionError?>()
+        session?.request(address).responseData { seen.record($0.error) }
         session = nil
-        let errors = try await seen.wait(for: 1)
+        let errors = try await seen.values(1)
         #expect(errors.first??.isSessionDeinitializedError == true)
     }
 }

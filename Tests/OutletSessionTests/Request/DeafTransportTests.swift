@@ -1,5 +1,6 @@
 import FoundationEssentials
 import OutletHTTP
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -15,7 +16,7 @@ private final class DeafTransport: Transport {
         func resume() {}
     }
 
-    let jobs = Events<TransferJob>()
+    let jobs = Recorder<TransferJob>()
     private let willAnswer: @Sendable () -> Void
     private let answer: HTTPResponse
 
@@ -25,7 +26,7 @@ private final class DeafTransport: Transport {
     }
 
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
-        jobs.append(job)
+        jobs.record(job)
         let task = DeafTask()
         let turn = TransportTurn()
         var head = answer
@@ -42,7 +43,7 @@ private final class DeafTransport: Transport {
 
 /// A request that was cancelled when the transport has answered all the same.
 @Suite final class DeafTransportTests: Sendable {
-    private let asked = Events<String>()
+    private let asked = Recorder<String>()
     private let request = Lock<Request?>(nil)
 
     /// Cancels a request before it gets an answer, and returns what was sent.
@@ -56,11 +57,11 @@ private final class DeafTransport: Transport {
         let session = Session(
             transport: transport, startRequestsImmediately: false, interceptor: interceptor,
             redirectHandler: redirectHandler)
-        let ended = Events<SessionError?>()
-        let made = session.request("http://a.test/").validate().response { ended.append($0.error) }
+        let ended = Recorder<SessionError?>()
+        let made = session.request("http://a.test/").validate().response { ended.record($0.error) }
         request.withLock { $0 = made }
         made.resume()
-        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(try await ended.values(1)[0]?.isExplicitlyCancelledError == true)
         request.withLock { $0 = nil }
         withExtendedLifetime(session) {}
         return transport.jobs.values
@@ -76,7 +77,7 @@ private final class DeafTransport: Transport {
     @Test func `nobody is asked about a redirect`() async throws {
         let handler = Redirector(
             behavior: .modify { [asked] _, next, _ in
-                asked.append("redirect")
+                asked.record("redirect")
                 return next
             })
         #expect(try await send(redirect, redirectHandler: handler).count == 1)
@@ -85,7 +86,7 @@ private final class DeafTransport: Transport {
 
     @Test func `nobody is asked about a retry`() async throws {
         let retrier = Retrier { [asked] _, _, _, completion in
-            asked.append("retry")
+            asked.record("retry")
             completion(.retry)
         }
         let failure = HTTPResponse(url: nil, statusCode: 500)
@@ -97,14 +98,14 @@ private final class DeafTransport: Transport {
     }
 
     private struct Judge: RequestInterceptor, RedirectGuard {
-        let asked: Events<String>
+        let asked: Recorder<String>
         var judge: ObjectIdentifier { ObjectIdentifier(asked) }
 
         func adapt(
             _ request: HTTPRequest, using state: RequestAdapterState,
             completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
         ) {
-            asked.append(request.url?.host() ?? "")
+            asked.record(request.url?.host() ?? "")
             completion(.success(request))
         }
     }

@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Testing
@@ -14,12 +15,12 @@ import Testing
 
     @Test func `the head comes before the body`() async throws {
         let session = Session(transport: StubTransport(answers: [.text("body")]))
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         let request = session.request(address)
-            .onHTTPResponse { seen.append("head \($0.statusCode)") }
-            .downloadProgress { _ in seen.append("body") }
+            .onHTTPResponse { seen.record("head \($0.statusCode)") }
+            .downloadProgress { _ in seen.record("body") }
         _ = await request.serializingData().response
-        #expect(try await seen.wait(for: 2) == ["head 200", "body"])
+        #expect(try await seen.values(2) == ["head 200", "body"])
     }
 
     @Test func `a body that is not wanted is not read, and the request is cancelled`()
@@ -37,42 +38,42 @@ import Testing
 
     @Test func `the body waits for the answer, and a second answer is ignored`() async throws {
         let session = Session(transport: StubTransport(answers: [.text("body")]))
-        let asked = Events<@Sendable (Request.ResponseDisposition) -> Void>()
-        let done = Events<String?>()
+        let asked = Recorder<@Sendable (Request.ResponseDisposition) -> Void>()
+        let done = Recorder<String?>()
         let request = session.request(address)
-            .onHTTPResponse { (_, completionHandler) in asked.append(completionHandler) }
-            .responseString { done.append($0.value) }
-        let answer = try await asked.wait(for: 1)[0]
+            .onHTTPResponse { (_, completionHandler) in asked.record(completionHandler) }
+            .responseString { done.record($0.value) }
+        let answer = try await asked.values(1)[0]
         // Neither resuming again nor suspending in between takes the wait away.
         request.suspend()
         request.resume()
         #expect(done.values.isEmpty)
         answer(.allow)
         answer(.cancel)
-        #expect(try await done.wait(for: 1) == ["body"])
+        #expect(try await done.values(1) == ["body"])
     }
 
     @Test func `an answer while the request is suspended does not start it`() async throws {
         let session = Session(transport: StubTransport(answers: [.text("body")]))
-        let asked = Events<@Sendable (Request.ResponseDisposition) -> Void>()
-        let done = Events<String?>()
+        let asked = Recorder<@Sendable (Request.ResponseDisposition) -> Void>()
+        let done = Recorder<String?>()
         let request = session.request(address)
-            .onHTTPResponse { (_, completionHandler) in asked.append(completionHandler) }
-            .responseString { done.append($0.value) }
-        let answer = try await asked.wait(for: 1)[0]
+            .onHTTPResponse { (_, completionHandler) in asked.record(completionHandler) }
+            .responseString { done.record($0.value) }
+        let answer = try await asked.values(1)[0]
         request.suspend()
         answer(.allow)
         #expect(done.values.isEmpty)
         request.resume()
-        #expect(try await done.wait(for: 1) == ["body"])
+        #expect(try await done.values(1) == ["body"])
     }
 
     @Test func `a request can be cancelled while nobody answers`() async throws {
         let session = Session(transport: StubTransport(answers: [.text("body")]))
-        let asked = Events<Int>()
-        let request = session.request(address).onHTTPResponse { (_, _) in asked.append(1) }
+        let asked = Recorder<Int>()
+        let request = session.request(address).onHTTPResponse { (_, _) in asked.record(1) }
         async let response = request.serializingData().response
-        try await asked.wait(for: 1)
+        try await asked.values(1)
         request.cancel()
         #expect(await response.error?.isExplicitlyCancelledError == true)
     }
@@ -80,10 +81,10 @@ import Testing
     @Test func `only the last hop's head is told of`() async throws {
         let session = Session(
             transport: StubTransport(answers: [.redirect(to: "/to"), .text("x")]))
-        let seen = Events<Int>()
-        let request = session.request(address).onHTTPResponse { seen.append($0.statusCode) }
+        let seen = Recorder<Int>()
+        let request = session.request(address).onHTTPResponse { seen.record($0.statusCode) }
         _ = await request.serializingData().response
-        try await seen.wait(for: 1)
+        try await seen.values(1)
         #expect(seen.values == [200])
     }
 
@@ -91,11 +92,11 @@ import Testing
         let transport = StubTransport(answers: [.redirect(to: "/to")])
         let session = Session(transport: transport)
         for handler in [Redirector.doNotFollow, .modify { _, _, _ in nil }] {
-            let seen = Events<Int>()
+            let seen = Recorder<Int>()
             let request = session.request(address).redirect(using: handler)
-                .onHTTPResponse { seen.append($0.statusCode) }
+                .onHTTPResponse { seen.record($0.statusCode) }
             _ = await request.serializingUnserialized().response
-            #expect(try await seen.wait(for: 1) == [302])
+            #expect(try await seen.values(1) == [302])
         }
     }
 
@@ -105,10 +106,10 @@ import Testing
         let session = Session(
             transport: StubTransport(answers: [broken, .text("x", statusCode: 201)]),
             interceptor: retrier)
-        let seen = Events<Int>()
-        let request = session.request(address).onHTTPResponse { seen.append($0.statusCode) }
+        let seen = Recorder<Int>()
+        let request = session.request(address).onHTTPResponse { seen.record($0.statusCode) }
         _ = await request.serializingData().response
-        #expect(try await seen.wait(for: 2) == [200, 201])
+        #expect(try await seen.values(2) == [200, 201])
     }
 
     @Test func `a session that delivers inline asks at once`() async {
@@ -124,41 +125,41 @@ import Testing
     {
         let session = Session(
             transport: StubTransport(answers: [lost, .text("x")]), interceptor: retrier)
-        let requests = Events<HTTPRequest>()
-        let tasks = Events<UInt64>()
+        let requests = Recorder<HTTPRequest>()
+        let tasks = Recorder<UInt64>()
         let request = session.request(address)
-            .onURLRequestCreation { requests.append($0) }
-            .onURLSessionTaskCreation { tasks.append($0.identifier) }
+            .onURLRequestCreation { requests.record($0) }
+            .onURLSessionTaskCreation { tasks.record($0.identifier) }
         _ = await request.serializingData().response
-        #expect(try await requests.wait(for: 2).map(\.url?.absoluteString) == [address, address])
-        #expect(try await tasks.wait(for: 2) == request.tasks.map(\.identifier))
+        #expect(try await requests.values(2).map(\.url?.absoluteString) == [address, address])
+        #expect(try await tasks.values(2) == request.tasks.map(\.identifier))
     }
 
     @Test func `a handler that is added late gets what is there`() async throws {
         let session = Session(transport: StubTransport(answers: [.text("x")]))
         let request = session.request(address)
         _ = await request.serializingData().response
-        let seen = Events<String>()
-        request.onURLRequestCreation { _ in seen.append("request") }
-            .onURLSessionTaskCreation { _ in seen.append("task") }
-        #expect(try await seen.wait(for: 2) == ["request", "task"])
+        let seen = Recorder<String>()
+        request.onURLRequestCreation { _ in seen.record("request") }
+            .onURLSessionTaskCreation { _ in seen.record("task") }
+        #expect(try await seen.values(2) == ["request", "task"])
     }
 
     /// Its tasks suspend their request when they are resumed, as another thread may.
     private final class SuspendingTransport: Transport {
         final class SuspendingTask: TransferTask {
             let identifier = TransferIdentifier.next()
-            let calls = Events<String>()
+            let calls = Recorder<String>()
             let request = Lock<Request?>(nil)
             private let handler: any TransferHandler
 
             init(_ handler: any TransferHandler) { self.handler = handler }
 
-            func suspend() { calls.append("suspend") }
+            func suspend() { calls.record("suspend") }
 
             func resume() {
                 request.withLock { $0.take() }?.suspend()
-                calls.append("resume")
+                calls.record("resume")
             }
 
             func cancel() {
@@ -169,11 +170,11 @@ import Testing
             }
         }
 
-        let tasks = Events<SuspendingTask>()
+        let tasks = Recorder<SuspendingTask>()
 
         func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
             let task = SuspendingTask(handler)
-            tasks.append(task)
+            tasks.record(task)
             let turn = TransportTurn()
             let head = HTTPResponse(url: job.request.url, statusCode: 200)
             _ = handler.transfer(task, didReceive: head, turn: turn)
@@ -187,18 +188,18 @@ import Testing
     @Test func `a suspend while an answer lets the transfer go on holds it`() async throws {
         let transport = SuspendingTransport()
         let session = Session(transport: transport)
-        let asked = Events<@Sendable (Request.ResponseDisposition) -> Void>()
-        let done = Events<SessionError?>()
+        let asked = Recorder<@Sendable (Request.ResponseDisposition) -> Void>()
+        let done = Recorder<SessionError?>()
         let request = session.request(address)
-            .onHTTPResponse { (_, completionHandler) in asked.append(completionHandler) }
-            .response { done.append($0.error) }
-        let answer = try await asked.wait(for: 1)[0]
-        let task = try await transport.tasks.wait(for: 1)[0]
+            .onHTTPResponse { (_, completionHandler) in asked.record(completionHandler) }
+            .response { done.record($0.error) }
+        let answer = try await asked.values(1)[0]
+        let task = try await transport.tasks.values(1)[0]
         task.request.withLock { $0 = request }
         answer(.allow)
-        #expect(try await task.calls.wait(for: 3) == ["suspend", "resume", "suspend"])
+        #expect(try await task.calls.values(3) == ["suspend", "resume", "suspend"])
         request.cancel()
-        #expect(try await done.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(try await done.values(1)[0]?.isExplicitlyCancelledError == true)
         withExtendedLifetime(session) {}
     }
 
@@ -207,20 +208,20 @@ import Testing
     {
         let transport = SuspendingTransport()
         let session = Session(transport: transport)
-        let asked = Events<@Sendable (Request.ResponseDisposition) -> Void>()
-        let done = Events<SessionError?>()
+        let asked = Recorder<@Sendable (Request.ResponseDisposition) -> Void>()
+        let done = Recorder<SessionError?>()
         let request = session.request(address)
-            .onHTTPResponse { (_, completionHandler) in asked.append(completionHandler) }
-            .response { done.append($0.error) }
-        let answer = try await asked.wait(for: 1)[0]
-        let task = try await transport.tasks.wait(for: 1)[0]
+            .onHTTPResponse { (_, completionHandler) in asked.record(completionHandler) }
+            .response { done.record($0.error) }
+        let answer = try await asked.values(1)[0]
+        let task = try await transport.tasks.values(1)[0]
         request.suspend()
         request.resume()
         #expect(task.calls.values == ["suspend"])
         answer(.allow)
-        #expect(try await task.calls.wait(for: 2) == ["suspend", "resume"])
+        #expect(try await task.calls.values(2) == ["suspend", "resume"])
         request.cancel()
-        #expect(try await done.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(try await done.values(1)[0]?.isExplicitlyCancelledError == true)
         withExtendedLifetime(session) {}
     }
 }

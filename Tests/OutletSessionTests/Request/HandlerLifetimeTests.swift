@@ -10,16 +10,16 @@ import Testing
     private let address = "http://example.test/"
 
     /// Where a closure puts what it was given, and keeps it.
-    private typealias Kept = Events<@Sendable (Request.ResponseDisposition) -> Void>
+    private typealias Kept = Recorder<@Sendable (Request.ResponseDisposition) -> Void>
 
     @Test func `is let go of when they have run, also if it is the request`() async throws {
         weak var former: DataRequest?
         let session = Session(transport: StubTransport { _ in .text("x") })
-        let seen = Events<Int>()
+        let seen = Recorder<Int>()
         do {
             let request = session.request(address)
-            request.response { _ in seen.append(request.retryCount) }
-            try await seen.wait(for: 1)
+            request.response { _ in seen.record(request.retryCount) }
+            try await seen.values(1)
             former = request
         }
         await expectGone { former == nil }
@@ -28,13 +28,13 @@ import Testing
     @Test func `is let go of after the last piece of a stream`() async throws {
         weak var former: DataStreamRequest?
         let session = Session(transport: StubTransport { _ in .text("x") })
-        let ends = Events<Int>()
+        let ends = Recorder<Int>()
         do {
             let request = session.streamRequest(address)
             request.responseStream { stream in
-                if stream.completion != nil { ends.append(request.retryCount) }
+                if stream.completion != nil { ends.record(request.retryCount) }
             }
-            try await ends.wait(for: 1)
+            try await ends.values(1)
             former = request
         }
         await expectGone { former == nil }
@@ -44,13 +44,13 @@ import Testing
         weak var former: WebSocketRequest?
         let session = Session(
             transport: StubTransport { _ in .webSocket([.close(.normalClosure)]) })
-        let ends = Events<Int>()
+        let ends = Recorder<Int>()
         do {
             let request = session.webSocketRequest(to: "ws://example.test/")
             request.streamMessageEvents { event in
-                if case .completed = event.kind { ends.append(request.retryCount) }
+                if case .completed = event.kind { ends.record(request.retryCount) }
             }
-            try await ends.wait(for: 1)
+            try await ends.values(1)
             former = request
         }
         await expectGone { former == nil }
@@ -87,9 +87,9 @@ import Testing
         do {
             let kept = Kept()
             let request = session.request(address)
-                .onHTTPResponse { (_, completionHandler) in kept.append(completionHandler) }
+                .onHTTPResponse { (_, completionHandler) in kept.record(completionHandler) }
             let task = request.serializingData()
-            let completionHandler = try await kept.wait(for: 1)[0]
+            let completionHandler = try await kept.values(1)[0]
             if let answer { completionHandler(answer) } else { request.cancel() }
             _ = await task.response
             former = request

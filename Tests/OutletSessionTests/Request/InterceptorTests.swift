@@ -1,18 +1,19 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Synchronization
 import Testing
 
 /// Writes the async forms only.
 private struct Asynchronous: RequestInterceptor {
-    let ids = Events<UUID>()
+    let ids = Recorder<UUID>()
 
     func adapt(
         _ request: HTTPRequest, using state: RequestAdapterState
     ) async throws -> HTTPRequest {
-        ids.append(state.requestID)
+        ids.record(state.requestID)
         var request = request
         request.headers.update(name: "X-Async", value: "\(state.retryCount)")
         return request
@@ -67,11 +68,11 @@ private struct Refused: Error {}
     @Test func `two serializers that fail each ask the retrier`() async throws {
         let interceptor = Counting(until: 0)
         let session = Session(transport: StubTransport { _ in .text("not JSON") })
-        let seen = Events<Int>()
+        let seen = Recorder<Int>()
         session.request(address, interceptor: interceptor)
-            .responseDecodable(of: Int.self) { _ in seen.append(1) }
-            .responseDecodable(of: Int.self) { _ in seen.append(2) }
-        #expect(try await seen.wait(for: 2) == [1, 2])
+            .responseDecodable(of: Int.self) { _ in seen.record(1) }
+            .responseDecodable(of: Int.self) { _ in seen.record(2) }
+        #expect(try await seen.values(2) == [1, 2])
         #expect(interceptor.retried.load(ordering: .relaxed) == 2)
     }
 
@@ -125,15 +126,15 @@ private struct Refused: Error {}
     }
 
     @Test func `those added to a request come after the session's and the call's`() async {
-        let order = Events<String>()
+        let order = Recorder<String>()
         func named(_ name: String) -> Interceptor {
             Interceptor(
                 adaptHandler: { request, _, completion in
-                    order.append("adapt \(name)")
+                    order.record("adapt \(name)")
                     completion(.success(request))
                 },
                 retryHandler: { _, _, _, completion in
-                    order.append("retry \(name)")
+                    order.record("retry \(name)")
                     completion(.doNotRetry)
                 })
         }

@@ -15,34 +15,34 @@ import Testing
     enum Kind: CaseIterable {
         case data, upload, download, stream, webSocket
 
-        func make(_ session: Session, _ ended: Events<SessionError?>) -> Request {
+        func make(_ session: Session, _ ended: Recorder<SessionError?>) -> Request {
             let url = "http://example.test/slow"
             switch self {
             case .data:
-                return session.request(url).response { ended.append($0.error) }
+                return session.request(url).response { ended.record($0.error) }
             case .upload:
-                return session.upload(Data("x".utf8), to: url).response { ended.append($0.error) }
+                return session.upload(Data("x".utf8), to: url).response { ended.record($0.error) }
             case .download:
                 return session.download(url).response { response in
                     response.removeFiles()
-                    ended.append(response.error)
+                    ended.record(response.error)
                 }
             case .stream:
                 return session.streamRequest(url).responseStream { stream in
-                    if let completion = stream.completion { ended.append(completion.error) }
+                    if let completion = stream.completion { ended.record(completion.error) }
                 }
             case .webSocket:
                 return session.webSocketRequest(to: "ws://example.test/chat")
                     .streamMessageEvents { event in
                         if case .completed(let completion) = event.kind {
-                            ended.append(completion.error)
+                            ended.record(completion.error)
                         }
                     }
             }
         }
     }
 
-    private let ended = Events<SessionError?>()
+    private let ended = Recorder<SessionError?>()
     private let gate = StubGate()
 
     /// Answers once the gate is open; a WebSocket is closed after a message.
@@ -86,8 +86,8 @@ import Testing
         let request = kind.make(session, ended)
         transport.interrupt { request.cancel() }
         request.resume()
-        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
-        let task = try await transport.tasks.wait(for: 1)[0]
+        #expect(try await ended.values(1)[0]?.isExplicitlyCancelledError == true)
+        let task = try await transport.tasks.values(1)[0]
         while task.state != .completed, !Task.isCancelled { await Task.yield() }
         #expect(ended.values.count == 1)
         #expect(request.isCancelled)
@@ -98,34 +98,34 @@ import Testing
         let transport = gated
         let session = session(transport, cache: cache)
         let request = kind.make(session, ended)
-        let held = Events<Bool>()
+        let held = Recorder<Bool>()
         transport.interrupt {
             request.suspend()
-            held.append(true)
+            held.record(true)
         }
         request.resume()
-        try await held.wait(for: 1)
-        let task = try await transport.tasks.wait(for: 1)[0]
+        try await held.values(1)
+        let task = try await transport.tasks.values(1)[0]
         while task.state == .running, !Task.isCancelled { await Task.yield() }
         #expect(task.state == .suspended)
         #expect(request.isSuspended && ended.values.isEmpty)
         request.resume()
         goOn(request)
-        #expect(try await ended.wait(for: 1)[0] == nil)
+        #expect(try await ended.values(1)[0] == nil)
     }
 
     @Test func `a suspend that comes late, behind what took it back, holds nothing`() async throws {
         let transport = LateTransport(around: gated)
         let session = session(transport)
         let request = session.request("http://example.test/slow")
-            .response { [ended] in ended.append($0.error) }
+            .response { [ended] in ended.record($0.error) }
         transport.course.withLock { course in
             course.duringStart = { request.suspend() }
             course.beforeSuspend = { request.resume() }
         }
         request.resume()
         gate.open()
-        #expect(try await ended.wait(for: 1)[0] == nil)
+        #expect(try await ended.values(1)[0] == nil)
         transport.course.withLock { $0 = LateTransport.Course() }
     }
 
@@ -140,7 +140,7 @@ import Testing
         }
         request.resume()
         goOn(request)
-        #expect(try await ended.wait(for: 1)[0] == nil)
+        #expect(try await ended.values(1)[0] == nil)
     }
 
     @Test(arguments: [Kind.data, .upload, .download, .stream])
@@ -152,7 +152,7 @@ import Testing
         let request = kind.make(session, ended)
         transport.interrupt(start: 2) { request.cancel() }
         request.resume()
-        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(try await ended.values(1)[0]?.isExplicitlyCancelledError == true)
         let task = try await transport.latest(of: 2)
         while task.state != .completed, !Task.isCancelled { await Task.yield() }
         #expect(ended.values.count == 1)
@@ -174,7 +174,7 @@ import Testing
         #expect(ended.values.isEmpty && request.isSuspended)
         request.resume()
         goOn(request)
-        #expect(try await ended.wait(for: 1)[0] == nil)
+        #expect(try await ended.values(1)[0] == nil)
     }
 
     @Test(arguments: Kind.allCases)
@@ -187,7 +187,7 @@ import Testing
         let request = kind.make(session, ended)
         transport.interrupt(start: 2) { request.cancel() }
         request.resume()
-        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(try await ended.values(1)[0]?.isExplicitlyCancelledError == true)
         #expect(counting.calls == [2, 1])
         #expect(transport.tasks.values.count <= 2)
     }
@@ -195,15 +195,15 @@ import Testing
     @Test func `a wish for progress reaches the transfer that comes of it`() async throws {
         let transport = gated
         let session = session(transport)
-        let seen = Events<Double>()
+        let seen = Recorder<Double>()
         let request = session.request("http://example.test/")
         transport.interrupt {
-            request.downloadProgress { seen.append($0.fractionCompleted) }
+            request.downloadProgress { seen.record($0.fractionCompleted) }
         }
-        request.response { self.ended.append($0.error) }.resume()
+        request.response { self.ended.record($0.error) }.resume()
         goOn(request)
-        try await ended.wait(for: 1)
-        #expect(try await seen.wait(for: 1).last == 1)
+        try await ended.values(1)
+        #expect(try await seen.values(1).last == 1)
     }
 
     // MARK: Shared transfers
@@ -214,8 +214,8 @@ import Testing
         let request = Kind.data.make(session, ended)
         transport.interrupt { request.cancel() }
         request.resume()
-        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
-        let task = try await transport.tasks.wait(for: 1)[0]
+        #expect(try await ended.values(1)[0]?.isExplicitlyCancelledError == true)
+        let task = try await transport.tasks.values(1)[0]
         while task.state != .completed, !Task.isCancelled { await Task.yield() }
     }
 
@@ -225,12 +225,12 @@ import Testing
         let request = Kind.data.make(session, ended)
         transport.interrupt { request.suspend() }
         request.resume()
-        let task = try await transport.tasks.wait(for: 1)[0]
+        let task = try await transport.tasks.values(1)[0]
         while task.state == .running, !Task.isCancelled { await Task.yield() }
         #expect(task.state == .suspended && ended.values.isEmpty)
         request.resume()
         goOn(request)
-        #expect(try await ended.wait(for: 1)[0] == nil)
+        #expect(try await ended.values(1)[0] == nil)
     }
 
     @Test func `one that joins meanwhile keeps the transfer that the first gives up`()
@@ -239,16 +239,16 @@ import Testing
         let transport = gated
         let session = session(transport, coalesces: true)
         let first = Kind.data.make(session, ended)
-        let others = Events<SessionError?>()
+        let others = Recorder<SessionError?>()
         let second = Kind.data.make(session, others)
         transport.interrupt {
             second.resume()
             first.cancel()
         }
         first.resume()
-        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(try await ended.values(1)[0]?.isExplicitlyCancelledError == true)
         gate.open()
-        #expect(try await others.wait(for: 1)[0] == nil)
+        #expect(try await others.values(1)[0] == nil)
         #expect(transport.tasks.values.count == 1)
     }
 
@@ -266,7 +266,7 @@ import Testing
         request.resume()
         request.cancel()
         session.requestQueue.resume()
-        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(try await ended.values(1)[0]?.isExplicitlyCancelledError == true)
         await session.requestQueue.drained()
         #expect(counting.calls == [0, 0])
         #expect(transport.tasks.values.isEmpty)
@@ -290,7 +290,7 @@ import Testing
         #expect(counting.calls == [1, 0])
         #expect(transport.tasks.values.isEmpty && request.isSuspended)
         request.resume()
-        #expect(try await ended.wait(for: 1)[0] == nil)
+        #expect(try await ended.values(1)[0] == nil)
         #expect(counting.calls == [1, 0])
     }
 
@@ -317,8 +317,8 @@ import Testing
         let task = request.serializingString()
         request.suspend()
         session.requestQueue.resume()
-        let value = Events<String>()
-        let waiting = Task { value.append(try await task.value) }
+        let value = Recorder<String>()
+        let waiting = Task { value.record(try await task.value) }
         await session.requestQueue.drained()
         #expect(transport.tasks.values.isEmpty && value.values.isEmpty)
         request.resume()
@@ -334,13 +334,13 @@ import Testing
         let request = Kind.data.make(session, ended)
         transport.interrupt(start: 1) { request.cancel() }
         request.resume()
-        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(try await ended.values(1)[0]?.isExplicitlyCancelledError == true)
         let task = try await transport.latest(of: 1)
         while task.state != .completed, !Task.isCancelled { await Task.yield() }
     }
 
     @Test func `a suspend while a load behind the disk begins holds that`() async throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let transport = gated
         var configuration = SessionConfiguration()
         let cache = ResponseCache(
@@ -355,18 +355,18 @@ import Testing
             request.suspend()
         }
         request.resume()
-        let task = try await transport.tasks.wait(for: 1)[0]
+        let task = try await transport.tasks.values(1)[0]
         while task.state == .running, !Task.isCancelled { await Task.yield() }
         #expect(task.state == .suspended && ended.values.isEmpty)
         request.resume()
         goOn(request)
-        #expect(try await ended.wait(for: 1)[0] == nil)
+        #expect(try await ended.values(1)[0] == nil)
         // What is still to be written belongs into the directory that goes now.
         cache.flush()
     }
 
     @Test func `a cancel while a load behind the disk begins ends that`() async throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let transport = silent()
         var configuration = SessionConfiguration()
         configuration.urlCache = ResponseCache(
@@ -379,8 +379,8 @@ import Testing
             request.cancel()
         }
         request.resume()
-        #expect(try await ended.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
-        let task = try await transport.tasks.wait(for: 1)[0]
+        #expect(try await ended.values(1)[0]?.isExplicitlyCancelledError == true)
+        let task = try await transport.tasks.values(1)[0]
         while task.state != .completed, !Task.isCancelled { await Task.yield() }
     }
 
@@ -395,7 +395,7 @@ import Testing
         #expect(task.state == .suspended && ended.values.isEmpty)
         request.resume()
         gate.open()
-        #expect(try await ended.wait(for: 1)[0] == nil)
+        #expect(try await ended.values(1)[0] == nil)
     }
 }
 

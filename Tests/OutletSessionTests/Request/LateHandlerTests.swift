@@ -13,16 +13,16 @@ import Testing
 
     @Test func `handlers may be added within handlers, and no transfer is repeated`() async throws {
         let session = Session(transport: transport)
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         let request = session.request(address)
         request.responseString { first in
-            seen.append("1 \(first.value ?? "")")
+            seen.record("1 \(first.value ?? "")")
             request.responseString { second in
-                seen.append("2 \(second.value ?? "")")
-                request.response { third in seen.append("3 \(third.data?.count ?? 0)") }
+                seen.record("2 \(second.value ?? "")")
+                request.response { third in seen.record("3 \(third.data?.count ?? 0)") }
             }
         }
-        #expect(try await seen.wait(for: 3) == ["1 x", "2 x", "3 1"])
+        #expect(try await seen.values(3) == ["1 x", "2 x", "3 1"])
         #expect(transport.requests.count == 1)
     }
 
@@ -30,14 +30,14 @@ import Testing
         async throws
     {
         let session = Session(transport: StubTransport { _ in .silence })
-        let errors = Events<Bool?>()
+        let errors = Recorder<Bool?>()
         let request = session.request(address)
         request.responseString { first in
-            errors.append(first.error?.isExplicitlyCancelledError)
-            request.responseString { errors.append($0.error?.isExplicitlyCancelledError) }
+            errors.record(first.error?.isExplicitlyCancelledError)
+            request.responseString { errors.record($0.error?.isExplicitlyCancelledError) }
         }
         request.cancel()
-        #expect(try await errors.wait(for: 2) == [true, true])
+        #expect(try await errors.values(2) == [true, true])
         #expect(request.isCancelled)
         let late = await request.serializingData().response
         #expect(late.error?.isExplicitlyCancelledError == true)
@@ -46,52 +46,52 @@ import Testing
     @Test func `a cancel within a handler changes nothing any more`() async throws {
         let interceptor = Counting()
         let session = Session(transport: transport)
-        let seen = Events<Bool>()
+        let seen = Recorder<Bool>()
         let request = session.request(address, interceptor: interceptor)
         request.responseString { response in
             request.cancel()
-            seen.append(response.result.isSuccess)
+            seen.record(response.result.isSuccess)
         }
-        request.responseString { seen.append($0.result.isSuccess) }
-        #expect(try await seen.wait(for: 2) == [true, true])
+        request.responseString { seen.record($0.result.isSuccess) }
+        #expect(try await seen.values(2) == [true, true])
         #expect(interceptor.calls == [1, 0] && request.retryCount == 0 && request.isFinished)
     }
 
     @Test func `no completion is called before the last serializer is done`() async throws {
         struct Noting: ResponseSerializer {
             let name: String
-            let seen: Events<String>
+            let seen: Recorder<String>
             func serialize(
                 request: HTTPRequest?, response: HTTPResponse?, data: Data?, error: (any Error)?
             ) throws -> Int {
-                seen.append("serialize \(name)")
+                seen.record("serialize \(name)")
                 return 1
             }
         }
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         let session = Session(transport: transport)
         session.request(address, shouldAutomaticallyResume: false)
             .response(responseSerializer: Noting(name: "1", seen: seen)) { _ in
-                seen.append("complete 1")
+                seen.record("complete 1")
             }
             .response(responseSerializer: Noting(name: "2", seen: seen)) { _ in
-                seen.append("complete 2")
+                seen.record("complete 2")
             }
             .resume()
         #expect(
-            try await seen.wait(for: 4) == [
+            try await seen.values(4) == [
                 "serialize 1", "serialize 2", "complete 1", "complete 2",
             ])
     }
 
     @Test func `before the start a cancel is final, whatever comes then`() async throws {
         let session = Session(transport: transport, startRequestsImmediately: false)
-        let seen = Events<Bool?>()
+        let seen = Recorder<Bool?>()
         let one = session.request(address).cancel()
-            .response { seen.append($0.error?.isExplicitlyCancelledError) }
+            .response { seen.record($0.error?.isExplicitlyCancelledError) }
         let two = session.request(address)
-            .response { seen.append($0.error?.isExplicitlyCancelledError) }.cancel().resume()
-        #expect(try await seen.wait(for: 2) == [true, true])
+            .response { seen.record($0.error?.isExplicitlyCancelledError) }.cancel().resume()
+        #expect(try await seen.values(2) == [true, true])
         #expect(one.isCancelled && two.isCancelled && transport.requests.isEmpty)
         #expect(one.task == nil && two.task == nil)
     }
@@ -102,13 +102,13 @@ import Testing
             rootQueue: DispatchQueue(label: "root", attributes: .concurrent),
             requestQueue: DispatchQueue(label: "requests", attributes: .concurrent),
             serializationQueue: DispatchQueue(label: "serialization", attributes: .concurrent))
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         try await concurrently(100) { _ in
             session.request(address, interceptor: Counting()).responseString {
-                seen.append($0.value ?? "\($0)")
+                seen.record($0.value ?? "\($0)")
             }
         }
-        let texts = try await seen.wait(for: 100)
+        let texts = try await seen.values(100)
         #expect(texts.allSatisfy { $0 == "x" })
     }
 }

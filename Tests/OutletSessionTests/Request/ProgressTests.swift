@@ -20,7 +20,7 @@ enum ProgressKind: CaseIterable {
     ///   - completions: Where the completion is called; `nil` for wherever a task is resumed.
     func begin(
         _ session: Session, _ address: String, progress: DispatchQueue,
-        completions: DispatchQueue?, _ told: Events<String>
+        completions: DispatchQueue?, _ told: Recorder<String>
     ) -> Request {
         let request: Request
         switch self {
@@ -30,28 +30,28 @@ enum ProgressKind: CaseIterable {
         case .stream: request = session.streamRequest(address)
         }
         if self == .upload {
-            request.uploadProgress(queue: progress) { _ in told.append("progress") }
+            request.uploadProgress(queue: progress) { _ in told.record("progress") }
         } else {
-            request.downloadProgress(queue: progress) { _ in told.append("progress") }
+            request.downloadProgress(queue: progress) { _ in told.record("progress") }
         }
         switch request {
         case let request as DataRequest:
             if let completions {
-                request.response(queue: completions) { _ in told.append("completion") }
+                request.response(queue: completions) { _ in told.record("completion") }
             } else {
                 Task {
                     _ = await request.serializingData().response
-                    told.append("completion")
+                    told.record("completion")
                 }
             }
         case let request as DownloadRequest:
             request.responseData(queue: completions) { response in
                 response.removeFiles()
-                told.append("completion")
+                told.record("completion")
             }
         case let request as DataStreamRequest:
             request.responseStream(on: completions) { stream in
-                if stream.completion != nil { told.append("completion") }
+                if stream.completion != nil { told.record("completion") }
             }
         default: break
         }
@@ -75,10 +75,10 @@ enum ProgressKind: CaseIterable {
         async throws
     {
         let session = Session(transport: StubTransport(answers: [answer(35)]))
-        let seen = Events<TransferProgress>()
-        let request = session.request(address).downloadProgress { seen.append($0) }
+        let seen = Recorder<TransferProgress>()
+        let request = session.request(address).downloadProgress { seen.record($0) }
         _ = await request.serializingData().response
-        let values = try await seen.wait(for: 4)
+        let values = try await seen.values(4)
         #expect(values.map(\.completedUnitCount) == [10, 20, 30, 35])
         #expect(values.map(\.totalUnitCount) == [35, 35, 35, 35])
         #expect(values.last?.fractionCompleted == 1)
@@ -95,10 +95,10 @@ enum ProgressKind: CaseIterable {
 
     @Test func `an upload's progress ends at the whole`() async throws {
         let session = Session(transport: StubTransport(answers: [.status(204)]))
-        let seen = Events<TransferProgress>()
-        let request = session.request(post(40_000)).uploadProgress { seen.append($0) }
+        let seen = Recorder<TransferProgress>()
+        let request = session.request(post(40_000)).uploadProgress { seen.record($0) }
         _ = await request.serializingData().response
-        let values = try await seen.wait(for: 3)
+        let values = try await seen.values(3)
         #expect(values.map(\.completedUnitCount) == [16_384, 32_768, 40_000])
         #expect(values.last?.isFinished == true)
         #expect(request.uploadProgress == values.last)
@@ -109,15 +109,15 @@ enum ProgressKind: CaseIterable {
         let key = DispatchSpecificKey<Bool>()
         let queue = DispatchQueue(label: "progress")
         queue.setSpecific(key: key, value: true)
-        let first = Events<Int>()
-        let second = Events<Bool?>()
+        let first = Recorder<Int>()
+        let second = Recorder<Bool?>()
         let request = session.request(address)
-            .downloadProgress { _ in first.append(1) }
+            .downloadProgress { _ in first.record(1) }
             .downloadProgress(queue: queue) { _ in
-                second.append(DispatchQueue.getSpecific(key: key))
+                second.record(DispatchQueue.getSpecific(key: key))
             }
         _ = await request.serializingData().response
-        #expect(try await second.wait(for: 1) == [true])
+        #expect(try await second.values(1) == [true])
         #expect(first.values.isEmpty)
     }
 
@@ -125,13 +125,13 @@ enum ProgressKind: CaseIterable {
         async throws
     {
         let session = Session(transport: StubTransport(answers: [answer(35)]))
-        let seen = Events<TransferProgress>()
+        let seen = Recorder<TransferProgress>()
         let request = session.request(address)
         request.onHTTPResponse { [weak request] _ in
-            request?.downloadProgress { seen.append($0) }
+            request?.downloadProgress { seen.record($0) }
         }
         _ = await request.serializingData().response
-        #expect(try await seen.wait(for: 4).last?.fractionCompleted == 1)
+        #expect(try await seen.values(4).last?.fractionCompleted == 1)
     }
 
     @Test func `a redirect's body is not part of the progress`() async throws {
@@ -140,11 +140,11 @@ enum ProgressKind: CaseIterable {
                 StubAnswer(statusCode: 302, headers: ["Location": "/to"], body: Data(count: 1000)),
                 answer(20),
             ]))
-        let seen = Events<Int64>()
+        let seen = Recorder<Int64>()
         let request = session.request(address)
-            .downloadProgress { seen.append($0.completedUnitCount) }
+            .downloadProgress { seen.record($0.completedUnitCount) }
         _ = await request.serializingData().response
-        try await seen.wait(for: 2)
+        try await seen.values(2)
         #expect(seen.values == [10, 20])
     }
 
@@ -155,11 +155,11 @@ enum ProgressKind: CaseIterable {
         let session = Session(
             transport: StubTransport(answers: [broken, answer(30)]),
             interceptor: Retrier { _, _, _, completion in completion(.retry) })
-        let seen = Events<Int64>()
+        let seen = Recorder<Int64>()
         let request = session.request(address)
-            .downloadProgress { seen.append($0.completedUnitCount) }
+            .downloadProgress { seen.record($0.completedUnitCount) }
         _ = await request.serializingData().response
-        try await seen.wait(for: 5)
+        try await seen.values(5)
         #expect(seen.values == [10, 20, 10, 20, 30])
     }
 
@@ -190,7 +190,7 @@ enum ProgressKind: CaseIterable {
     ) async throws {
         let recorder = EventRecorder()
         let session = session(answer(35), patience: 60, recorder)
-        let told = Events<String>()
+        let told = Recorder<String>()
         let queue = DispatchQueue(label: "progress")
         queue.suspend()
         let request = kind.begin(
@@ -201,7 +201,7 @@ enum ProgressKind: CaseIterable {
         queue.resume()
         let count = kind == .upload ? 4 : 5
         #expect(
-            try await told.wait(for: count)
+            try await told.values(count)
                 == Array(repeating: "progress", count: count - 1) + ["completion"])
         withExtendedLifetime((session, request)) {}
     }
@@ -217,14 +217,14 @@ enum ProgressKind: CaseIterable {
         }
         // A cancel does not wait, whatever the patience.
         let session = session(answer, patience: isCancelled ? 3600 : 0.05)
-        let told = Events<String>()
+        let told = Recorder<String>()
         let queue = DispatchQueue(label: "progress")
         queue.suspend()
         let request = kind.begin(
             session, address, progress: queue, completions: DispatchQueue(label: "completions"),
             told)
         if isCancelled { request.cancel() }
-        #expect(try await told.wait(for: 1) == ["completion"])
+        #expect(try await told.values(1) == ["completion"])
         queue.resume()
         await withCheckedContinuation { done in queue.async { done.resume() } }
         #expect(told.values == ["completion"])
@@ -234,18 +234,18 @@ enum ProgressKind: CaseIterable {
     @Test func `a completion comes after a progress closure that takes its time`() async throws {
         let recorder = EventRecorder()
         let session = session(answer(5), patience: 60, recorder)
-        let told = Events<String>()
+        let told = Recorder<String>()
         let goesOn = DispatchSemaphore(value: 0)
         session.request(address)
             .downloadProgress(queue: DispatchQueue(label: "progress")) { _ in
-                told.append("begins")
+                told.record("begins")
                 goesOn.wait()
-                told.append("ends")
+                told.record("ends")
             }
-            .response(queue: DispatchQueue(label: "completions")) { _ in told.append("completion") }
+            .response(queue: DispatchQueue(label: "completions")) { _ in told.record("completion") }
         _ = try await recorder.requestEvents()
         goesOn.signal()
-        #expect(try await told.wait(for: 3) == ["begins", "ends", "completion"])
+        #expect(try await told.values(3) == ["begins", "ends", "completion"])
         withExtendedLifetime(session) {}
     }
 

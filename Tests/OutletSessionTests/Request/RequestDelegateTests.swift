@@ -34,31 +34,31 @@ import Testing
             interceptor: Retrier { _, _, _, completion in
                 completion(.retryWithDelay(7))
             })
-        let results = Events<Double?>()
+        let results = Recorder<Double?>()
         request.delegate?.retryResult(
             for: request, dueTo: .createURLRequestFailed(error: Refused())
-        ) { results.append($0.delay) }
-        #expect(try await results.wait(for: 1) == [7])
+        ) { results.record($0.delay) }
+        #expect(try await results.values(1) == [7])
         #expect(first.calls == [0, 1] && request.isInitialized && request.retryCount == 0)
         let plain = Session(transport: StubTransport { _ in .text("x") })
-        let refusals = Events<Bool>()
+        let refusals = Recorder<Bool>()
         plain.retryResult(for: plain.request(address), dueTo: .explicitlyCancelled) {
-            refusals.append($0.retryRequired)
+            refusals.record($0.retryRequired)
         }
-        #expect(try await refusals.wait(for: 1) == [false])
+        #expect(try await refusals.values(1) == [false])
     }
 
     @Test(arguments: [nil, 0.001])
     func `a request is tried again in place of its retriers' answer`(delay: Double?) async throws {
         let session = Session(
             transport: StubTransport(answers: [.status(500), .status(200)]))
-        let questions = Events<@Sendable (RetryResult) -> Void>()
+        let questions = Recorder<@Sendable (RetryResult) -> Void>()
         let request = session.request(
             address,
-            interceptor: Retrier { _, _, _, completion in questions.append(completion) }
+            interceptor: Retrier { _, _, _, completion in questions.record(completion) }
         ).validate()
         let response = request.serializingUnserialized()
-        let answer = try #require(try await questions.wait(for: 1).first)
+        let answer = try #require(try await questions.values(1).first)
         let other = Session(transport: StubTransport { _ in .status(500) })
         other.retryRequest(request, withDelay: nil)
         #expect(request.retryCount == 0 && !request.isFinished)
@@ -77,15 +77,15 @@ import Testing
         let request = session.request(address)
         let text = request.serializingString()
         let other = Session(transport: StubTransport { _ in .text("y") })
-        let seen = Events<Int>()
+        let seen = Recorder<Int>()
         other.cleanup(after: request)
-        session.withAllRequests { seen.append($0.count) }
-        #expect(try await seen.wait(for: 1) == [1])
+        session.withAllRequests { seen.record($0.count) }
+        #expect(try await seen.values(1) == [1])
         request.delegate?.cleanup(after: request)
-        session.withAllRequests { seen.append($0.count) }
-        #expect(try await seen.wait(for: 2) == [1, 0])
-        session.cancelAllRequests { seen.append(-1) }
-        try await seen.wait(for: 3)
+        session.withAllRequests { seen.record($0.count) }
+        #expect(try await seen.values(2) == [1, 0])
+        session.cancelAllRequests { seen.record(-1) }
+        try await seen.values(3)
         gate.open()
         #expect(await text.response.value == "x")
     }

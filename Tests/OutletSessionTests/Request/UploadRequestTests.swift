@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Synchronization
@@ -8,22 +9,22 @@ import Testing
 
 /// Writes down what is told of an upload's body.
 private struct UploadMonitor: EventMonitor {
-    let seen = Events<String>()
+    let seen = Recorder<String>()
 
     func request(
         _ request: UploadRequest, didCreateUploadable uploadable: UploadRequest.Uploadable
-    ) { seen.append("created") }
+    ) { seen.record("created") }
 
     func request(
         _ request: UploadRequest, didFailToCreateUploadableWithError error: SessionError
-    ) { seen.append("failed") }
+    ) { seen.record("failed") }
 
     func request(_ request: UploadRequest, didProvideInputStream stream: any BodyStream) {
-        seen.append("again")
+        seen.record("again")
     }
 
     func request(_ request: Request, didCreateURLRequest urlRequest: HTTPRequest) {
-        seen.append("request")
+        seen.record("request")
     }
 }
 
@@ -118,7 +119,7 @@ private struct FlakyUpload: UploadConvertible {
         #expect(response.value == "ok")
         #expect(texts(transport) == ["stream", "stream"])
         #expect(stream.rewinds == 1)
-        #expect(try await monitor.seen.wait(for: 3) == ["created", "request", "again"])
+        #expect(try await monitor.seen.values(3) == ["created", "request", "again"])
     }
 
     @Test func `a stream is taken back to its start for a retry, whatever lay between`() async {
@@ -153,7 +154,7 @@ private struct FlakyUpload: UploadConvertible {
             .serializingString().response
         #expect(failed.error?.isCreateUploadableError == true)
         #expect(failed.error?.underlyingError is Flaky.NotYet)
-        #expect(try await monitor.seen.wait(for: 1) == ["failed"])
+        #expect(try await monitor.seen.values(1) == ["failed"])
         #expect(transport.requests.isEmpty)
 
         let flaky = Flaky(failures: 1)
@@ -213,11 +214,11 @@ private struct FlakyUpload: UploadConvertible {
     }
 
     @Test func `adapters do not see the body, and the request that was made has none`() async {
-        let seen = Events<Bool>()
+        let seen = Recorder<Bool>()
         let session = Session(
             transport: StubTransport(answers: [.text("ok")]),
             interceptor: Adapter { request, _, completion in
-                seen.append(request.body.isNone)
+                seen.record(request.body.isNone)
                 completion(.success(request))
             })
         let request = session.upload(Data("data".utf8), to: address)
@@ -233,10 +234,10 @@ private struct FlakyUpload: UploadConvertible {
 
     @Test func `the progress of an upload ends at the whole`() async throws {
         let session = Session(transport: StubTransport(answers: [.text("ok")]))
-        let seen = Events<TransferProgress>()
+        let seen = Recorder<TransferProgress>()
         let request = session.upload(Data(count: 20_000), to: address)
-            .uploadProgress { seen.append($0) }
+            .uploadProgress { seen.record($0) }
         _ = await request.serializingData().response
-        #expect(try await seen.wait(for: 2).last?.fractionCompleted == 1)
+        #expect(try await seen.values(2).last?.fractionCompleted == 1)
     }
 }

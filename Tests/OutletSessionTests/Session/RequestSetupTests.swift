@@ -25,13 +25,13 @@ import Testing
     @Test func `a lazy request is not made before it is resumed`() async throws {
         let session = session(.lazy)
         #expect(session.requestSetup == .lazy)
-        let seen = Events<Int>()
-        let request = session.request(address).response { _ in seen.append(1) }
+        let seen = Recorder<Int>()
+        let request = session.request(address).response { _ in seen.record(1) }
         await session.rootQueue.drained()
         await session.requestQueue.drained()
         #expect(request.request == nil && request.task == nil && request.isInitialized)
         request.resume()
-        try await seen.wait(for: 1)
+        try await seen.values(1)
         #expect(request.request != nil && transport.requests.count == 1)
     }
 
@@ -41,7 +41,7 @@ import Testing
         let interceptor = Counting()
         let session = session(.eager, interceptor: interceptor)
         let request = session.request(address)
-        try await recorder.ofRequests.wait(for: 4)
+        try await recorder.ofRequests.values(4)
         #expect(
             recorder.ofRequests.values == [
                 "didCreateInitialURLRequest", "didAdaptInitialRequest", "didCreateURLRequest",
@@ -85,10 +85,10 @@ import Testing
     {
         let session = session(.eager)
         let request = session.request(address)
-        try await recorder.ofRequests.wait(for: 3)
+        try await recorder.ofRequests.values(3)
         for _ in 0..<100 { request.suspend() }
         #expect(
-            try await recorder.ofRequests.wait(for: 5).suffix(2) == [
+            try await recorder.ofRequests.values(5).suffix(2) == [
                 "didSuspend", "didSuspendTask",
             ])
         let text = request.serializingString()
@@ -112,7 +112,7 @@ import Testing
         root.suspend()
         let request = session.request(address).suspend()
         root.resume()
-        let events = try await recorder.ofRequests.wait(for: 5)
+        let events = try await recorder.ofRequests.values(5)
         #expect(
             events == [
                 "didSuspend", "didCreateInitialURLRequest", "didCreateURLRequest", "didCreateTask",
@@ -140,18 +140,18 @@ import Testing
     {
         let session = session(.eager)
         let requests = (0..<50).map { _ in session.request(address) }
-        try await recorder.ofRequests.wait(for: 150)
-        let suspended = Events<Int>()
+        try await recorder.ofRequests.values(150)
+        let suspended = Recorder<Int>()
         session.withAllRequests { all in
             for request in all { request.suspend() }
-            suspended.append(all.count)
+            suspended.record(all.count)
         }
-        #expect(try await suspended.wait(for: 1) == [50])
+        #expect(try await suspended.values(1) == [50])
         #expect(requests.allSatisfy { $0.isSuspended })
-        let responses = Events<SessionError?>()
-        for request in requests { request.response { responses.append($0.error) } }
-        session.cancelAllRequests { responses.append(.explicitlyCancelled) }
-        let errors = try await responses.wait(for: 51)
+        let responses = Recorder<SessionError?>()
+        for request in requests { request.response { responses.record($0.error) } }
+        session.cancelAllRequests { responses.record(.explicitlyCancelled) }
+        let errors = try await responses.values(51)
         #expect(errors.allSatisfy { $0?.isExplicitlyCancelledError == true })
         let events = try await recorder.requestEvents(until: 50)
         for name in ["didGatherMetrics", "didCancel", "didCancelTask", "didCompleteTask"] {
@@ -164,7 +164,7 @@ import Testing
         weak let dropped = session
         let request = try #require(session?.request(address))
         session = nil
-        try await recorder.ofRequests.wait(for: 4)
+        try await recorder.ofRequests.values(4)
         #expect(recorder.ofRequests.values.contains("didCreateTask"))
         while dropped != nil || !request.isFinished, !Task.isCancelled { await Task.yield() }
         #expect(request.error?.isSessionDeinitializedError == true)

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletLayers
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -115,7 +116,7 @@ import Testing
 
     @Test(arguments: ["max-age=60", "max-age=60, public"])
     func `no file of a cache holds a secret of a request`(directives: String) async throws {
-        let directory = try TestDirectory()
+        let directory = try TemporaryDirectory()
         let cache = ResponseCache(diskCapacity: 1 << 20, directory: directory.url)
         let transport = StubTransport { _ in
             StubAnswer(

@@ -187,13 +187,13 @@ import Testing
     }
 
     @Test func `a cancel while a task judges the head ends both once`() async throws {
-        let judging = Events<CheckedContinuation<Void, Never>>()
+        let judging = Recorder<CheckedContinuation<Void, Never>>()
         let request = session.request(url).onHTTPResponse { _ in
-            await withCheckedContinuation { judging.append($0) }
+            await withCheckedContinuation { judging.record($0) }
             return .allow
         }
         async let response = request.serializingData().response
-        let held = try await judging.wait(for: 1)[0]
+        let held = try await judging.values(1)[0]
         request.cancel()
         #expect(await response.error?.isExplicitlyCancelledError == true)
         held.resume()

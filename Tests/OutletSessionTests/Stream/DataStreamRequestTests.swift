@@ -40,9 +40,9 @@ import Testing
     ) async throws {
         let transport = StubTransport(answers: [answer("0123456789")])
         let session = Session(transport: transport, delivery: delivery)
-        let seen = Events<String>()
-        session.streamRequest(address).responseStream { seen.append(line($0)) }
-        #expect(try await seen.wait(for: 4) == ["0123", "4567", "89", "end 200"])
+        let seen = Recorder<String>()
+        session.streamRequest(address).responseStream { seen.record(line($0)) }
+        #expect(try await seen.values(4) == ["0123", "4567", "89", "end 200"])
         #expect(transport.jobs.map(\.delivery) == [.chunks])
     }
 
@@ -50,23 +50,23 @@ import Testing
         async throws
     {
         let session = session(answer(String(repeating: "0123456789", count: 10), chunk: 1))
-        let first = Events<String>()
-        let second = Events<String>()
+        let first = Recorder<String>()
+        let second = Recorder<String>()
         let queue = DispatchQueue(label: "concurrent", attributes: .concurrent)
         session.streamRequest(address, shouldAutomaticallyResume: false)
-            .responseStream(on: queue) { first.append(line($0)) }
-            .responseStreamString(on: queue) { second.append(line($0)) }
+            .responseStream(on: queue) { first.record(line($0)) }
+            .responseStreamString(on: queue) { second.record(line($0)) }
             .resume()
         let expected = Array(repeating: (0...9).map(String.init), count: 10).flatMap(\.self)
-        #expect(try await first.wait(for: 101).dropLast() == expected[...])
-        #expect(try await second.wait(for: 101).dropLast() == expected[...])
+        #expect(try await first.values(101).dropLast() == expected[...])
+        #expect(try await second.values(101).dropLast() == expected[...])
     }
 
     @Test func `a request without a body ends with its completion only`() async throws {
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         let session = session(.status(204))
-        session.streamRequest(address).responseStream { seen.append(line($0)) }
-        #expect(try await seen.wait(for: 1) == ["end 204"])
+        session.streamRequest(address).responseStream { seen.record(line($0)) }
+        #expect(try await seen.values(1) == ["end 204"])
     }
 
     @Test func `a character across two pieces stays whole, and half of one is replaced`()
@@ -75,41 +75,41 @@ import Testing
         var bytes = Data("aé€😀".utf8)
         bytes.append(0xE2)
         let session = session(StubAnswer(body: bytes, chunkSize: 1))
-        let seen = Events<String>()
-        session.streamRequest(address).responseStreamString { seen.append(line($0)) }
-        #expect(try await seen.wait(for: 6) == ["a", "é", "€", "😀", "\u{FFFD}", "end 200"])
+        let seen = Recorder<String>()
+        session.streamRequest(address).responseStreamString { seen.record(line($0)) }
+        #expect(try await seen.values(6) == ["a", "é", "€", "😀", "\u{FFFD}", "end 200"])
     }
 
     @Test func `pieces are decoded, and one that cannot be is a failure among them`() async throws {
         let session = session(answer("1234x678", chunk: 4))
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         session.streamRequest(address).responseStreamDecodable(of: Int.self) {
-            seen.append(line($0))
+            seen.record(line($0))
         }
-        #expect(try await seen.wait(for: 3) == ["1234", "failure", "end 200"])
+        #expect(try await seen.values(3) == ["1234", "failure", "end 200"])
     }
 
     @Test func `a piece that cannot be serialized ends the request if so wished`() async throws {
         let session = session(answer("x234" + "5678" + "9012", chunk: 4))
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         session.streamRequest(address, automaticallyCancelOnStreamError: true)
-            .responseStreamDecodable(of: Int.self) { seen.append(line($0)) }
+            .responseStreamDecodable(of: Int.self) { seen.record(line($0)) }
         #expect(
-            try await seen.wait(for: 2) == ["failure", "error \(SessionError.explicitlyCancelled)"])
+            try await seen.values(2) == ["failure", "error \(SessionError.explicitlyCancelled)"])
     }
 
     @Test func `a handler that throws ends the request with its error`() async throws {
         struct Enough: Error {}
         let session = session(answer("01234567"))
-        let seen = Events<SessionError?>()
+        let seen = Recorder<SessionError?>()
         session.streamRequest(address).responseStream { stream in
             if let completion = stream.completion {
-                seen.append(completion.error)
+                seen.record(completion.error)
             } else {
                 throw Enough()
             }
         }
-        let error = try await seen.wait(for: 1)[0]
+        let error = try await seen.values(1)[0]
         guard case .responseSerializationFailed(.customSerializationFailed(let inner))? = error
         else {
             Issue.record("\(String(describing: error))")
@@ -121,30 +121,30 @@ import Testing
 
     @Test func `the token ends the request: no other piece comes`() async throws {
         let session = session(answer("0123456789"))
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         session.streamRequest(address).responseStream { stream in
-            seen.append(line(stream))
+            seen.record(line(stream))
             stream.cancel()
         }
         #expect(
-            try await seen.wait(for: 2) == ["0123", "error \(SessionError.explicitlyCancelled)"])
+            try await seen.values(2) == ["0123", "error \(SessionError.explicitlyCancelled)"])
     }
 
     @Test func `a cancel before the start completes once`() async throws {
         let session = session(answer("0123"))
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         session.streamRequest(address, shouldAutomaticallyResume: false)
-            .responseStream { seen.append(line($0)) }.cancel()
-        #expect(try await seen.wait(for: 1) == ["error \(SessionError.explicitlyCancelled)"])
+            .responseStream { seen.record(line($0)) }.cancel()
+        #expect(try await seen.values(1) == ["error \(SessionError.explicitlyCancelled)"])
     }
 
     @Test func `a handler added to a request that is over gets the completion`() async throws {
         let session = session(answer("0123"))
-        let seen = Events<String>()
-        let request = session.streamRequest(address).responseStream { seen.append(line($0)) }
-        try await seen.wait(for: 2)
-        request.responseStream { seen.append(line($0)) }
-        #expect(try await seen.wait(for: 3).last == "end 200")
+        let seen = Recorder<String>()
+        let request = session.streamRequest(address).responseStream { seen.record(line($0)) }
+        try await seen.values(2)
+        request.responseStream { seen.record(line($0)) }
+        #expect(try await seen.values(3).last == "end 200")
     }
 
     @Test func `a redirect's body is not handed over, unless nobody follows`() async throws {
@@ -157,37 +157,37 @@ import Testing
             (.modify { _, _, _ in nil }, ["redirect", "end 302"]),
         ] {
             let session = session(redirect, answer("0123"))
-            let seen = Events<String>()
+            let seen = Recorder<String>()
             session.streamRequest(address).redirect(using: handler)
-                .responseStream { seen.append(line($0)) }
-            #expect(try await seen.wait(for: 2) == expected)
+                .responseStream { seen.record(line($0)) }
+            #expect(try await seen.values(2) == expected)
         }
     }
 
     @Test func `a refused response ends with the refusal`() async throws {
         let session = session(answer("no", status: 404))
-        let seen = Events<Int?>()
+        let seen = Recorder<Int?>()
         session.streamRequest(address).validate().responseStream { stream in
-            if let completion = stream.completion { seen.append(completion.error?.responseCode) }
+            if let completion = stream.completion { seen.record(completion.error?.responseCode) }
         }
-        #expect(try await seen.wait(for: 1) == [404])
+        #expect(try await seen.values(1) == [404])
     }
 
     @Test func `a content type is refused even without a body`() async throws {
         let session = session(.status(200, headers: ["Content-Type": "text/plain"]))
-        let seen = Events<String?>()
+        let seen = Recorder<String?>()
         session.streamRequest(address).validate(contentType: ["image/png"])
-            .responseStream { seen.append($0.completion?.error?.responseContentType) }
-        #expect(try await seen.wait(for: 1) == ["text/plain"])
+            .responseStream { seen.record($0.completion?.error?.responseContentType) }
+        #expect(try await seen.values(1) == ["text/plain"])
     }
 
     @Test func `a body that is not wanted is not handed over`() async throws {
         let session = session(answer("0123"))
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         session.streamRequest(address)
             .onHTTPResponse { (_, completionHandler) in completionHandler(.cancel) }
-            .responseStream { seen.append(line($0)) }
-        #expect(try await seen.wait(for: 1) == ["error \(SessionError.explicitlyCancelled)"])
+            .responseStream { seen.record(line($0)) }
+        #expect(try await seen.values(1) == ["error \(SessionError.explicitlyCancelled)"])
     }
 
     @Test func `a retry hands the pieces over again`() async throws {
@@ -197,9 +197,9 @@ import Testing
         let session = Session(
             transport: StubTransport(answers: [broken, answer("01234567")]),
             interceptor: Retrier { _, _, _, completion in completion(.retry) })
-        let seen = Events<String>()
-        session.streamRequest(address).responseStream { seen.append(line($0)) }
-        #expect(try await seen.wait(for: 5) == ["0123", "45", "0123", "4567", "end 200"])
+        let seen = Recorder<String>()
+        session.streamRequest(address).responseStream { seen.record(line($0)) }
+        #expect(try await seen.values(5) == ["0123", "45", "0123", "4567", "end 200"])
     }
 
     // MARK: Back-pressure
@@ -211,28 +211,28 @@ import Testing
             transport: StubTransport(answers: [answer(String(repeating: "x", count: 400))]),
             configuration: configuration)
         let (first, second) = (try Gate(), try Gate())
-        let passed = Events<Int64>()
-        let done = Events<Int>()
-        let pieces = Events<Int>()
+        let passed = Recorder<Int64>()
+        let done = Recorder<Int>()
+        let pieces = Recorder<Int>()
         let request = session.streamRequest(address, shouldAutomaticallyResume: false)
         request.downloadProgress(queue: DispatchQueue(label: "progress")) {
-            passed.append($0.completedUnitCount)
+            passed.record($0.completedUnitCount)
         }
         request.responseStream(on: DispatchQueue(label: "slow")) { stream in
             let gate = pieces.values.count < 10 ? first : second
             #expect(gate.isOpen(within: .seconds(60)))
-            if let value = stream.value { pieces.append(value.count) } else { done.append(1) }
+            if let value = stream.value { pieces.record(value.count) } else { done.record(1) }
         }
         request.resume()
-        try await passed.wait(for: 5)
+        try await passed.values(5)
         // Another user's resume does not let it run over.
         request.suspend()
         request.resume()
         first.open()
-        try await pieces.wait(for: 10)
+        try await pieces.values(10)
         #expect((passed.values.last ?? 0) <= 10 * 4 + 16 + 8)
         second.open()
-        try await done.wait(for: 1)
+        try await done.values(1)
         #expect(pieces.values.reduce(0, +) == 400)
     }
 
@@ -243,12 +243,12 @@ import Testing
             transport: StubTransport(answers: [answer(String(repeating: "x", count: 400))]),
             configuration: configuration)
         let request = session.streamRequest(address)
-        let passed = Events<Int64>()
-        request.downloadProgress { passed.append($0.completedUnitCount) }
+        let passed = Recorder<Int64>()
+        request.downloadProgress { passed.record($0.completedUnitCount) }
         var total = 0
         for await stream in request.streamTask().streamingData() {
             if total == 0 {
-                try await passed.wait(for: 5)
+                try await passed.values(5)
                 #expect((passed.values.last ?? 0) <= 24)
             }
             total += stream.value?.count ?? 0

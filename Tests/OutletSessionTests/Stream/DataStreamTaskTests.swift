@@ -1,6 +1,7 @@
 import FoundationEssentials
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import Testing
 
@@ -63,13 +64,13 @@ import Testing
     @Test func `cancelling the task ends its loop and the request`() async throws {
         let session = stalling
         let request = session.streamRequest(address)
-        let seen = Events<Int>()
+        let seen = Recorder<Int>()
         let task = Task {
             for await stream in request.streamTask().streamingData() {
-                seen.append(stream.value?.count ?? 0)
+                seen.record(stream.value?.count ?? 0)
             }
         }
-        try await seen.wait(for: 1)
+        try await seen.values(1)
         task.cancel()
         await task.value
         #expect(request.isCancelled)
@@ -104,11 +105,11 @@ import Testing
     @Test func `what nobody takes in time can be dropped`() async throws {
         let session = session("0123456789")
         let request = session.streamRequest(address)
-        let ended = Events<Int>()
+        let ended = Recorder<Int>()
         let iterator = request.streamTask()
             .streamingStrings(bufferingPolicy: .bufferingNewest(2)).makeAsyncIterator()
-        request.responseStream { if $0.completion != nil { ended.append(1) } }
-        try await ended.wait(for: 1)
+        request.responseStream { if $0.completion != nil { ended.record(1) } }
+        try await ended.values(1)
         var left: [String?] = []
         while let stream = await iterator.next() { left.append(stream.value) }
         #expect(left == ["89", nil])

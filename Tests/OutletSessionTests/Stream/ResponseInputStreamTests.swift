@@ -94,16 +94,16 @@ import Testing
     }
 
     @Test func `a cancel ends a read that waits`() async throws {
-        let asked = Events<Bool>()
+        let asked = Recorder<Bool>()
         let session = sessions.make(
             StubTransport { _ in
-                asked.append(true)
+                asked.record(true)
                 return StubAnswer(delay: nil)
             })
         let request = session.streamRequest(address)
         let stream = try #require(request.asInputStream())
         async let outcome = read(stream)
-        try await asked.wait(for: 1)
+        try await asked.values(1)
         request.cancel()
         #expect(try await outcome.last == -1)
         #expect(stream.streamError as? SessionError == .explicitlyCancelled)
@@ -133,14 +133,14 @@ import Testing
             transport: StubTransport(
                 answers: [StubAnswer(body: Data(count: 400), chunkSize: 4)]),
             configuration: configuration)
-        let passed = Events<Int64>()
+        let passed = Recorder<Int64>()
         let request = session.streamRequest(address, shouldAutomaticallyResume: false)
         request.downloadProgress(queue: DispatchQueue(label: "progress")) {
-            passed.append($0.completedUnitCount)
+            passed.record($0.completedUnitCount)
         }
         let stream = try #require(request.asInputStream(bufferSize: 20))
         // Twenty bytes that count as read, sixteen that do not, and the piece that is too much.
-        try await passed.wait(for: 10)
+        try await passed.values(10)
         #expect((passed.values.last ?? 0) <= 20 + 16 + 4)
         #expect(try await read(stream).bytes.count == 400)
     }
@@ -152,15 +152,15 @@ import Testing
             transport: StubTransport(
                 answers: [StubAnswer(body: Data(count: 400), chunkSize: 4)]),
             configuration: configuration)
-        let ended = Events<SessionError?>()
-        let counts = Events<Int>()
+        let ended = Recorder<SessionError?>()
+        let counts = Recorder<Int>()
         let made = session.streamRequest(address, shouldAutomaticallyResume: false)
         let request = made.responseStream { stream in
-            if let value = stream.value { counts.append(value.count) }
-            if let completion = stream.completion { ended.append(completion.error) }
+            if let value = stream.value { counts.record(value.count) }
+            if let completion = stream.completion { ended.record(completion.error) }
         }
         #expect(request.asInputStream() != nil)
-        #expect(try await ended.wait(for: 1) == [nil])
+        #expect(try await ended.values(1) == [nil])
         #expect(counts.values.reduce(0, +) == 400)
     }
 
@@ -175,10 +175,10 @@ import Testing
                 answers: [broken, StubAnswer(body: Data("abcdef".utf8), chunkSize: 2)]),
             interceptor: Retrier { _, _, _, completion in completion(.retry) })
         let request = session.streamRequest(address, shouldAutomaticallyResume: false)
-        let ended = Events<Bool>()
-        request.responseStream { if $0.completion != nil { ended.append(true) } }
+        let ended = Recorder<Bool>()
+        request.responseStream { if $0.completion != nil { ended.record(true) } }
         let stream = try #require(request.asInputStream())
-        try await ended.wait(for: 1)
+        try await ended.values(1)
         #expect(String(decoding: try await read(stream).bytes, as: UTF8.self) == "abcdef")
         let late = try #require(request.asInputStream())
         #expect(try await read(late).last == -1)
@@ -189,20 +189,20 @@ import Testing
         var broken = StubAnswer(body: Data("01234567".utf8), chunkSize: 2)
         broken.error = TransferErrors.lost
         broken.failureOffset = 6
-        let read = Events<Bool>()
+        let read = Recorder<Bool>()
         let session = Session(
             transport: StubTransport(
                 answers: [broken, StubAnswer(body: Data("abcdef".utf8), chunkSize: 2)]),
             interceptor: Retrier { _, _, _, completion in
                 Task {
-                    _ = try? await read.wait(for: 1)
+                    _ = try? await read.values(1)
                     completion(.retry)
                 }
             })
         let stream = try #require(session.streamRequest(address).asInputStream())
         stream.open()
         #expect(try await readByte(stream).count == 1)
-        read.append(true)
+        read.record(true)
         let (bytes, last) = try await self.read(stream)
         #expect(String(decoding: bytes, as: UTF8.self).allSatisfy(\.isNumber) && last == -1)
         #expect("\(String(describing: stream.streamError))".contains("made again"))
@@ -210,13 +210,13 @@ import Testing
 
     @Test func `monitors see its bytes as any stream's`() async throws {
         final class Monitor: EventMonitor {
-            let counts = Events<Int>()
+            let counts = Recorder<Int>()
             let queue = DispatchQueue(label: "monitor")
             func request<Value: Sendable>(
                 _ request: DataStreamRequest, didParseStream result: Result<Value, SessionError>
             ) {
                 if case .success(let value) = result, let data = value as? Data {
-                    counts.append(data.count)
+                    counts.record(data.count)
                 }
             }
         }
@@ -227,6 +227,6 @@ import Testing
             eventMonitors: [monitor])
         let stream = try #require(session.streamRequest(address).asInputStream())
         _ = try await read(stream)
-        #expect(try await monitor.counts.wait(for: 2) == [3, 3])
+        #expect(try await monitor.counts.values(2) == [3, 3])
     }
 }

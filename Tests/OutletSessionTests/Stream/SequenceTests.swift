@@ -108,12 +108,12 @@ import Testing
     @Test func `a loop ends when its task is cancelled`() async throws {
         let session = Session(transport: StubTransport(answers: [.silence]))
         let request = session.request(address)
-        let seen = Events<Int>()
+        let seen = Recorder<Int>()
         let task = Task {
-            for await _ in request.urlSessionTasks() { seen.append(1) }
+            for await _ in request.urlSessionTasks() { seen.record(1) }
         }
         request.resume()
-        try await seen.wait(for: 1)
+        try await seen.values(1)
         task.cancel()
         await task.value
         #expect(!request.isCancelled)
@@ -122,21 +122,21 @@ import Testing
 
     @Test func `of two tasks that wait for one value the later one gets none`() async throws {
         let buffer = StreamBuffer<Int>(.unbounded)
-        let taken = Events<Int?>()
-        for _ in 0..<2 { Task { taken.append(await buffer.next(isolation: nil)) } }
-        #expect(try await taken.wait(for: 1) == [nil])
+        let taken = Recorder<Int?>()
+        for _ in 0..<2 { Task { taken.record(await buffer.next(isolation: nil)) } }
+        #expect(try await taken.values(1) == [nil])
         buffer.yield(1)
-        #expect(try await taken.wait(for: 2) == [nil, 1])
+        #expect(try await taken.values(2) == [nil, 1])
     }
 
     @Test func `what a loop leaves behind is dropped, and its givers hear of it`() {
         let buffer = StreamBuffer<Int>(.unbounded)
-        let dropped = Events<Int>()
-        for number in 0..<3 { buffer.yield(number) { dropped.append(number) } }
+        let dropped = Recorder<Int>()
+        for number in 0..<3 { buffer.yield(number) { dropped.record(number) } }
         #expect(dropped.values.isEmpty)
         #expect(buffer.close())
         #expect(dropped.values == [0, 1, 2])
-        buffer.yield(3) { dropped.append(3) }
+        buffer.yield(3) { dropped.record(3) }
         #expect(!buffer.close() && dropped.values == [0, 1, 2, 3])
     }
 
@@ -148,10 +148,10 @@ import Testing
         }
         #expect(
             await refused.serializingData().response.error?.isExplicitlyCancelledError == true)
-        let seen = Events<Int>()
+        let seen = Recorder<Int>()
         let looked = session.request(address).onHTTPResponse { response in
             await Task.yield()
-            seen.append(response.statusCode)
+            seen.record(response.statusCode)
         }
         #expect(await looked.serializingString().response.value == "x")
         #expect(seen.values == [200])

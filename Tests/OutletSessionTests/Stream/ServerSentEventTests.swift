@@ -98,11 +98,11 @@ import Testing
         let session = Session(
             transport: StubTransport(answers: [broken, whole]),
             interceptor: Retrier { _, _, _, completion in completion(.retry) })
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         session.streamRequest("http://example.test/").responseStreamServerSentEvents { stream in
-            seen.append(stream.value?.data ?? "end")
+            seen.record(stream.value?.data ?? "end")
         }
-        #expect(try await seen.wait(for: 2) == ["whole", "end"])
+        #expect(try await seen.values(2) == ["whole", "end"])
     }
 
     // MARK: Responses that are no event stream
@@ -129,15 +129,15 @@ import Testing
         answer.failureOffset = 100
         let session = Session(transport: StubTransport(answers: [answer]))
         let request = session.streamRequest("http://example.test/")
-        let seen = Events<DataStreamRequest.Stream<ServerSentEvent, SessionError>>()
+        let seen = Recorder<DataStreamRequest.Stream<ServerSentEvent, SessionError>>()
         if isTask {
             for await stream in request.streamTask().streamingServerSentEvents() {
-                seen.append(stream)
+                seen.record(stream)
             }
         } else {
-            request.responseStreamServerSentEvents { seen.append($0) }
+            request.responseStreamServerSentEvents { seen.record($0) }
         }
-        let last = try #require(try await seen.wait(for: 1).first)
+        let last = try #require(try await seen.values(1).first)
         let completion = try #require(last.completion)
         let error = try #require(completion.error)
         #expect(
@@ -155,11 +155,11 @@ import Testing
     func `the type's letter case and parameters are no matter`(type: String) async throws {
         let session = Session(
             transport: StubTransport(answers: [answer(200, type, "data: 1\n\n")]))
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         session.streamRequest("http://example.test/").responseStreamServerSentEvents { stream in
-            seen.append(stream.value?.data ?? "end \(stream.completion?.error == nil)")
+            seen.record(stream.value?.data ?? "end \(stream.completion?.error == nil)")
         }
-        #expect(try await seen.wait(for: 2) == ["1", "end true"])
+        #expect(try await seen.values(2) == ["1", "end true"])
     }
 
     @Test func `a redirect to an event stream need not be one`() async throws {
@@ -169,11 +169,11 @@ import Testing
             transport: StubTransport(answers: [
                 redirect, answer(200, "text/event-stream", "data: 1\n\n"),
             ]))
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         session.streamRequest("http://example.test/").responseStreamServerSentEvents { stream in
-            seen.append(stream.value?.data ?? "end \(stream.completion?.error == nil)")
+            seen.record(stream.value?.data ?? "end \(stream.completion?.error == nil)")
         }
-        #expect(try await seen.wait(for: 2) == ["1", "end true"])
+        #expect(try await seen.values(2) == ["1", "end true"])
     }
 
     @Test(arguments: [true, false])
@@ -181,13 +181,13 @@ import Testing
         var redirect = answer(302, "text/event-stream", "data: no\n\n")
         redirect.headers.add(name: "Location", value: "/events")
         let session = Session(transport: StubTransport(answers: [redirect]))
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         session.streamRequest("http://example.test/")
             .redirect(using: isAsked ? Redirector.modify { _, _, _ in nil } : .doNotFollow)
             .responseStreamServerSentEvents { stream in
-                seen.append(stream.value?.data ?? "\(stream.completion?.error?.responseCode ?? 0)")
+                seen.record(stream.value?.data ?? "\(stream.completion?.error?.responseCode ?? 0)")
             }
-        #expect(try await seen.wait(for: 1) == ["302"])
+        #expect(try await seen.values(1) == ["302"])
     }
 
     @Test func `a retrier may ask again`() async throws {
@@ -196,10 +196,10 @@ import Testing
                 answer(503, "text/html", "busy"), answer(200, "text/event-stream", "data: 1\n\n"),
             ]),
             interceptor: RetryPolicy(exponentialBackoffScale: 0))
-        let seen = Events<String>()
+        let seen = Recorder<String>()
         session.streamRequest("http://example.test/").responseStreamServerSentEvents { stream in
-            seen.append(stream.value?.data ?? "end \(stream.completion?.error == nil)")
+            seen.record(stream.value?.data ?? "end \(stream.completion?.error == nil)")
         }
-        #expect(try await seen.wait(for: 2) == ["1", "end true"])
+        #expect(try await seen.values(2) == ["1", "end true"])
     }
 }

@@ -1,5 +1,6 @@
 import OutletHTTP
 import OutletSession
+import OutletTestSupport
 import OutletTesting
 import OutletTransport
 import Testing
@@ -9,7 +10,7 @@ final class InterruptingTransport: Transport {
     /// What answers.
     let stub: StubTransport
     /// The tasks that it has begun.
-    let tasks = Events<any TransferTask>()
+    let tasks = Recorder<any TransferTask>()
     private let interruption = Lock<(number: Int, call: @Sendable () -> Void)?>(nil)
     private let count = Lock(0)
 
@@ -20,7 +21,7 @@ final class InterruptingTransport: Transport {
     /// The task that was begun last, once there are so many: the thread that has begun one may come to
     /// note it after the next.
     func latest(of count: Int) async throws -> any TransferTask {
-        let all = try await tasks.wait(for: count)
+        let all = try await tasks.values(count)
         return try #require(all.max { $0.identifier < $1.identifier })
     }
 
@@ -44,7 +45,7 @@ final class InterruptingTransport: Transport {
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         willTake()
         let task = stub.start(job, handler: handler)
-        tasks.append(task)
+        tasks.record(task)
         return task
     }
 
@@ -53,7 +54,7 @@ final class InterruptingTransport: Transport {
     ) -> any WebSocketConnection {
         willTake()
         let task = stub.connect(job, handler: handler)
-        tasks.append(task)
+        tasks.record(task)
         return task
     }
 

@@ -12,7 +12,7 @@ import Testing
     @Test func `one that was closed in order meanwhile is not cut off afterwards`() async throws {
         let transport = LateTransport(closed: try Gate(), started: try Gate())
         let session = Session(transport: transport)
-        let events = Events<String>()
+        let events = Recorder<String>()
         let request = session.webSocketRequest(
             to: "ws://example.org/", shouldAutomaticallyResume: false)
         // The thread that starts the request waits in the transport until it was closed.
@@ -22,13 +22,13 @@ import Testing
                     event.close(sending: .goingAway, reason: Data("later".utf8))
                     transport.closed.open()
                 }
-                events.append(event.kind.name)
+                events.record(event.kind.name)
             }
             request.resume()
             transport.started.open()
         }
         #expect(
-            try await events.wait(for: 3)
+            try await events.values(3)
                 == ["connected", "disconnected 1001 later", "completed"])
         try await transport.started.opened()
         #expect(transport.cancels == 0)
@@ -38,21 +38,21 @@ import Testing
     @Test func `messages sent meanwhile go out before the close`() async throws {
         let transport = LateTransport(closed: try Gate(), started: try Gate())
         let session = Session(transport: transport)
-        let sent = Events<Bool>()
+        let sent = Recorder<Bool>()
         let request = session.webSocketRequest(
             to: "ws://example.org/", shouldAutomaticallyResume: false)
         DispatchQueue(label: "starts").async {
             request.streamMessageEvents(on: DispatchQueue(label: "hears")) { event in
                 guard case .connected = event.kind, let socket = event.socket else { return }
                 for text in ["one", "two"] {
-                    socket.send(.string(text)) { sent.append((try? $0.get()) != nil) }
+                    socket.send(.string(text)) { sent.record((try? $0.get()) != nil) }
                 }
                 socket.close(sending: .normalClosure)
                 transport.closed.open()
             }
             request.resume()
         }
-        #expect(try await sent.wait(for: 2) == [true, true])
+        #expect(try await sent.values(2) == [true, true])
         withExtendedLifetime(session) {}
     }
 }

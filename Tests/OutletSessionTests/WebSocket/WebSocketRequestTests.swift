@@ -70,13 +70,13 @@ import Testing
 
     @Test func `a transport without WebSockets is a named error`() async throws {
         let request = sessions.make(PlainTransport()).webSocketRequest(to: "ws://example.org")
-        let sent = Events<Bool>()
-        request.send(.string("x")) { sent.append((try? $0.get()) != nil) }
+        let sent = Recorder<Bool>()
+        request.send(.string("x")) { sent.record((try? $0.get()) != nil) }
         let events = await request.events()
         #expect(events.count == 1)
         #expect(request.error?.failure?.code == .unsupportedURL)
         #expect(request.error?.failure?.reason.contains("WebSocket") == true)
-        #expect(try await sent.wait(for: 1) == [false])
+        #expect(try await sent.values(1) == [false])
     }
 
     // MARK: Events
@@ -86,13 +86,13 @@ import Testing
         let queue = DispatchQueue(label: "wanted")
         let key = DispatchSpecificKey<Bool>()
         queue.setSpecific(key: key, value: true)
-        let names = Events<String>()
+        let names = Recorder<String>()
         session.webSocketRequest(to: "ws://example.org").streamMessageEvents(on: queue) { event in
             #expect(DispatchQueue.getSpecific(key: key) == true)
-            names.append(event.kind.name)
+            names.record(event.kind.name)
         }
         #expect(
-            try await names.wait(for: 5)
+            try await names.values(5)
                 == ["connected", "a", "1 bytes", "disconnected 1001", "completed"])
     }
 
@@ -103,17 +103,17 @@ import Testing
             return .webSocket([.send(.string("a")), .close(.normalClosure)])
         }
         let request = sessions.make(transport).webSocketRequest(to: "ws://example.org")
-        let first = Events<String>()
-        let second = Events<String>()
-        let messages = Events<WebSocketMessage>()
-        request.streamMessageEvents { first.append($0.kind.name) }
-        request.streamMessageEvents { second.append($0.kind.name) }
-        request.streamMessages { messages.append($0) }
+        let first = Recorder<String>()
+        let second = Recorder<String>()
+        let messages = Recorder<WebSocketMessage>()
+        request.streamMessageEvents { first.record($0.kind.name) }
+        request.streamMessageEvents { second.record($0.kind.name) }
+        request.streamMessages { messages.record($0) }
         gate.open()
         let wanted = ["connected", "a", "disconnected 1000", "completed"]
-        #expect(try await first.wait(for: 4) == wanted)
-        #expect(try await second.wait(for: 4) == wanted)
-        #expect(try await messages.wait(for: 1) == [.string("a")])
+        #expect(try await first.values(4) == wanted)
+        #expect(try await second.values(4) == wanted)
+        #expect(try await messages.values(1) == [.string("a")])
     }
 
     @Test func `a handler added to a finished request gets the completion only`() async {
@@ -126,14 +126,14 @@ import Testing
     @Test func `a handler added to an open socket is told that it is open`() async throws {
         let request = session(.receive, .send(.string("a")), .close(.normalClosure))
             .webSocketRequest(to: "ws://example.org", configuration: .protocol("p"))
-        let names = Events<String>()
-        request.streamMessageEvents { names.append($0.kind.name) }
-        try await names.wait(for: 1)
-        let late = Events<String>()
-        request.streamMessageEvents { late.append($0.kind.name) }
+        let names = Recorder<String>()
+        request.streamMessageEvents { names.record($0.kind.name) }
+        try await names.values(1)
+        let late = Recorder<String>()
+        request.streamMessageEvents { late.record($0.kind.name) }
         request.send(.string("go")) { _ in }
         #expect(
-            try await late.wait(for: 4) == ["connected", "a", "disconnected 1000", "completed"])
+            try await late.values(4) == ["connected", "a", "disconnected 1000", "completed"])
     }
 
     @Test func `the protocol chosen is told`() async {
@@ -192,16 +192,16 @@ import Testing
         }
         let request = session(.receive, .send(.string("{}")), .close(.normalClosure))
             .webSocketRequest(to: "ws://example.org")
-        let values = Events<Point>()
-        request.streamDecodable(Point.self, using: Fixed()) { values.append($0) }
+        let values = Recorder<Point>()
+        request.streamDecodable(Point.self, using: Fixed()) { values.record($0) }
         request.streamDecodableEvents(Point.self, using: Fixed()) { event in
-            if let message = event.message { values.append(message) }
+            if let message = event.message { values.record(message) }
         }
         request.streamSerializer(DecodableWebSocketMessageDecoder<Point>(decoder: Fixed())) {
-            if let message = $0.message { values.append(message) }
+            if let message = $0.message { values.record(message) }
         }
         request.send(.string("go")) { _ in }
-        #expect(try await values.wait(for: 3) == [Point(x: 9), Point(x: 9), Point(x: 9)])
+        #expect(try await values.values(3) == [Point(x: 9), Point(x: 9), Point(x: 9)])
     }
 
     @Test func `tasks get decoded values`() async throws {
@@ -211,11 +211,11 @@ import Testing
         for await value in task.streamingDecodable(Point.self) { values.append(value) }
         #expect(values == [Point(x: 3)])
         let json = session.webSocketRequest(to: "ws://example.org")
-        let points = Events<Point>()
+        let points = Recorder<Point>()
         json.streamSerializer(.json(decoding: Point.self)) { event in
-            if let point = event.message { points.append(point) }
+            if let point = event.message { points.record(point) }
         }
-        #expect(try await points.wait(for: 1) == [Point(x: 3)])
+        #expect(try await points.values(1) == [Point(x: 3)])
     }
 }
 

@@ -22,38 +22,38 @@ import Testing
 
     @Test func `messages sent before the start go out in order`() async throws {
         let request = socket(.echo, starts: false)
-        let sent = Events<Int>()
+        let sent = Recorder<Int>()
         for number in 0..<20 {
             request.send(.string("\(number)")) { result in
-                if case .success = result { sent.append(number) }
+                if case .success = result { sent.record(number) }
             }
         }
-        let names = Events<String>()
+        let names = Recorder<String>()
         request.streamMessageEvents { event in
-            names.append(event.kind.name)
+            names.record(event.kind.name)
             if event.message == .string("19") { event.close(sending: .normalClosure) }
         }
         request.resume()
-        #expect(try await sent.wait(for: 20) == Array(0..<20))
+        #expect(try await sent.values(20) == Array(0..<20))
         #expect(
-            try await names.wait(for: 23)
+            try await names.values(23)
                 == ["connected"] + (0..<20).map { "\($0)" } + ["disconnected 1000", "completed"])
     }
 
     @Test func `what waits when the request is cancelled fails`() async throws {
         let request = socket(.echo, starts: false)
-        let failures = Events<SessionError?>()
+        let failures = Recorder<SessionError?>()
         request.send(.string("x")) { result in
-            guard case .failure(let error) = result else { return failures.append(nil) }
-            failures.append(error as? SessionError)
+            guard case .failure(let error) = result else { return failures.record(nil) }
+            failures.record(error as? SessionError)
         }
         request.cancel()
-        #expect(try await failures.wait(for: 1)[0]?.isExplicitlyCancelledError == true)
+        #expect(try await failures.values(1)[0]?.isExplicitlyCancelledError == true)
         request.send(.string("y")) { result in
-            guard case .failure(let error) = result else { return failures.append(nil) }
-            failures.append(error as? SessionError)
+            guard case .failure(let error) = result else { return failures.record(nil) }
+            failures.record(error as? SessionError)
         }
-        #expect(try await failures.wait(for: 2)[1]?.isExplicitlyCancelledError == true)
+        #expect(try await failures.values(2)[1]?.isExplicitlyCancelledError == true)
         #expect(await request.events() == ["completed explicitlyCancelled"])
     }
 
@@ -68,34 +68,34 @@ import Testing
     @Test func `what waits for a handshake that fails, fails`() async throws {
         let request = sessions.make(StubTransport(answers: [.status(403)]))
             .webSocketRequest(to: "ws://example.org")
-        let outcomes = Events<Bool>()
-        request.send(.string("x")) { outcomes.append((try? $0.get()) != nil) }
+        let outcomes = Recorder<Bool>()
+        request.send(.string("x")) { outcomes.record((try? $0.get()) != nil) }
         request.streamMessages { _ in }
-        #expect(try await outcomes.wait(for: 1) == [false])
+        #expect(try await outcomes.values(1) == [false])
     }
 
     @Test func `a completion comes before the answer to its message, on one queue`() async throws {
         let request = socket(.echo)
-        let told = Events<String>()
+        let told = Recorder<String>()
         let hasEcho = DispatchSemaphore(value: 0)
         let queue = DispatchQueue(label: "one queue")
         request.streamMessages(on: DispatchQueue(label: "other")) { _ in hasEcho.signal() }
         request.streamMessageEvents(on: queue) { event in
             if case .connected = event.kind {
-                event.socket?.send(.string("x"), queue: queue) { _ in told.append("sent") }
+                event.socket?.send(.string("x"), queue: queue) { _ in told.record("sent") }
                 // The echo has come before this queue goes on.
                 _ = hasEcho.wait(timeout: .now() + 20)
             }
-            if event.message != nil { told.append("echo") }
+            if event.message != nil { told.record("echo") }
         }
-        #expect(try await told.wait(for: 2) == ["sent", "echo"])
+        #expect(try await told.values(2) == ["sent", "echo"])
     }
 
     @Test func `a completion comes before an answer that waits with an earlier message`()
         async throws
     {
         let request = socket(.send(.string("first")), .echo, starts: false)
-        let told = Events<String>()
+        let told = Recorder<String>()
         let hasEcho = DispatchSemaphore(value: 0)
         let queue = DispatchQueue(label: "one queue")
         request.streamMessages(on: DispatchQueue(label: "other")) { message in
@@ -103,13 +103,13 @@ import Testing
         }
         request.streamMessageEvents(on: queue) { event in
             if case .connected = event.kind {
-                event.socket?.send(.string("x"), queue: queue) { _ in told.append("sent") }
+                event.socket?.send(.string("x"), queue: queue) { _ in told.record("sent") }
                 _ = hasEcho.wait(timeout: .now() + 20)
             }
-            if case .receivedMessage(.string(let text)) = event.kind { told.append(text) }
+            if case .receivedMessage(.string(let text)) = event.kind { told.record(text) }
         }
         request.resume()
-        let order = try await told.wait(for: 3)
+        let order = try await told.values(3)
         #expect(order.filter { $0 != "first" } == ["sent", "x"])
         #expect(order.filter { $0 != "sent" } == ["first", "x"])
     }
@@ -132,11 +132,11 @@ import Testing
 
     @Test func `what came before the end is still there for the first loop`() async throws {
         let request = socket(.receive, .send(.string("a")), .close(.goingAway))
-        let ended = Events<Int>()
+        let ended = Recorder<Int>()
         request.onURLSessionTaskCreation { _ in }
         try await request.webSocketTask().send(.string("go"))
         while !request.isFinished, !Task.isCancelled { await Task.yield() }
-        ended.append(1)
+        ended.record(1)
         #expect(
             await request.events() == ["connected", "a", "disconnected 1001", "completed"])
     }
@@ -185,16 +185,16 @@ import Testing
         #expect(error?.transferError?.reason.contains("\(status)") == true)
         let other = sessions.make(StubTransport { _ in .status(status) })
             .webSocketRequest(to: "ws://example.org")
-        let sent = Events<Int?>()
+        let sent = Recorder<Int?>()
         other.send(.string("x")) { result in
-            guard case .failure(let error) = result else { return sent.append(-1) }
-            sent.append((error as? SessionError)?.responseCode)
+            guard case .failure(let error) = result else { return sent.record(-1) }
+            sent.record((error as? SessionError)?.responseCode)
         }
         let refusal = await #expect(throws: SessionError.self) {
             for try await _ in other.webSocketTask().messages() {}
         }
         #expect(refusal?.responseCode == status)
-        #expect(try await sent.wait(for: 1) == [status])
+        #expect(try await sent.values(1) == [status])
     }
 
     @Test func `messages end without an error when the connection was closed in order`()
@@ -244,23 +244,23 @@ import Testing
 
     @Test func `a ping before the start is unsent`() async throws {
         let request = socket(.echo, starts: false)
-        let responses = Events<String>()
+        let responses = Recorder<String>()
         let record: @Sendable (WebSocketRequest.PingResponse) -> Void = { response in
             switch response {
-            case .pong: responses.append("pong")
-            case .error: responses.append("error")
-            case .unsent: responses.append("unsent")
+            case .pong: responses.record("pong")
+            case .error: responses.record("error")
+            case .unsent: responses.record("unsent")
             }
         }
         request.sendPing(onResponse: record)
-        #expect(try await responses.wait(for: 1) == ["unsent"])
+        #expect(try await responses.values(1) == ["unsent"])
         request.streamMessages { _ in }
         request.resume()
         request.sendPing(onResponse: record)
-        #expect(try await responses.wait(for: 2) == ["unsent", "pong"])
+        #expect(try await responses.values(2) == ["unsent", "pong"])
         request.cancel()
         request.sendPing(onResponse: record)
-        #expect(try await responses.wait(for: 3) == ["unsent", "pong", "unsent"])
+        #expect(try await responses.values(3) == ["unsent", "pong", "unsent"])
     }
 
     // MARK: Closing
@@ -275,13 +275,13 @@ import Testing
     @Test func `closing during the handshake completes without an error`() async throws {
         let transport = StubTransport(answers: [.silence])
         let request = sessions.make(transport).webSocketRequest(to: "ws://example.org")
-        let names = Events<String>()
-        let begun = Events<Bool>()
-        request.onURLSessionTaskCreation { _ in begun.append(true) }
-        request.streamMessageEvents { names.append($0.kind.name) }
-        try await begun.wait(for: 1)
+        let names = Recorder<String>()
+        let begun = Recorder<Bool>()
+        request.onURLSessionTaskCreation { _ in begun.record(true) }
+        request.streamMessageEvents { names.record($0.kind.name) }
+        try await begun.values(1)
         request.close(sending: .normalClosure)
-        #expect(try await names.wait(for: 1) == ["completed"])
+        #expect(try await names.values(1) == ["completed"])
         #expect(request.error == nil)
     }
 
@@ -334,14 +334,14 @@ import Testing
         let request = sessions.make(
             transport, interceptor: Interceptor(adapter: adapter, retrier: retrier)
         ).webSocketRequest(to: "ws://example.org")
-        let sent = Events<Bool>()
-        request.send(.string("waits")) { sent.append((try? $0.get()) != nil) }
+        let sent = Recorder<Bool>()
+        request.send(.string("waits")) { sent.record((try? $0.get()) != nil) }
         let names = await request.events()
         #expect(names == ["connected", "a", "disconnected 1000", "completed"])
         #expect(request.retryCount == 1)
         #expect(transport.requests.count == 2)
         #expect(transport.requests.allSatisfy { $0.headers["X-Adapted"] == "yes" })
-        _ = try await sent.wait(for: 1)
+        _ = try await sent.values(1)
     }
 
     @Test func `a connection that breaks is opened again if a retrier says so`() async {
@@ -368,9 +368,9 @@ import Testing
             #expect(response.statusCode == 101)
             return .failure(Refused())
         }
-        let names = Events<String>()
-        request.streamMessageEvents { names.append($0.kind.name) }
-        let seen = try await names.wait(for: 1)
+        let names = Recorder<String>()
+        request.streamMessageEvents { names.record($0.kind.name) }
+        let seen = try await names.values(1)
         #expect(seen.count == 1)
         guard case .responseValidationFailed(.customValidationFailed(let error))? = request.error
         else {
@@ -385,11 +385,11 @@ import Testing
 
     @Test func `validators see a refused handshake too`() async throws {
         struct Refused: Error {}
-        let codes = Events<Int>()
+        let codes = Recorder<Int>()
         let request = sessions.make(StubTransport(answers: [.status(401)]))
             .webSocketRequest(to: "ws://example.org")
             .validate { _, response in
-                codes.append(response.statusCode)
+                codes.record(response.statusCode)
                 return .failure(Refused())
             }
         _ = await request.events()

@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+public import FoundationEssentials
 internal import Glibc
 internal import OutletFiles
 internal import OutletSession
@@ -39,6 +39,19 @@ public final class TemporaryDirectory: Sendable {
     deinit {
         _ = Self.existing.withLock { $0.remove(path) }
         try? FileManager.default.removeItem(atPath: path)
+    }
+
+    /// The directory as a URL.
+    public var url: URL { URL(filePath: path, directoryHint: .isDirectory) }
+
+    /// The names of its entries, sorted.
+    public var names: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
+    }
+
+    /// The text of a file in it; `nil` if there is no such file.
+    public func text(_ name: String) -> String? {
+        (try? read(name)).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// The path of an entry, which need not exist.

@@ -1,0 +1,114 @@
+import Dispatch
+import FoundationEssentials
+import OutletHTTP
+import OutletReachability
+public import OutletSession
+import OutletTestSupport
+import OutletTesting
+import Testing
+
+// What code beside upstream adds to its types, and we must not have added already.
+extension RetryResult: Equatable {
+    /// Whether both ask for the same.
+    public static func == (lhs: RetryResult, rhs: RetryResult) -> Bool {
+        lhs.retryRequired == rhs.retryRequired && lhs.delay == rhs.delay
+    }
+}
+
+extension Bool: EmptyResponse {
+    /// What stands for no body.
+    public static func emptyValue() -> Bool { true }
+}
+
+/// Static members, and the retrier that waits for a network, in upstream's spelling.
+@Suite struct UpstreamStaticTests {
+    private let url = "http://example.test/get"
+    private let stops = Recorder<Bool>()
+
+    private struct Item: Codable, Sendable {}
+
+    private func download<Serializer: DownloadResponseSerializerProtocol>(_: Serializer) {}
+    private func stream<Serializer: DataStreamSerializer>(_: Serializer) {}
+    private func serializer<Serializer: ResponseSerializer>(_: Serializer) {}
+    private func redirector(_: any RedirectHandler) {}
+    private func encoder(_: any ParameterEncoder) {}
+
+    @Test func `serializers, redirectors and encoders are members of their protocols`() throws {
+        download(.url)
+        serializer(.data)
+        serializer(.data())
+        serializer(
+            .data(
+                dataPreprocessor: .passthrough, emptyResponseCodes: [204],
+                emptyRequestMethods: [.head]))
+        serializer(.string)
+        serializer(.string())
+        serializer(.string(dataPreprocessor: .googleXSSI, encoding: .utf8))
+        serializer(.decodable(of: Item.self))
+        serializer(.decodable(of: Item.self, decoder: JSONDecoder(), emptyResponseCodes: [204]))
+        stream(.passthrough)
+        stream(.string)
+        stream(.decodable(of: Item.self))
+        stream(.decodable(of: Item.self, decoder: JSONDecoder(), dataPreprocessor: .passthrough))
+        redirector(.follow)
+        redirector(.doNotFollow)
+        redirector(.modify { _, request, _ in request })
+        encoder(.json)
+        encoder(.json())
+        encoder(.json(encoder: JSONEncoder()))
+        encoder(.urlEncodedForm)
+        encoder(.urlEncodedForm())
+        encoder(.urlEncodedForm(encoder: URLEncodedFormEncoder(), destination: .httpBody))
+        let bare = DecodableResponseSerializer<Bool>()
+        let response = HTTPURLResponse(
+            url: try url.asURL(), statusCode: 204, httpVersion: nil, headerFields: nil)
+        #expect(
+            try bare.serialize(request: nil, response: response, data: nil, error: nil) == true)
+        #expect(RetryResult.retryWithDelay(1) != .retryWithDelay(2))
+    }
+
+    /// 404 first, then 200, as for a request that is made again.
+    private let session = Session(
+        transport: StubTransport(answers: [.status(404), .text("x")]))
+
+    private func monitor(after delay: DispatchTimeInterval) -> PathMonitor {
+        let stops = stops
+        return PathMonitor { queue, onResult in
+            queue.asyncAfter(deadline: .now() + delay) { onResult(.pathAvailable) }
+        } stop: {
+            stops.record(true)
+        }
+    }
+
+    @Test func `a wait for the network ends with a second try, and the watch with it`() async {
+        let retrier = OfflineRetrier(
+            monitor: monitor(after: .milliseconds(1)), maximumWait: .seconds(10)
+        ) { _ in true }
+        let request = session.request(url, interceptor: retrier).validate()
+        let result = await request.serializingData().result
+        #expect(result.isSuccess && request.tasks.count == 2)
+        #expect(stops.values == [true])
+    }
+
+    @Test func `a wait that is too long ends with the failure, and the watch with it`() async {
+        let retrier = OfflineRetrier(
+            monitor: monitor(after: .seconds(1)), maximumWait: .milliseconds(1)
+        ) { _ in true }
+        let request = session.request(url, interceptor: retrier).validate()
+        let result = await request.serializingData().result
+        #expect(!result.isSuccess && request.tasks.count == 1)
+        // The retrier is asked again about the serializer, which fails for the same reason.
+        #expect(stops.values == [true, true])
+    }
+
+    @Test func `another failure waits for nothing, and nothing is watched`() async {
+        let retrier = OfflineRetrier(
+            monitor: monitor(after: .milliseconds(1)), maximumWait: .milliseconds(100))
+        let request = session.request(url, interceptor: retrier).validate()
+        let result = await request.serializingData().result
+        #expect(!result.isSuccess && request.tasks.count == 1)
+        #expect(stops.values.isEmpty)
+        _ = consume retrier
+        #expect(stops.values.isEmpty)
+    }
+}

@@ -1,0 +1,289 @@
+import FoundationEssentials
+import OutletHTTP
+import OutletObservation
+import OutletSession
+import OutletTestSupport
+import OutletTesting
+import OutletTransport
+import Testing
+
+@Suite struct RecordingTests {
+    let address = "http://api.test/items?token=hidden&q=1"
+    let directory: TemporaryDirectory
+    var file: URL { directory.url.appending(path: "a.har") }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// Sends what the closure sends through a recording of `inner`, and returns the archive.
+    private func record(
+        _ inner: StubTransport, redaction: Redaction = .standard, bodyLimit: Int = 1000,
+        _ use: (Session) async -> Void
+    ) async throws -> HAR {
+        let recording = try RecordingTransport(
+            wrapping: inner, to: file, redaction: redaction, bodyLimit: bodyLimit)
+        let session = Session(transport: recording)
+        await use(session)
+        try await recording.finish()
+        return try HAR(contentsOf: file)
+    }
+
+    @Test func `what was recorded is replayed, attempt by attempt`() async throws {
+        let inner = StubTransport(answers: [
+            .status(503), StubAnswer.json(#"{"a":1}"#).trailing(["X-Sum": "2"]),
+        ])
+        let url = address
+        let archive = try await record(inner) { session in
+            let request = session.request(
+                url, interceptor: RetryPolicy(exponentialBackoffScale: 0)
+            ).validate()
+            #expect(await request.serializingString().response.value == #"{"a":1}"#)
+        }
+        #expect(archive.log.entries.map(\.response.status) == [503, 200])
+        let replay = try ReplayTransport(from: file)
+        let session = Session(transport: replay)
+        let request = session.request(url, interceptor: RetryPolicy(exponentialBackoffScale: 0))
+            .validate()
+        #expect(await request.serializingDecodable([String: Int].self).response.value == ["a": 1])
+        #expect(request.retryCount == 1)
+        #expect(replay.unused.isEmpty && replay.unmatched.isEmpty)
+    }
+
+    @Test func `secrets are not in the file unless asked for, and do not hinder the replay`()
+        async throws
+    {
+        let inner = StubTransport { _ in
+            var answer = StubAnswer.json(#"{"access_token":"s3cret","n":1}"#)
+            answer.headers.append(name: "Set-Cookie", value: "id=s3cret; Path=/")
+            return answer
+        }
+        var request = HTTPRequest(
+            url: URL(string: "http://u:s3cret@api.test/?token=s3cret"), method: .post,
+            headers: [
+                "Authorization": "Bearer s3cret", "Content-Type": "application/json",
+            ],
+            body: .data(Data(#"{"password":"s3cret","n":1}"#.utf8)))
+        let sent = request
+        _ = try await record(inner) { session in
+            _ = await session.request(sent).serializingString().response
+        }
+        let text = directory.text("a.har") ?? ""
+        #expect(!text.contains("s3cret"))
+        #expect(text.contains("Bearer •••"))
+        // Another secret in the same place is the same request.
+        request.body = .data(Data(#"{"password":"another","n":1}"#.utf8))
+        let session = Session(transport: try ReplayTransport(from: file))
+        let replayed = await session.request(request).serializingData().response
+        #expect(replayed.value == Data(#"{"access_token":"•••","n":1}"#.utf8))
+        _ = try await record(inner, redaction: .none) { session in
+            _ = await session.request(sent).serializingString().response
+        }
+        #expect(directory.text("a.har")?.contains("s3cret") == true)
+    }
+
+    @Test func `bodies of bytes, streams, chunks and files are recorded whole`() async throws {
+        let bytes = Data((0...255).map { UInt8($0) })
+        let inner = StubTransport { _ in StubAnswer(body: bytes, chunkSize: 100) }
+        let url = "http://api.test/bytes"
+        let target = directory.url.appending(path: "downloaded")
+        try directory.write("from a file", to: "upload")
+        let upload = directory.url.appending(path: "upload")
+        let archive = try await record(inner) { session in
+            _ = await session.request(url).serializingData().response
+            for await _ in session.streamRequest(URL(string: url)!).streamTask().streamingData() {}
+            _ = await session.download(url, to: { _, _ in (target, []) })
+                .serializingDownloadedFileURL().response
+            _ = await session.upload(TestStream("from a stream"), to: url).serializingData()
+                .response
+            _ = await session.upload(upload, to: url).serializingData().response
+        }
+        let entries = archive.log.entries
+        #expect(
+            entries.map(\.response.content.text)
+                == Array(repeating: bytes.base64EncodedString(), count: 5))
+        #expect(entries.map(\.response.content.encoding) == Array(repeating: "base64", count: 5))
+        #expect(
+            entries.suffix(2).map(\.request.postData?.text) == ["from a stream", "from a file"])
+        let replay = try ReplayTransport(from: file)
+        let session = Session(transport: replay)
+        let again = directory.url.appending(path: "again")
+        #expect(await session.request(url).serializingData().response.value == bytes)
+        _ = await session.download(url, to: { _, _ in (again, []) })
+            .serializingDownloadedFileURL().response
+        #expect(try Data(contentsOf: again) == bytes)
+        let streamed = await session.upload(TestStream("from a stream"), to: url)
+            .serializingData().response
+        #expect(streamed.value == bytes)
+    }
+
+    @Test func `the same multipart form matches whatever its boundary is`() async throws {
+        let inner = StubTransport { _ in .text("ok") }
+        let url = "http://api.test/form"
+        func send(_ session: Session, _ value: String) async -> String? {
+            await session.upload(
+                multipartFormData: { $0.append(Data(value.utf8), withName: "a") }, to: url
+            ).serializingString().response.value
+        }
+        _ = try await record(inner) { session in _ = await send(session, "one") }
+        let replay = try ReplayTransport(from: file)
+        let session = Session(transport: replay)
+        #expect(await send(session, "two") == nil)
+        #expect(await send(session, "one") == "ok")
+        guard case .notRecorded(_, let nearMisses)? = replay.unmatched.first else {
+            Issue.record("\(replay.unmatched)")
+            return
+        }
+        #expect(nearMisses == ["POST http://api.test/form with another body"])
+    }
+
+    @Test func `a request without a recorded answer is a named error`() async throws {
+        let inner = StubTransport { _ in .text("ok") }
+        let url = address
+        _ = try await record(inner) { session in
+            _ = await session.request(url).serializingString().response
+        }
+        let replay = try ReplayTransport(from: file)
+        let session = Session(transport: replay)
+        let other = await session.request(url, method: .put).serializingString().response
+        #expect(other.error?.transferError?.code == .resourceUnavailable)
+        #expect(
+            other.error?.transferError?.reason
+                == "PUT http://api.test/items?token=•••&q=1: the archive has no answer: it has "
+                + "GET http://api.test/items?token=•••&q=1")
+        #expect(replay.unused == ["GET http://api.test/items?token=•••&q=1"])
+        #expect(await session.request(url).serializingString().response.value == "ok")
+        let twice = await session.request(url).serializingString().response
+        #expect(
+            twice.error?.transferError?.reason.hasSuffix(
+                "the archive has no answer left: it was recorded 1 times") == true)
+    }
+
+    @Test func `failures are replayed with what had come before`() async throws {
+        let lost = TransferError(
+            code: .networkConnectionLost, stage: .receiving, reason: "connection lost")
+        let inner = StubTransport(answers: [
+            StubAnswer.text("0123456789").failing(with: lost, atByte: 4), .failure(lost),
+        ])
+        let url = address
+        _ = try await record(inner) { session in
+            for _ in 0..<2 { _ = await session.request(url).serializingUnserialized().response }
+        }
+        let session = Session(transport: try ReplayTransport(from: file))
+        let broken = await session.request(url).serializingUnserialized().response
+        #expect(broken.error?.transferError?.code == .networkConnectionLost)
+        #expect(broken.data == Data("0123".utf8))
+        let failed = await session.request(url).serializingUnserialized().response
+        #expect(failed.error?.transferError?.code == .networkConnectionLost)
+        #expect(failed.response == nil)
+    }
+
+    @Test func `a body that was too large to be recorded is a named error`() async throws {
+        let inner = StubTransport { _ in .text("0123456789") }
+        let url = address
+        let archive = try await record(inner, bodyLimit: 9) { session in
+            _ = await session.request(url).serializingString().response
+        }
+        #expect(
+            try archive.log.entries.at(0).response.content.comment
+                == "the body of 10 bytes is larger than the limit of 9")
+        let session = Session(transport: try ReplayTransport(from: file))
+        let error = await session.request(url).serializingString().response.error?.transferError
+        #expect(error?.reason.hasSuffix("the archive has the answer without its body") == true)
+    }
+
+    @Test func `the recorded times pass on a test clock`() async throws {
+        var entry = HAR.Entry(
+            startedDateTime: "2026-01-01T00:00:00.000Z", time: 60_000,
+            request: HAR.Request(method: "GET", url: address, httpVersion: "", headers: []),
+            response: HAR.Response(
+                status: 200, httpVersion: "HTTP/2", headers: [],
+                content: HAR.Content(size: 1, mimeType: "text/plain")),
+            timings: HAR.Timings())
+        entry.response.content.text = "x"
+        let clock = TestClock()
+        let replay = ReplayTransport(
+            HAR(log: HAR.Log(entries: [entry])), redaction: .none, clock: clock)
+        let session = Session(transport: replay)
+        async let value = session.request(address).serializingString().value
+        await clock.waiters()
+        clock.advance(by: .seconds(60))
+        #expect(try await value == "x")
+    }
+
+    @Test func `archives of other programs are replayed, without what is theirs to leave out`()
+        async throws
+    {
+        try directory.write(
+            #"""
+            {"log": {"version": "1.2", "creator": {"name": "browser", "version": "1"}, "pages": [],
+              "entries": [{"startedDateTime": "2026-01-01T00:00:00Z", "time": 1, "cache": {},
+                "_initiator": {"type": "other"}, "pageref": "p",
+                "request": {"method": "POST", "url": "http://api.test/a#b", "httpVersion": "h2",
+                  "headers": [], "queryString": [], "cookies": [], "headersSize": -1,
+                  "bodySize": 3, "postData": {"mimeType": "text/plain", "text": "abc",
+                  "params": [{"name": "f", "fileName": "x"}]}},
+                "response": {"status": 200, "statusText": "", "httpVersion": "h2", "cookies": [],
+                  "headers": [{"name": "x-a", "value": "1"}], "redirectURL": "",
+                  "content": {"mimeType": "text/plain", "text": "aGk=", "encoding": "base64"},
+                  "headersSize": -1, "bodySize": -1, "_transferSize": 9},
+                "timings": {"send": 0, "wait": 1, "receive": 0}}]}}
+            """#, to: "a.har")
+        let session = Session(transport: try ReplayTransport(from: file, redaction: .none))
+        let response = await session.request("http://api.test/a", method: .post)
+            .serializingString().response
+        #expect(response.value == "hi")
+        #expect(response.response?.headers["X-A"] == "1")
+        #expect(response.response?.httpVersion == "h2")
+    }
+
+    @Test func `a recording takes an older one's place at its end only`() async throws {
+        _ = try await record(StubTransport(answers: [.text("old")])) { session in
+            _ = await session.request("http://api.test/old").serializingData().response
+        }
+        func urls() throws -> [String] { try HAR(contentsOf: file).log.entries.map(\.request.url) }
+        func use(_ recording: RecordingTransport) async {
+            let session = Session(transport: recording)
+            _ = await session.request("http://api.test/new").serializingData().response
+            withExtendedLifetime(session) {}
+        }
+        // One that nobody finishes leaves no trace.
+        do {
+            let recording = try RecordingTransport(
+                wrapping: StubTransport(answers: [.text("new")]), to: file)
+            await use(recording)
+            #expect(try urls() == ["http://api.test/old"])
+        }
+        #expect(try urls() == ["http://api.test/old"])
+        let recording = try RecordingTransport(
+            wrapping: StubTransport(answers: [.text("new"), .text("new")]), to: file)
+        await use(recording)
+        #expect(try urls() == ["http://api.test/old"])
+        try await recording.finish()
+        #expect(try urls() == ["http://api.test/new"])
+        await use(recording)
+        try await recording.finish()
+        #expect(try urls().count == 2)
+    }
+
+    @Test func `a disk that is full is a named error`() {
+        #expect(throws: HARError.self) {
+            try RecordingTransport(
+                wrapping: StubTransport { _ in .silence }, to: URL(filePath: "/dev/full"))
+        }
+    }
+
+    @Test func `a file that is none, or no archive, is a named error`() throws {
+        #expect(throws: HARError.self) { try ReplayTransport(from: file) }
+        try directory.write(#"{"log":{"version":"1.2"}}"#, to: "a.har")
+        do {
+            _ = try ReplayTransport(from: file)
+            Issue.record("read")
+        } catch {
+            #expect("\(error)".hasSuffix("is no HTTP archive: .log.creator is missing"))
+        }
+        #expect(throws: HARError.self) {
+            try RecordingTransport(
+                wrapping: StubTransport { _ in .silence },
+                to: directory.url.appending(path: "none/a.har"))
+        }
+    }
+}
