@@ -115,7 +115,7 @@ public final class OfflineRetrier: RequestInterceptor {
             completion(.doNotRetry)
             return
         }
-        if isOffline { request.tellWaitingForConnectivity() }
+        if isOffline { request.notifyWaitingForConnectivity() }
         queue.async {
             self.wait(retryCount: retryCount, isSuspect: isSuspect, completion: completion)
         }

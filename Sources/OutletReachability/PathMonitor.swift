@@ -58,7 +58,7 @@ private final class RouteMonitor: Sendable {
             return
         }
         let last = Lock<NetworkPath?>(nil)
-        let tell: @Sendable () -> Void = {
+        let notify: @Sendable () -> Void = {
             let path = Self.currentPath()
             let isNew = last.withLock { last in
                 defer { last = path }
@@ -66,8 +66,8 @@ private final class RouteMonitor: Sendable {
             }
             if isNew { onUpdate(path) }
         }
-        replace(with: RouteWatch(socket, queue: queue, onChange: tell))
-        queue.async(execute: tell)
+        replace(with: RouteWatch(socket, queue: queue, onChange: notify))
+        queue.async(execute: notify)
     }
 
     func stop() { replace(with: nil) }

@@ -13,8 +13,8 @@ package final class ChainVerifier: @unchecked Sendable {
         package let refusal: Verification.Refusal?
         /// Whether a revocation list of the server certificate's issuer was among those given.
         package let isListed: Bool
-        /// The way from the server's certificate as far up as it is proved, each certificate signed by
-        /// the next: what else a server sends says nothing about it.
+        /// The way from the server's certificate as far up as it is proved, each certificate signed
+        /// by the next: what else a server sends says nothing about it.
         package let path: [Certificate]
     }
 
@@ -135,8 +135,8 @@ package final class ChainVerifier: @unchecked Sendable {
         return 0
     }
 
-    /// The chain that OpenSSL has built; of one that is not good, what signatures prove that are strong
-    /// enough.
+    /// The chain that OpenSSL has built; of one that is not good, what signatures prove that are
+    /// strong enough.
     private static func path(
         _ context: OpaquePointer, _ leaf: OpaquePointer, isGood: Bool, _ securityLevel: Int32
     ) -> [Certificate] {

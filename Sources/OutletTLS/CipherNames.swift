@@ -4,8 +4,8 @@ import COpenSSL
 package enum CipherNames {
     /// The first part of a cipher list (ciphers(1)) that names nothing that is known.
     ///
-    /// What a part takes out, or moves to the end, need not be known: lists take out what OpenSSL has
-    /// long forgotten.
+    /// What a part takes out, or moves to the end, need not be known: lists take out what OpenSSL
+    /// has long forgotten.
     ///
     /// - Returns: `nil` when all are known; an empty text for a list that leaves none.
     package static func unknown(inList list: String) -> String? {

@@ -5,7 +5,8 @@ import OutletPointers
 package struct Handshake {
     /// The certificates as it sent them, its own first; also where a session is resumed.
     package let certificates: [Certificate]
-    /// The OCSP response that it stapled, DER; that of the first handshake where a session is resumed.
+    /// The OCSP response that it stapled, DER; that of the first handshake where a session is
+    /// resumed.
     package let stapledResponse: [UInt8]?
     /// OpenSSL's security level of the connection (SSL_CTX_set_security_level(3)).
     package let securityLevel: Int32
@@ -39,7 +40,8 @@ package struct Handshake {
     }
 }
 
-/// The OCSP response of the handshake that made a TLS session: where that is resumed, no other comes.
+/// The OCSP response of the handshake that made a TLS session: where that is resumed, no other
+/// comes.
 private final class Staple: Sendable {
     let response: [UInt8]
 
@@ -55,7 +57,7 @@ private final class Staple: Sendable {
     /// Is kept by a session, and by those that OpenSSL makes of it for further tickets.
     func belong(to session: OpaquePointer) {
         guard Self.slot >= 0, Self.of(session) == nil else { return }
-        let box = ObjectPointer.keep(self)
+        let box = ObjectPointer.retained(self)
         if SSL_SESSION_set_ex_data(session, Self.slot, box) != 1 { ObjectPointer.release(box) }
     }
 
@@ -63,7 +65,7 @@ private final class Staple: Sendable {
         CRYPTO_EX_INDEX_SSL_SESSION, 0, nil, nil,
         { _, _, box, _, _, _ in
             // The copy is one more owner.
-            if let box = box?.pointee { ObjectPointer.keepAgain(box) }
+            if let box = box?.pointee { ObjectPointer.retain(box) }
             return 1
         },
         { _, box, _, _, _, _ in

@@ -3,7 +3,8 @@ import Glibc
 import OutletFiles
 import OutletPointers
 
-/// A file that gets the keys of TLS connections, in the form that Wireshark reads (`SSLKEYLOGFILE`).
+/// A file that gets the keys of TLS connections, in the form that Wireshark reads
+/// (`SSLKEYLOGFILE`).
 ///
 /// Thread: any.
 package final class KeyLog: Sendable {
@@ -40,7 +41,7 @@ package final class KeyLog: Sendable {
         SSL_CTX_set_keylog_callback(context, nil)
         guard let log else { return }
         // The context keeps the log as long as it lives.
-        let box = ObjectPointer.keep(log)
+        let box = ObjectPointer.retained(log)
         guard slot >= 0, SSL_CTX_set_ex_data(context, slot, box) == 1 else {
             return ObjectPointer.release(box)
         }

@@ -11,16 +11,18 @@ package enum TLSLibrary {
         OPENSSL_init_ssl(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }
 
-    /// The security level of connections, by OpenSSL's configuration (SSL_CTX_set_security_level(3)).
+    /// The security level of connections, by OpenSSL's configuration
+    /// (SSL_CTX_set_security_level(3)).
     package static let securityLevel: Int32 = {
         guard let context = TLSContext() else { return 2 }
         return SSL_CTX_get_security_level(context.raw)
     }()
 
-    /// The cipher list of connections, by OpenSSL's configuration: `DEFAULT` unless that names others.
+    /// The cipher list of connections, by OpenSSL's configuration: `DEFAULT` unless that names
+    /// others.
     ///
-    /// For `CURLOPT_SSL_CIPHER_LIST`, where something is to be added to what is in force without it.
-    /// The suites of TLS 1.3 are a list of their own.
+    /// For `CURLOPT_SSL_CIPHER_LIST`, where something is to be added to what is in force without
+    /// it. The suites of TLS 1.3 are a list of their own.
     package static let cipherList: String = {
         guard let context = TLSContext() else { return "DEFAULT" }
         return cipherList(of: context)

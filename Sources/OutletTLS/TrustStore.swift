@@ -92,8 +92,8 @@ package struct TrustStore: Sendable, Equatable {
         throw .notFound(places: directories + bundles)
     }
 
-    /// What in a hashed directory is no plain file: OpenSSL opens such a name inside of a handshake, and
-    /// would wait there until a pipe has a writer.
+    /// What in a hashed directory is no plain file: OpenSSL opens such a name inside of a
+    /// handshake, and would wait there until a pipe has a writer.
     package static func fault(inDirectory path: String) -> NotPlainFile? {
         hashedName(in: path) { NotPlainFile("\(path)/\($0)") }
     }
@@ -101,8 +101,8 @@ package struct TrustStore: Sendable, Equatable {
     /// Whether a directory holds names as `openssl rehash` makes them.
     static func isHashed(_ path: String) -> Bool { hashedName(in: path) { _ in true } ?? false }
 
-    /// The first answer to a name in a directory that is one of a certificate or of a revocation list: eight
-    /// hexadecimal digits, a dot, an `r` for a list, a number.
+    /// The first answer to a name in a directory that is one of a certificate or of a revocation
+    /// list: eight hexadecimal digits, a dot, an `r` for a list, a number.
     private static func hashedName<Answer>(
         in path: String, _ answer: (_ name: String) -> Answer?
     ) -> Answer? {

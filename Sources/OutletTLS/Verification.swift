@@ -79,9 +79,9 @@ package final class Verification {
 
     /// Watches the verification of the connection that is made of an `SSL_CTX *`.
     ///
-    /// Without a judge it changes nothing. A judge decides in place of OpenSSL, once for a connection:
-    /// before a certificate of the client's is sent, and if a session is resumed, before anything else
-    /// is. OpenSSL's rules for the handshake itself stay in force.
+    /// Without a judge it changes nothing. A judge decides in place of OpenSSL, once for a
+    /// connection: before a certificate of the client's is sent, and if a session is resumed,
+    /// before anything else is. OpenSSL's rules for the handshake itself stay in force.
     ///
     /// - Parameters:
     ///   - context: The `SSL_CTX *`, as libcurl gives it to `CURLOPT_SSL_CTX_FUNCTION`.
@@ -94,7 +94,7 @@ package final class Verification {
         let verification = Verification(judge)
         // The context keeps it as long as it lives, because libcurl may use it for longer than the
         // transfer that made it.
-        let box = ObjectPointer.keep(verification)
+        let box = ObjectPointer.retained(verification)
         guard slot >= 0, SSL_CTX_set_ex_data(context, slot, box) == 1 else {
             ObjectPointer.release(box)
             return nil
@@ -192,8 +192,8 @@ package final class Verification {
         return decide(connection, sent)
     }
 
-    /// OpenSSL's callback behind the server's first messages (`SSL_CTX_set_tlsext_status_cb`): of TLS
-    /// 1.2 if no session is resumed, of TLS 1.3 always.
+    /// OpenSSL's callback behind the server's first messages (`SSL_CTX_set_tlsext_status_cb`): of
+    /// TLS 1.2 if no session is resumed, of TLS 1.3 always.
     private static let stapleMayHaveCome:
         @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { connection, _ in
             guard let connection, let verification = of(connection) else { return 0 }

@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `a storm of cancels loses no completion`() async throws {
+    @Test func `many cancels at once lose no completion`() async throws {
         let server = try LoopbackServer.start()
         let transport = CurlTransport.test { $0.httpMaximumConnectionsPerHost = 8 }
         let probes = (0..<500).map { _ in Probe() }

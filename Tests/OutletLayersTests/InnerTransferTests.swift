@@ -23,10 +23,10 @@ import Testing
         var state: TransferState { isSuspended ? .suspended : .running }
         var isSuspended: Bool { told.withLock { $0.isSuspended } }
         func cancel() {}
-        func suspend() { tell(true) }
-        func resume() { tell(false) }
+        func suspend() { notify(true) }
+        func resume() { notify(false) }
 
-        private func tell(_ isSuspended: Bool) {
+        private func notify(_ isSuspended: Bool) {
             told.withLock { $0.before.take() }?()
             told.withLock { $0.isSuspended = isSuspended }
         }

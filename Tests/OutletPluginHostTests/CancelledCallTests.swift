@@ -31,7 +31,7 @@ import Testing
     @Test func `a hook that waits for its turn is not called once nobody waits for it`() throws {
         let (host, instance) = try instance()
         let token = Completion(
-            hook: .retry, instance: instance, lending: .init(), limit: 1_000_000_000)
+            hook: .retry, instance: instance, passing: .init(), limit: 1_000_000_000)
         _ = token.register()
         token.abandon()
         // At once, on this thread: a worker that comes to it now finds it withdrawn.

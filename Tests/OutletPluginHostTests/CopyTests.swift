@@ -143,7 +143,7 @@ import Testing
             #include <string.h>
             #include <sys/stat.h>
             int told(void) { return 1; }
-            __attribute__((constructor)) static void tell(void) {
+            __attribute__((constructor)) static void notify(void) {
                 Dl_info info;
                 struct stat facts;
                 if (dladdr((void *)told, &info) == 0) return;

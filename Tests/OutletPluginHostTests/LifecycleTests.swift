@@ -85,8 +85,8 @@ import Testing
         if case .deliver(let answer) = action { answer } else { nil }
     }
 
-    private func givenUp(_ action: Machine.Action, tellsPlugin: Bool = true) -> Int? {
-        if case .giveUp(let answer, tellsPlugin) = action { answer } else { nil }
+    private func givenUp(_ action: Machine.Action, notifiesPlugin: Bool = true) -> Int? {
+        if case .giveUp(let answer, notifiesPlugin) = action { answer } else { nil }
     }
 
     private func isRefused(_ action: Machine.Action, breach: Bool) -> Bool {
@@ -142,7 +142,7 @@ import Testing
 
     @Test func `a hook that nobody waits for is not called, and not told`() {
         var machine = Machine()
-        #expect(givenUp(machine.cancel(3), tellsPlugin: false) == 3)
+        #expect(givenUp(machine.cancel(3), notifiesPlugin: false) == 3)
         #expect(machine.begin() == false)
         #expect(delivered(machine.hookReturned(nil)) == nil)
         #expect(machine.isOver)

@@ -43,7 +43,7 @@ import Testing
     }
 
     /// The value of a field as a plugin is lent it.
-    private func lent(_ name: String, _ nth: Int = 0) -> Loan? {
+    private func copy(_ name: String, _ nth: Int = 0) -> CopiedBytes? {
         Array(name.utf8).withUnsafeBufferPointer { handle.header($0, nth) }
     }
 
@@ -51,22 +51,22 @@ import Testing
         #expect(handle.add(header: "A", value: "one") == OUTLET_OK)
         #expect(handle.add(header: "a", value: "two") == OUTLET_OK)
         #expect(handle.set(body: Array("body".utf8)) == OUTLET_OK)
-        let first = lent("A")?.block.baseAddress
+        let first = copy("A")?.block.baseAddress
         #expect(first != nil)
-        #expect(lent("a")?.block.baseAddress == first)
-        #expect(lent("a", 1)?.block.baseAddress != first)
+        #expect(copy("a")?.block.baseAddress == first)
+        #expect(copy("a", 1)?.block.baseAddress != first)
         #expect(handle.url().block.baseAddress == handle.url().block.baseAddress)
-        #expect(handle.lentBody()?.block.baseAddress == handle.lentBody()?.block.baseAddress)
+        #expect(handle.bodyCopy()?.block.baseAddress == handle.bodyCopy()?.block.baseAddress)
         #expect(handle.headers().first == handle.headers().first)
     }
 
     @Test func `a change is read, and leaves what was lent before`() {
         #expect(handle.set(header: "A", value: "old") == OUTLET_OK)
-        let old = lent("A")
+        let old = copy("A")
         let (all, url) = (handle.headers(), handle.url())
         #expect(handle.set(header: "A", value: "new") == OUTLET_OK)
         #expect(handle.set(url: "http://other.example/") == OUTLET_OK)
-        #expect(lent("A").map { String(decoding: $0.block, as: UTF8.self) } == "new")
+        #expect(copy("A").map { String(decoding: $0.block, as: UTF8.self) } == "new")
         #expect(old.map { String(decoding: $0.block, as: UTF8.self) } == "old")
         #expect(handle.headers().first != all.first)
         #expect(String(decoding: handle.url().block, as: UTF8.self) == "http://other.example/")

@@ -12,7 +12,7 @@ import Testing
         do {
             let object = Object(1)
             ended = object
-            let pointer = ObjectPointer.lend(object)
+            let pointer = ObjectPointer.unretained(object)
             #expect(ObjectPointer.object(at: pointer, as: Object.self).number == 1)
         }
         #expect(ended == nil)
@@ -24,7 +24,7 @@ import Testing
         do {
             let object = Object(2)
             ended = object
-            pointer = ObjectPointer.keep(object)
+            pointer = ObjectPointer.retained(object)
         }
         #expect(ended?.number == 2)
         ObjectPointer.release(pointer)
@@ -34,8 +34,8 @@ import Testing
     @Test func `taking a kept pointer returns the object and its reference`() {
         weak var ended: Object?
         do {
-            let pointer = ObjectPointer.keep(Object(3))
-            let object = ObjectPointer.take(pointer, as: Object.self)
+            let pointer = ObjectPointer.retained(Object(3))
+            let object = ObjectPointer.takeRetained(pointer, as: Object.self)
             ended = object
             #expect(object.number == 3)
         }
@@ -48,9 +48,9 @@ import Testing
         do {
             let object = Object(4)
             ended = object
-            pointer = ObjectPointer.keep(object)
+            pointer = ObjectPointer.retained(object)
         }
-        ObjectPointer.keepAgain(pointer)
+        ObjectPointer.retain(pointer)
         ObjectPointer.release(pointer)
         #expect(ended?.number == 4)
         ObjectPointer.release(pointer)

@@ -183,7 +183,7 @@ import Testing
         while !provider.inflightRequests.isEmpty, !Task.isCancelled { await Task.yield() }
     }
 
-    @Test func `in a storm in which every fourth cancels no other fails, and each ends once`()
+    @Test func `of many calls of which every fourth cancels no other fails, and each ends once`()
         async throws
     {
         let count = 4000

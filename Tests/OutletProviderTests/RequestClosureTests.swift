@@ -92,7 +92,7 @@ import Testing
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `in a storm of cancels and answers each call ends once`() async throws {
+    @Test func `of many cancels and answers at once each call ends once`() async throws {
         let count = 1000
         let provider = Provider<Zoo>(
             requestClosure: { endpoint, answer in

@@ -20,7 +20,7 @@ private final class Paths: Sendable {
         self.first = first
     }
 
-    func tell(_ status: NetworkPath.Status, _ types: NetworkPath.InterfaceType...) {
+    func notify(_ status: NetworkPath.Status, _ types: NetworkPath.InterfaceType...) {
         let path = Self.path(status, types)
         let listener = state.withLock { $0 }
         listener?.0.async { listener?.1(path) }
@@ -55,10 +55,10 @@ private final class Paths: Sendable {
         let seen = Recorder<NetworkReachabilityManager.NetworkReachabilityStatus>()
         #expect(manager.startListening { seen.record($0) })
         #expect(try await seen.values(1) == [.reachable(.ethernetOrWiFi)])
-        paths.tell(.satisfied, .wiredEthernet)
-        paths.tell(.satisfied, .cellular)
-        paths.tell(.unsatisfied)
-        paths.tell(.unknown)
+        paths.notify(.satisfied, .wiredEthernet)
+        paths.notify(.satisfied, .cellular)
+        paths.notify(.unsatisfied)
+        paths.notify(.unknown)
         let statuses = try await seen.values(4)
         #expect(
             statuses == [
@@ -110,11 +110,11 @@ private final class Paths: Sendable {
         for _ in 0..<10 { session.request(address).responseString { seen.record($0.value) } }
         while transport.requests.count < 10, !Task.isCancelled { await Task.yield() }
         isOffline.store(false, ordering: .relaxed)
-        paths.tell(.satisfied, .wifi)
+        paths.notify(.satisfied, .wifi)
         // Those that had not begun to wait yet find the path there.
         while seen.values.count < 10 {
             await Task.yield()
-            paths.tell(.satisfied, .wifi)
+            paths.notify(.satisfied, .wifi)
         }
         #expect(seen.values.allSatisfy { $0 == "x" })
         #expect(paths.starts.load(ordering: .relaxed) == paths.stops.values.count)
@@ -159,7 +159,7 @@ private final class Paths: Sendable {
         let seen = Recorder<String?>()
         session.request(address).responseString { seen.record($0.value) }
         while missing.starts.load(ordering: .relaxed) == 0, !Task.isCancelled { await Task.yield() }
-        missing.tell(.satisfied, .wifi)
+        missing.notify(.satisfied, .wifi)
         #expect(try await seen.values(1) == ["x"])
     }
 

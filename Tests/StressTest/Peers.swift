@@ -37,7 +37,7 @@ enum Peer {
     var patience: Double { isReliable ? 120 : 0.2 }
 }
 
-/// The servers of a storm.
+/// The servers of a stress test.
 final class Peers: Sendable {
     private static let answer = Step.respond(body: String(repeating: "x", count: 1000))
     private static let pieces = Array(

@@ -30,7 +30,7 @@ extension StressTest {
     ) -> Controls {
         var job = TransferJob(request: ticket.request, delivery: delivery)
         job.reportsProgress = ticket.number % 3 == 0
-        // The storm's own transport is never idle, but those that few use are.
+        // The test's own transport is never idle, but those that few use are.
         job.mayRunOnCaller = true
         let task = (transport ?? self.transport).start(job, handler: Ending(ticket))
         return Controls(
@@ -114,7 +114,7 @@ private final class Ending: TransferHandler {
 
     func end(_ result: TransferResult) {
         unlink(ticket.path)
-        ticket.storm.end(
+        ticket.test.end(
             ticket, result.error?.code.rawValue ?? "ok",
             "\(ticket.request.method) \(result.error as Any)",
             isSuccess: result.error == nil && result.response?.statusCode == 200)

@@ -34,8 +34,8 @@ final class StressTest: Sendable {
         session = Session(
             transport: CurlTransport(configuration: configuration.transport),
             configuration: configuration,
-            callbackQueue: DispatchQueue(label: "storm.callbacks", attributes: .concurrent))
-        directory = FileManager.default.temporaryDirectory.path + "/outlet-storm-\(getpid())"
+            callbackQueue: DispatchQueue(label: "test.callbacks", attributes: .concurrent))
+        directory = FileManager.default.temporaryDirectory.path + "/outlet-test-\(getpid())"
     }
 
     /// Runs it.
@@ -45,14 +45,14 @@ final class StressTest: Sendable {
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: directory) }
-        let crew = try Workers(hands: 3)
+        let workers = try Workers(hands: 3)
         let started = DispatchGroup()
         for starter in 0..<Self.starters {
             started.enter()
             try onOwnThread { [self] in
                 for number in stride(from: starter, to: count, by: Self.starters) {
                     guard takePlace() else { break }
-                    begin(number, crew)
+                    begin(number, workers)
                 }
                 started.leave()
             }
@@ -61,7 +61,7 @@ final class StressTest: Sendable {
         // All places taken back: all requests have ended.
         var free = 0
         while free < Self.width, takePlace() { free += 1 }
-        crew.dismiss()
+        workers.dismiss()
         transport.shutDown()
         for transport in quiet { transport.shutDown() }
         session.invalidate()
@@ -74,35 +74,35 @@ final class StressTest: Sendable {
         places.wait(timeout: .now() + 150) == .success
     }
 
-    private func begin(_ number: Int, _ crew: Workers) {
+    private func begin(_ number: Int, _ workers: Workers) {
         let peer = Peer.random()
         let isCancelled = number % 2 == 0
-        let ticket = Ticket(number, peer, isCancelled: isCancelled, storm: self)
+        let ticket = Ticket(number, peer, isCancelled: isCancelled, test: self)
         let controls = start(ticket)
         if isCancelled {
-            cancel(controls, crew)
+            cancel(controls, workers)
         } else if Int.random(in: 0..<4) == 0 {
             controls.suspend()
-            crew.later {
+            workers.later {
                 controls.resume()
                 controls.suspend()
-                crew.later { controls.resume() }
+                workers.later { controls.resume() }
             }
         }
     }
 
-    private func cancel(_ controls: Controls, _ crew: Workers) {
+    private func cancel(_ controls: Controls, _ workers: Workers) {
         switch Int.random(in: 0..<8) {
         case 0: controls.cancel()
         case 1:
-            crew.later { controls.cancel() }
-            crew.later { controls.cancel() }
+            workers.later { controls.cancel() }
+            workers.later { controls.cancel() }
         case 2:
             controls.suspend()
-            crew.later { controls.cancel() }
-            crew.later { controls.resume() }
-        case 3: crew.later { controls.suspend() }; crew.later { controls.cancel() }
-        default: crew.later { controls.cancel() }
+            workers.later { controls.cancel() }
+            workers.later { controls.resume() }
+        case 3: workers.later { controls.suspend() }; workers.later { controls.cancel() }
+        default: workers.later { controls.cancel() }
         }
     }
 
@@ -119,23 +119,23 @@ final class StressTest: Sendable {
     }
 }
 
-/// One request of a storm.
+/// One request of a stress test.
 struct Ticket: Sendable {
     let number: Int
     let peer: Peer
     let isCancelled: Bool
-    let storm: StressTest
+    let test: StressTest
 
-    init(_ number: Int, _ peer: Peer, isCancelled: Bool, storm: StressTest) {
+    init(_ number: Int, _ peer: Peer, isCancelled: Bool, test: StressTest) {
         self.number = number
         self.peer = peer
         self.isCancelled = isCancelled
-        self.storm = storm
+        self.test = test
     }
 
     /// What is sent: a body with every fifth.
     var request: HTTPRequest {
-        var request = HTTPRequest(url: URL(string: storm.peers.address(of: peer, number: number)))
+        var request = HTTPRequest(url: URL(string: test.peers.address(of: peer, number: number)))
         request.timeoutInterval = peer.patience
         if number % 5 == 3 {
             request.method = .post
@@ -145,7 +145,7 @@ struct Ticket: Sendable {
     }
 
     /// Where a download goes.
-    var path: String { "\(storm.directory)/\(number)" }
+    var path: String { "\(test.directory)/\(number)" }
 }
 
 /// What any thread may do to a request.

@@ -1,7 +1,7 @@
 import OutletSession
 import OutletTransport
 
-/// What became of each request of a storm.
+/// What became of each request of a stress test.
 final class Tally: Sendable {
     private struct State {
         var ends: [UInt8]

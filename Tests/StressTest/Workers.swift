@@ -45,7 +45,7 @@ final class Workers: Sendable {
         gone.wait()
     }
 
-    /// The next thing to do; `nil` when the crew is dismissed.
+    /// The next thing to do; `nil` when the workers are dismissed.
     private func take() -> (@Sendable () -> Void)? {
         news.wait()
         return work.withLock { $0.isEmpty ? nil : $0.removeFirst() }

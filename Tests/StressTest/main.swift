@@ -14,8 +14,8 @@
 import CFaults
 import Glibc
 
-/// One storm from the first server to the last request's end; what was wrong.
-func storm(_ count: Int) -> [String] {
+/// One stress test from the first server to the last request's end; what was wrong.
+func stress(_ count: Int) -> [String] {
     do {
         return try StressTest(Peers(), count: count).run()
     } catch {
@@ -31,10 +31,10 @@ guard CommandLine.arguments.count == 2, let count = Int(CommandLine.arguments[1]
     exit(64)
 }
 // The first one fills what libcurl, OpenSSL and Dispatch make once and keep.
-var faults = storm(min(count, 1000))
+var faults = stress(min(count, 1000))
 let before = Holdings.settled(at: nil)
 print("before: \(before)")
-faults += storm(count)
+faults += stress(count)
 let after = Holdings.settled(at: before)
 print("after: \(after), \(late_lookups()) slow lookups")
 faults += after.excess(over: before)

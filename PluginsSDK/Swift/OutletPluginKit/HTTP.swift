@@ -139,7 +139,7 @@ private final class Exchange: Sendable {
                             url: url, fields: fields,
                             field_count: count, body: body, timeout_ns: nanoseconds(call.timeout))
                         // The host owns this reference until it calls back.
-                        let data = ObjectPointer.keep(self)
+                        let data = ObjectPointer.retained(self)
                         let status = http.pointee.send(
                             table, outlet_call(id: hook), &request,
                             { exchangeDone($0, $1, $2, $3) }, data, &exchange)
@@ -187,7 +187,7 @@ private func exchangeDone(
     _ data: UnsafeMutableRawPointer?
 ) {
     guard let data else { return }
-    let exchange = ObjectPointer.take(data, as: Exchange.self)
+    let exchange = ObjectPointer.takeRetained(data, as: Exchange.self)
     guard let host = Instance.at(instance)?.host else { return }
     exchange.end(Response(host: host, handle: response))
 }

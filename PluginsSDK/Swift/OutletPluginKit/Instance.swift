@@ -55,7 +55,7 @@ final class Instance: @unchecked Sendable {
     /// Retains the instance and returns a pointer for the host, which calls ``release(_:)`` at the
     /// end.
     func retained() -> OpaquePointer {
-        OpaquePointer(ObjectPointer.keep(self))
+        OpaquePointer(ObjectPointer.retained(self))
     }
 
     /// Releases the reference of the host.

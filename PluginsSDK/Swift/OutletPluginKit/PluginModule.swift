@@ -50,7 +50,7 @@ public struct PluginModule: @unchecked Sendable {
         let exports = (type as? any FunctionExporting.Type)?.exports ?? []
         descriptor.exports = keptPointers(exports.map(\.table))
         descriptor.export_count = UInt64(exports.count)
-        descriptor.data = ObjectPointer.keep(PluginFactory(type))
+        descriptor.data = ObjectPointer.retained(PluginFactory(type))
         descriptor.create = { createInstance($0, $1, $2, $3, $4) }
         descriptor.hooks = { Instance.at($0)?.hooks }
         descriptor.quiesce = { quiesceHook($0, $1) }

@@ -38,7 +38,7 @@ extension MutableRequest {
         end: @escaping @Sendable (_ isWhole: Bool) -> Void = { _ in }
     ) throws(PluginError) {
         let streams = try streams()
-        let data = ObjectPointer.keep(WatchedBody(piece: piece, end: end))
+        let data = ObjectPointer.retained(WatchedBody(piece: piece, end: end))
         let status = streams.pointee.watch_response(
             current.host.table, current.handle, { pieceCame($0, $1, $2, $3, $4, $5, $6) },
             { watchedBodyEnded($0, $1, $2, $3) }, data)
@@ -67,7 +67,7 @@ extension MutableRequest {
         end: @escaping @Sendable (_ isWhole: Bool) -> Void = { _ in }
     ) throws(PluginError) {
         let streams = try streams()
-        let data = ObjectPointer.keep(MadeBody(make: make, end: end))
+        let data = ObjectPointer.retained(MadeBody(make: make, end: end))
         let status = streams.pointee.send_body(
             current.host.table, current.handle, length ?? unknownLength,
             { pieceIsWanted($0, $1, $2, $3, $4, $5) }, { madeBodyEnded($0, $1, $2, $3) },
@@ -154,7 +154,7 @@ private func watchedBodyEnded(
     _ data: UnsafeMutableRawPointer?
 ) {
     guard let data else { return }
-    ObjectPointer.take(data, as: WatchedBody.self).end(status == OUTLET_OK)
+    ObjectPointer.takeRetained(data, as: WatchedBody.self).end(status == OUTLET_OK)
 }
 
 private func madeBodyEnded(
@@ -162,5 +162,5 @@ private func madeBodyEnded(
     _ data: UnsafeMutableRawPointer?
 ) {
     guard let data else { return }
-    ObjectPointer.take(data, as: MadeBody.self).end(status == OUTLET_OK)
+    ObjectPointer.takeRetained(data, as: MadeBody.self).end(status == OUTLET_OK)
 }

@@ -69,13 +69,13 @@ extension EventLoop {
     private func startThread() {
         var thread = pthread_t()
         // The thread keeps the loop alive until it ends.
-        let box = ObjectPointer.keep(self)
+        let box = ObjectPointer.retained(self)
         let code = pthread_create(
             &thread, nil,
             { argument in
                 guard let argument else { return nil }
                 ccurl_prepare_thread("outlet-loop")
-                ObjectPointer.take(argument, as: EventLoop.self).drive { false }
+                ObjectPointer.takeRetained(argument, as: EventLoop.self).drive { false }
                 return nil
             }, box)
         guard code != 0 else {
@@ -92,7 +92,7 @@ extension EventLoop {
     /// Leaves the loop to itself when it has nothing to do, else to a thread of its own.
     func handOver() {
         assertOnLoop()
-        let isIdle = pool.lent == 0 && held.isEmpty && !executor.hasJobs
+        let isIdle = pool.inUse == 0 && held.isEmpty && !executor.hasJobs
         if !isIdle || !mailbox.release() { startThread() }
     }
 

@@ -169,7 +169,7 @@ extension EventLoop {
         } else {
             easy.applyPlainMethod()
         }
-        easy.applyBuffers(isBulk: isBulk, isLone: pool.lent == 1 && transfer.isCollected)
+        easy.applyBuffers(isBulk: isBulk, isLone: pool.inUse == 1 && transfer.isCollected)
         if transfer.reportsProgress { easy.applyProgress() }
         try checkOptions(of: easy, address)
     }

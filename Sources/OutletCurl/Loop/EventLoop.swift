@@ -171,7 +171,7 @@ final class EventLoop: @unchecked Sendable {
 
     private var isOver: Bool {
         assertOnLoop()
-        return (isDraining || isShutDown) && pool.lent == 0 && held.isEmpty && !executor.hasJobs
+        return (isDraining || isShutDown) && pool.inUse == 0 && held.isEmpty && !executor.hasJobs
             && mailbox.close()
     }
 
@@ -257,7 +257,8 @@ final class EventLoop: @unchecked Sendable {
     /// Whether no transfer is under way and no time is to be kept; kept connections need no care.
     private var hasNothingToDo: Bool {
         assertOnLoop()
-        return pool.lent == 0 && held.isEmpty && deadlines.firstDeadline == nil && !executor.hasJobs
+        return pool.inUse == 0 && held.isEmpty && deadlines.firstDeadline == nil
+            && !executor.hasJobs
             && ccurl_poller_timer(poller) < 0
     }
 

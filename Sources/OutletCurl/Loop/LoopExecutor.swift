@@ -33,7 +33,7 @@ final class LoopExecutor: TaskExecutor, @unchecked Sendable {
     // MARK: Threads
 
     private var address: UnsafeRawPointer {
-        UnsafeRawPointer(ObjectPointer.lend(self))
+        UnsafeRawPointer(ObjectPointer.unretained(self))
     }
 
     /// Whether the calling thread drives the loop.

@@ -119,7 +119,7 @@ extension CurlTransfer {
                     reason: "the server sent more than \(Self.mostInterimHeads) informational "
                         + "heads (1xx) and no final one"))
         }
-        return tell(head, loop)
+        return notify(head, loop)
     }
 
     /// libcurl answers a challenge itself when it has a credential, and says so to nobody: the head
@@ -156,7 +156,7 @@ extension CurlTransfer {
         hasResponse = true
         // libcurl gives up a body that is refused before its end, but not while it is paused.
         if extras != nil, isBodyAwaited { loop.post(.bodyReady(self)) }
-        return tell(head, loop)
+        return notify(head, loop)
     }
 
     /// How many bytes the body will have, as announced; -1 when that is not known, which it is not
@@ -165,7 +165,7 @@ extension CurlTransfer {
         decoder != nil ? -1 : ccurl_get_offset(easy.raw, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
     }
 
-    private func tell(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
+    private func notify(_ head: HTTPResponse, _ loop: EventLoop) -> Bool {
         loop.assertOnLoop()
         guard let handler else { return false }
         return follow(handler.transfer(self, didReceive: head, turn: loop.turn), loop)

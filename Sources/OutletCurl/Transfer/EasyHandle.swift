@@ -103,7 +103,7 @@ final class EasyHandle {
     }
 
     /// What callbacks are given.
-    var client: UnsafeRawPointer { UnsafeRawPointer(ObjectPointer.lend(self)) }
+    var client: UnsafeRawPointer { UnsafeRawPointer(ObjectPointer.unretained(self)) }
 
     /// Begins to carry a transfer, until the handle is recycled.
     func carry(_ transfer: CurlTransfer) {
@@ -174,7 +174,7 @@ struct HandlePool {
     /// Those in use, then those at rest, the last one to come back first.
     private var handles: [EasyHandle] = []
     /// How many are in use.
-    private(set) var lent = 0
+    private(set) var inUse = 0
     private var peak = 0
     private var returns = 0
 
@@ -183,29 +183,29 @@ struct HandlePool {
     }
 
     /// A transfer that runs; `nil` when there is none.
-    var anyTransfer: CurlTransfer? { lent > 0 ? handles[lent - 1].carried : nil }
+    var anyTransfer: CurlTransfer? { inUse > 0 ? handles[inUse - 1].carried : nil }
 
     /// A handle that is ready, for a transfer; `nil` when memory is short.
     mutating func take(for transfer: CurlTransfer) -> EasyHandle? {
-        if lent == handles.count {
+        if inUse == handles.count {
             guard let handle = EasyHandle(setUp) else { return nil }
             handles.append(handle)
         }
-        let handle = handles[lent]
-        handle.place = lent
+        let handle = handles[inUse]
+        handle.place = inUse
         handle.carry(transfer)
-        lent += 1
-        peak = max(peak, lent)
+        inUse += 1
+        peak = max(peak, inUse)
         return handle
     }
 
     /// Takes a handle back that no multi handle holds any more.
     mutating func put(_ handle: EasyHandle, isClean: Bool) {
         handle.recycle(isClean: isClean)
-        lent -= 1
-        if handle.place != lent {
-            handles[lent].place = handle.place
-            handles.swapAt(handle.place, lent)
+        inUse -= 1
+        if handle.place != inUse {
+            handles[inUse].place = handle.place
+            handles.swapAt(handle.place, inUse)
         }
         returns += 1
         // As many as were out at once of late, so that one burst does not keep its handles for ever.
@@ -213,7 +213,7 @@ struct HandlePool {
         let keep = max(64, peak)
         if handles.count > keep { handles.removeLast(handles.count - keep) }
         returns = 0
-        peak = lent
+        peak = inUse
     }
 
     /// Frees the handles.

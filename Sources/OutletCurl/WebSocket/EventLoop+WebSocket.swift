@@ -68,7 +68,7 @@ extension EventLoop {
         }
         ccurl_poller_watch(
             poller, link.descriptor, mayRead(transfer, link), link.maySend, socketIsReady,
-            ObjectPointer.lend(transfer))
+            ObjectPointer.unretained(transfer))
         watchSocket(transfer, link)
     }
 

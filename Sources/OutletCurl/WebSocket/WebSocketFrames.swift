@@ -53,7 +53,7 @@ final class WebSocketFrames {
     private func makeContext() -> wslay_event_context_ptr? {
         var callbacks = wslay_event_callbacks.ofFrames
         var made: wslay_event_context_ptr?
-        let client = ObjectPointer.lend(self)
+        let client = ObjectPointer.unretained(self)
         guard wslay_event_context_client_init(&made, &callbacks, client) == 0 else { return nil }
         // Messages are put together here: wslay would allocate for each fragment, empty ones too,
         // would not say which rule was broken, and takes the limit for control frames as well.

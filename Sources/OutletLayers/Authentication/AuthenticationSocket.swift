@@ -20,7 +20,7 @@ final class AuthenticationSocket: WebSocketConnection {
         var isAnswering = false
         var isServerVerified = true
     }
-    private let told: Lock<State>
+    private let mutable: Lock<State>
     private let orders = SocketOrders()
 
     static func start(
@@ -38,7 +38,7 @@ final class AuthenticationSocket: WebSocketConnection {
         self.layer = layer
         course = AuthenticationCourse(
             layer, job.request, own: job.credential, memory: job.memory, opensWebSocket: true)
-        told = Lock(State(handler: handler))
+        mutable = Lock(State(handler: handler))
     }
 
     // MARK: The handler's side
@@ -47,7 +47,7 @@ final class AuthenticationSocket: WebSocketConnection {
     var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? job.request }
     var proxy: String { inner.task?.proxy ?? "" }
     var isServerVerified: Bool {
-        inner.task?.isServerVerified ?? told.withLock { $0.isServerVerified }
+        inner.task?.isServerVerified ?? mutable.withLock { $0.isServerVerified }
     }
     var credentialsSent: Int { course.sent }
 
@@ -91,7 +91,7 @@ final class AuthenticationSocket: WebSocketConnection {
         if !isBegun { end(.cancelled) }
     }
 
-    private var handler: (any WebSocketHandler)? { told.withLock { $0.handler } }
+    private var handler: (any WebSocketHandler)? { mutable.withLock { $0.handler } }
 
     /// Ends without a connection.
     private func end(_ error: TransferError) {
@@ -102,7 +102,7 @@ final class AuthenticationSocket: WebSocketConnection {
 
     /// Tells the end, the first time only.
     private func finish(_ result: TransferResult, turn: TransportTurn) {
-        let handler = told.withLock { state in
+        let handler = mutable.withLock { state in
             defer { state.handler = nil }
             return state.handler
         }
@@ -136,7 +136,7 @@ extension AuthenticationSocket: WebSocketHandler {
             }
             return handler.transfer(self, didReceive: head, turn: turn)
         }
-        told.withLock { $0.isAnswering = true }
+        mutable.withLock { $0.isAnswering = true }
         handler.transfer(self, didUse: head, turn: turn)
         return .deliver(.chunks)
     }
@@ -144,7 +144,7 @@ extension AuthenticationSocket: WebSocketHandler {
     func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
-        let (handler, isAnswering) = told.withLock { ($0.handler, $0.isAnswering) }
+        let (handler, isAnswering) = mutable.withLock { ($0.handler, $0.isAnswering) }
         guard !isAnswering else { return .proceed }
         return handler?.transfer(self, didReceive: chunk, turn: turn) ?? .cancel
     }
@@ -152,7 +152,7 @@ extension AuthenticationSocket: WebSocketHandler {
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         let isVerified = task.isServerVerified
         inner.end()
-        let isAnswering = told.withLock { state in
+        let isAnswering = mutable.withLock { state in
             defer { state.isAnswering = false }
             state.isServerVerified = isVerified
             return state.isAnswering

@@ -21,7 +21,7 @@ final class AuthenticationTask: TransferTask {
         var isServerVerified = true
         var source = ResponseSource.network
     }
-    private let told: Lock<State>
+    private let mutable: Lock<State>
 
     static func start(
         _ job: TransferJob, _ layer: AuthenticationLayer, handler: any TransferHandler
@@ -39,18 +39,18 @@ final class AuthenticationTask: TransferTask {
         course = AuthenticationCourse(
             layer, job.request, own: job.credential, memory: job.memory, opensWebSocket: false)
         inner = InnerTransfer(reportsProgress: job.reportsProgress)
-        told = Lock(State(handler: handler))
+        mutable = Lock(State(handler: handler))
     }
 
     // MARK: The handler's side
 
     var state: TransferState { inner.state }
     var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? job.request }
-    var proxy: String { inner.task?.proxy ?? told.withLock { $0.proxy } }
+    var proxy: String { inner.task?.proxy ?? mutable.withLock { $0.proxy } }
     var isServerVerified: Bool {
-        inner.task?.isServerVerified ?? told.withLock { $0.isServerVerified }
+        inner.task?.isServerVerified ?? mutable.withLock { $0.isServerVerified }
     }
-    var source: ResponseSource { inner.task?.source ?? told.withLock { $0.source } }
+    var source: ResponseSource { inner.task?.source ?? mutable.withLock { $0.source } }
     var credentialsSent: Int { course.sent }
 
     func cancel() {
@@ -94,7 +94,7 @@ final class AuthenticationTask: TransferTask {
 
     // MARK: The end
 
-    private var handler: (any TransferHandler)? { told.withLock { $0.handler } }
+    private var handler: (any TransferHandler)? { mutable.withLock { $0.handler } }
 
     /// Ends without a transfer.
     private func end(_ error: TransferError) {
@@ -105,7 +105,7 @@ final class AuthenticationTask: TransferTask {
 
     /// Tells the end, the first time only.
     private func finish(_ result: TransferResult, turn: TransportTurn) {
-        let handler = told.withLock { state in
+        let handler = mutable.withLock { state in
             defer { state.handler = nil }
             return state.handler
         }
@@ -135,7 +135,7 @@ extension AuthenticationTask: TransferHandler {
             course.settle(head)
             return handler.transfer(self, didReceive: head, turn: turn)
         }
-        told.withLock { state in
+        mutable.withLock { state in
             state.isAnswering = true
             state.dropped = DroppedBody()
         }
@@ -147,7 +147,7 @@ extension AuthenticationTask: TransferHandler {
     func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
-        let (handler, dropping) = told.withLock { state in
+        let (handler, dropping) = mutable.withLock { state in
             state.isAnswering
                 ? (nil, state.dropped.drop(chunk)) : (state.handler, TransferDecision.cancel)
         }
@@ -157,14 +157,14 @@ extension AuthenticationTask: TransferHandler {
     func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {
-        let (handler, isAnswering) = told.withLock { ($0.handler, $0.isAnswering) }
+        let (handler, isAnswering) = mutable.withLock { ($0.handler, $0.isAnswering) }
         if !isAnswering { handler?.transfer(self, didProgress: progress, turn: turn) }
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {
         let (proxy, isVerified, source) = (task.proxy, task.isServerVerified, task.source)
         inner.end()
-        let (handler, isAnswered) = told.withLock { state in
+        let (handler, isAnswered) = mutable.withLock { state in
             defer { state.isAnswering = false }
             state.proxy = proxy
             state.isServerVerified = isVerified

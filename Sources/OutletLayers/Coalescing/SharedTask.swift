@@ -21,7 +21,7 @@ final class SharedTask: TransferTask {
         var source = ResponseSource.network
         var credentialsSent = 0
     }
-    private let told: Lock<State>
+    private let mutable: Lock<State>
 
     init(
         _ job: TransferJob, _ transfer: SharedTransfer, handler: any TransferHandler,
@@ -32,15 +32,15 @@ final class SharedTask: TransferTask {
         self.queue = queue
         reportsProgress = job.reportsProgress
         inner = InnerTransfer(reportsProgress: job.reportsProgress)
-        told = Lock(State(handler: handler, request: job.request))
+        mutable = Lock(State(handler: handler, request: job.request))
     }
 
     var state: TransferState { inner.state }
-    var currentRequest: HTTPRequest? { told.withLock { $0.request } }
-    var proxy: String { told.withLock { $0.proxy } }
-    var isServerVerified: Bool { told.withLock { $0.isServerVerified } }
-    var source: ResponseSource { told.withLock { $0.source } }
-    var credentialsSent: Int { told.withLock { $0.credentialsSent } }
+    var currentRequest: HTTPRequest? { mutable.withLock { $0.request } }
+    var proxy: String { mutable.withLock { $0.proxy } }
+    var isServerVerified: Bool { mutable.withLock { $0.isServerVerified } }
+    var source: ResponseSource { mutable.withLock { $0.source } }
+    var credentialsSent: Int { mutable.withLock { $0.credentialsSent } }
 
     func cancel() {
         let isMine = inner.cancel()
@@ -65,19 +65,19 @@ final class SharedTask: TransferTask {
 
     // MARK: What the shared transfer tells
 
-    private var handler: (any TransferHandler)? { told.withLock { $0.handler } }
+    private var handler: (any TransferHandler)? { mutable.withLock { $0.handler } }
 
-    func tell(_ refusal: any Error) { handler?.transfer(self, didRefuseServer: refusal) }
+    func notify(_ refusal: any Error) { handler?.transfer(self, didRefuseServer: refusal) }
 
-    func tell(used head: HTTPResponse, _ turn: TransportTurn) {
+    func notify(used head: HTTPResponse, _ turn: TransportTurn) {
         handler?.transfer(self, didUse: head, turn: turn)
     }
 
-    func tell(interim head: HTTPResponse, _ turn: TransportTurn) {
+    func notify(interim head: HTTPResponse, _ turn: TransportTurn) {
         _ = handler?.transfer(self, didReceive: head, turn: turn)
     }
 
-    func tell(_ progress: TransferCounts, _ turn: TransportTurn) {
+    func notify(_ progress: TransferCounts, _ turn: TransportTurn) {
         handler?.transfer(self, didProgress: progress, turn: turn)
     }
 
@@ -85,7 +85,7 @@ final class SharedTask: TransferTask {
     ///
     /// - Parameter isFirst: Whether the transfer counts as this task's, and as nobody else's.
     func play(_ result: TransferResult, of task: any TransferTask, isFirst: Bool) {
-        told.withLock { state in
+        mutable.withLock { state in
             state.request = task.currentRequest ?? job.request
             state.proxy = task.proxy
             state.isServerVerified = task.isServerVerified
@@ -110,7 +110,7 @@ final class SharedTask: TransferTask {
     }
 
     private func finish(_ result: TransferResult, turn: TransportTurn) {
-        let handler = told.withLock { state in
+        let handler = mutable.withLock { state in
             defer { state.handler = nil }
             return state.handler
         }

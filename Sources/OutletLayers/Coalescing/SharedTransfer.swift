@@ -75,12 +75,12 @@ final class SharedTransfer: TransferHandler {
     private var tasks: [SharedTask] { machine.withLock { $0.members } }
 
     func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
-        for shared in tasks { shared.tell(refusal) }
+        for shared in tasks { shared.notify(refusal) }
     }
 
     func transfer(_ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn) {
         inner.note(task)
-        for shared in tasks { shared.tell(used: head, turn) }
+        for shared in tasks { shared.notify(used: head, turn) }
     }
 
     func transfer(
@@ -88,14 +88,14 @@ final class SharedTransfer: TransferHandler {
     ) -> TransferDecision {
         inner.note(task)
         // The final head is reported together with the result.
-        if !head.isFinal { for shared in tasks { shared.tell(interim: head, turn) } }
+        if !head.isFinal { for shared in tasks { shared.notify(interim: head, turn) } }
         return .proceed
     }
 
     func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {
-        for shared in tasks { shared.tell(progress, turn) }
+        for shared in tasks { shared.notify(progress, turn) }
     }
 
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn) {

@@ -31,7 +31,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
         var isServerVerified = true
         var source = ResponseSource.network
     }
-    private let told: Lock<State>
+    private let mutable: Lock<State>
 
     /// Begins to wait for the answer.
     ///
@@ -65,7 +65,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
         self.request = request
         self.queue = queue
         inner = InnerTransfer(reportsProgress: reportsProgress)
-        told = Lock(State(handler: handler))
+        mutable = Lock(State(handler: handler))
     }
 
     /// Begins as the answer says.
@@ -75,7 +75,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
         _ question: Question<Job>, begin: @escaping @Sendable (Job) -> Bool
     ) {
         let abandon = question { answer in
-            self.told.withLock { state in
+            self.mutable.withLock { state in
                 state.isAnswered = true
                 state.abandon = nil
             }
@@ -85,7 +85,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
             case .failure(let error): self.endLater(error)
             }
         }
-        let isTooLate = told.withLock { state in
+        let isTooLate = mutable.withLock { state in
             guard !state.isAnswered else { return false }
             state.abandon = abandon
             return state.isCancelled
@@ -97,16 +97,16 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
 
     package var state: TransferState { inner.state }
     package var currentRequest: HTTPRequest? { inner.task?.currentRequest ?? request }
-    package var proxy: String { inner.task?.proxy ?? told.withLock { $0.proxy } }
+    package var proxy: String { inner.task?.proxy ?? mutable.withLock { $0.proxy } }
     package var isServerVerified: Bool {
-        inner.task?.isServerVerified ?? told.withLock { $0.isServerVerified }
+        inner.task?.isServerVerified ?? mutable.withLock { $0.isServerVerified }
     }
-    package var source: ResponseSource { inner.task?.source ?? told.withLock { $0.source } }
+    package var source: ResponseSource { inner.task?.source ?? mutable.withLock { $0.source } }
     package var credentialsSent: Int { inner.task?.credentialsSent ?? 0 }
 
     package func cancel() {
         guard inner.cancel() else { return }
-        let abandon = told.withLock { state in
+        let abandon = mutable.withLock { state in
             state.isCancelled = true
             return state.abandon.take()
         }
@@ -118,7 +118,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
     package func resume() { inner.resume() }
     package func reportProgress() { inner.reportProgress() }
 
-    var handler: (any TransferHandler)? { told.withLock { $0.handler } }
+    var handler: (any TransferHandler)? { mutable.withLock { $0.handler } }
 
     /// Ends without a transfer.
     private func endLater(_ error: TransferError) {
@@ -131,7 +131,7 @@ package class DeferredTransfer: TransferTask, @unchecked Sendable {
 
     /// Tells the end, the first time only.
     func finish(_ result: TransferResult, turn: TransportTurn) {
-        let handler = told.withLock { $0.handler.take() }
+        let handler = mutable.withLock { $0.handler.take() }
         inner.complete()
         handler?.transferDidFinish(self, result: result, turn: turn)
     }
@@ -177,7 +177,7 @@ extension DeferredTransfer: TransferHandler {
     ) {
         let (proxy, isVerified, source) = (task.proxy, task.isServerVerified, task.source)
         inner.end()
-        told.withLock { state in
+        mutable.withLock { state in
             state.proxy = proxy
             state.isServerVerified = isVerified
             state.source = source

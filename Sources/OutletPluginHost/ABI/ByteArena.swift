@@ -16,17 +16,17 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
     }
 
     /// Lends a copy of bytes.
-    mutating func lend(_ bytes: some Collection<UInt8>) -> Loan {
+    mutating func copy(_ bytes: some Collection<UInt8>) -> CopiedBytes {
         let block = allocate(bytes.count)
         block.copyBytes(from: bytes)
-        return Loan(block: UnsafeRawBufferPointer(block))
+        return CopiedBytes(block: UnsafeRawBufferPointer(block))
     }
 
     /// Lends a copy of a text.
-    mutating func lend(_ text: String) -> Loan { lend(text.utf8) }
+    mutating func copy(_ text: String) -> CopiedBytes { copy(text.utf8) }
 
     /// Lends a list of fields as C sees it.
-    mutating func lend(_ headers: HTTPHeaders) -> LentFields {
+    mutating func copy(_ headers: HTTPHeaders) -> CopiedFields {
         let count = headers.count
         let block = allocate(
             count * MemoryLayout<outlet_field>.stride,
@@ -35,9 +35,9 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
         for (index, field) in headers.enumerated() {
             list.initializeElement(
                 at: index,
-                to: outlet_field(name: lend(field.name).view, value: lend(field.value).view))
+                to: outlet_field(name: copy(field.name).view, value: copy(field.value).view))
         }
-        return LentFields(first: list.baseAddress.map { UnsafePointer($0) }, count: count)
+        return CopiedFields(first: list.baseAddress.map { UnsafePointer($0) }, count: count)
     }
 
     /// Lends a copy of a text for as long as the process lives.
@@ -67,12 +67,12 @@ struct ByteArena: ~Copyable, @unchecked Sendable {
 
 /// What a plugin was lent of one message: what is asked for again is lent again, so that reads need no
 /// more memory than the message has.
-struct MessageLoans: ~Copyable, Sendable {
+struct MessageCopies: ~Copyable, Sendable {
     private var arena = ByteArena()
-    private var texts: [(part: Part, loan: Loan)] = []
+    private var texts: [(part: Part, bytes: CopiedBytes)] = []
     /// The values of fields, by position.
-    private var values: [Loan?] = []
-    private var list: LentFields?
+    private var values: [CopiedBytes?] = []
+    private var list: CopiedFields?
 
     /// A part of a message other than its fields.
     enum Part: Equatable, Sendable {
@@ -85,28 +85,28 @@ struct MessageLoans: ~Copyable, Sendable {
     }
 
     /// Lends a part.
-    mutating func lend(_ part: Part, _ bytes: some Collection<UInt8>) -> Loan {
-        if let kept = texts.first(where: { $0.part == part }) { return kept.loan }
-        let loan = arena.lend(bytes)
-        texts.append((part, loan))
-        return loan
+    mutating func copy(_ part: Part, _ bytes: some Collection<UInt8>) -> CopiedBytes {
+        if let kept = texts.first(where: { $0.part == part }) { return kept.bytes }
+        let bytes = arena.copy(bytes)
+        texts.append((part, bytes))
+        return bytes
     }
 
     /// Lends the value of a field.
-    mutating func lend(valueAt position: Int, _ value: String) -> Loan {
+    mutating func copy(valueAt position: Int, _ value: String) -> CopiedBytes {
         if position < values.count, let kept = values[position] { return kept }
         if position >= values.count {
             values.append(contentsOf: repeatElement(nil, count: position + 1 - values.count))
         }
-        let loan = arena.lend(value)
-        values[position] = loan
-        return loan
+        let bytes = arena.copy(value)
+        values[position] = bytes
+        return bytes
     }
 
     /// Lends all fields.
-    mutating func lend(_ headers: HTTPHeaders) -> LentFields {
+    mutating func copy(_ headers: HTTPHeaders) -> CopiedFields {
         if let list { return list }
-        let fields = arena.lend(headers)
+        let fields = arena.copy(headers)
         list = fields
         return fields
     }
@@ -125,7 +125,7 @@ struct MessageLoans: ~Copyable, Sendable {
 }
 
 /// Bytes lent to a plugin.
-struct Loan: @unchecked Sendable {
+struct CopiedBytes: @unchecked Sendable {
     // @unchecked because the bytes never change while they are lent.
     let block: UnsafeRawBufferPointer
 
@@ -136,7 +136,7 @@ struct Loan: @unchecked Sendable {
 }
 
 /// A list of fields lent to a plugin.
-struct LentFields: @unchecked Sendable {
+struct CopiedFields: @unchecked Sendable {
     // @unchecked because the list never changes while it is lent.
     let first: UnsafePointer<outlet_field>?
     let count: Int

@@ -31,7 +31,7 @@ class CallContext: @unchecked Sendable {
     }
 
     /// A setting by its key; dots lead into objects.
-    func setting(_ key: String) -> Loan? {
+    func setting(_ key: String) -> CopiedBytes? {
         guard let configuration else { return nil }
         // A key with dots of its own wins over a path.
         var value = configuration[key]
@@ -43,7 +43,7 @@ class CallContext: @unchecked Sendable {
         }
         guard let value else { return nil }
         let text = value.stringValue ?? value.text()
-        return state.withLock { $0.arena.lend(text) }
+        return state.withLock { $0.arena.copy(text) }
     }
 
     /// What a status means, in the plugin's words if it had any.

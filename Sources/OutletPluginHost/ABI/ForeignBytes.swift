@@ -78,14 +78,14 @@ func store<Value>(_ value: Value, at place: UnsafeMutablePointer<Value>) -> outl
 }
 
 /// Stores what was found, if it was.
-func store(_ loan: Loan?, at place: UnsafeMutablePointer<outlet_view>) -> outlet_status {
-    guard let loan else { return OUTLET_E_NOT_FOUND }
-    return store(loan.view, at: place)
+func store(_ bytes: CopiedBytes?, at place: UnsafeMutablePointer<outlet_view>) -> outlet_status {
+    guard let bytes else { return OUTLET_E_NOT_FOUND }
+    return store(bytes.view, at: place)
 }
 
 /// Stores as many fields as fit, and how many there are.
 func store(
-    _ fields: LentFields, at place: UnsafeMutablePointer<outlet_field>?,
+    _ fields: CopiedFields, at place: UnsafeMutablePointer<outlet_field>?,
     capacity: UInt64, count: UnsafeMutablePointer<UInt64>
 ) -> outlet_status {
     if let place, let first = fields.first {

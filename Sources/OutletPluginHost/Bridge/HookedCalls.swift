@@ -93,7 +93,7 @@ private final class HookedCall: Sendable {
     ) {
         for position in position..<2 * plugins.count {
             let plugin = plugins[position % plugins.count]
-            let answer = position < plugins.count ? tellDidReceive(plugin) : process(plugin)
+            let answer = position < plugins.count ? notifyDidReceive(plugin) : process(plugin)
             if case .given = answer { continue }
             let cancel = answer.deliver {
                 self.run(plugins, from: position + 1, completion: completion)
@@ -104,9 +104,9 @@ private final class HookedCall: Sendable {
         completion(result)
     }
 
-    private func tellDidReceive(_ plugin: PluginInstance) -> HookAnswer<Void> {
+    private func notifyDidReceive(_ plugin: PluginInstance) -> HookAnswer<Void> {
         guard let hook = plugin.hooks.did_receive else { return .given(()) }
-        return plugin.tell(
+        return plugin.notify(
             .didReceive, RequestHandle(request, scope: scope),
             ResponseHandle(.init(result), isMutable: false), requestID: request.context.id,
             limit: limit, .seeResponse(hook))
@@ -119,7 +119,7 @@ private final class HookedCall: Sendable {
         let stopwatch = Stopwatch(plugin.owner.observer)
         let asked = RequestHandle(request, scope: scope)
         let token = Completion(
-            hook: .process, instance: plugin, lending: .init(request: asked, response: handle),
+            hook: .process, instance: plugin, passing: .init(request: asked, response: handle),
             limit: limit)
         @Sendable func finish(_ answer: Completion.Answer) {
             _ = asked.seal()

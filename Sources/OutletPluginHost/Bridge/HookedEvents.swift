@@ -91,7 +91,7 @@ final class EventBuffer: Sendable {
     private struct State {
         var events: [PluginEvent] = []
         var dropped: UInt64 = 0
-        var isTelling = false
+        var isReporting = false
     }
 
     /// The largest number of events passed in one call.
@@ -120,32 +120,32 @@ final class EventBuffer: Sendable {
                 return false
             }
             state.events.append(event)
-            defer { state.isTelling = true }
-            return !state.isTelling
+            defer { state.isReporting = true }
+            return !state.isReporting
         }
         // Keeps the plugin from ending before it has received the events.
-        if begins, instance.hold() { tell() }
+        if begins, instance.hold() { notify() }
     }
 
-    private func tell() {
+    private func notify() {
         let (events, dropped) = state.withLock { state in
             let events = Array(state.events.prefix(Self.batch))
             state.events.removeFirst(events.count)
-            state.isTelling = !events.isEmpty
+            state.isReporting = !events.isEmpty
             defer { if !events.isEmpty { state.dropped = 0 } }
             return (events, state.dropped)
         }
         guard let hook = instance.hooks.on_events, !events.isEmpty else { return instance.letGo() }
-        let lent = LentEvents(events, dropped: dropped)
-        let told = instance.report(.events, about: lent) { pointer, call, _ in
-            lent.withTable { hook(pointer, call, $0) }
+        let batch = EventBatch(events, dropped: dropped)
+        let reported = instance.report(.events, about: batch) { pointer, call, _ in
+            batch.withTable { hook(pointer, call, $0) }
         }
-        told.deliver { self.tell() }
+        reported.deliver { self.notify() }
     }
 }
 
 /// Events as C structures, valid as long as this object exists.
-private final class LentEvents: WatchedSubject, @unchecked Sendable {
+private final class EventBatch: WatchedSubject, @unchecked Sendable {
     // @unchecked: nothing is written after `init`.
     private let arena: ByteArena
     private let list: [outlet_event]
@@ -163,7 +163,7 @@ private final class LentEvents: WatchedSubject, @unchecked Sendable {
                 outlet_event(
                     kind: UInt32(event.kind), reserved: 0, time_ns: event.time,
                     duration_ns: event.duration, a: event.a, b: event.b,
-                    request_id: arena.lend(event.requestID).view, text: arena.lend(event.text).view)
+                    request_id: arena.copy(event.requestID).view, text: arena.copy(event.text).view)
             )
         }
         self.list = list

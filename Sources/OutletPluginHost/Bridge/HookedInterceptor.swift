@@ -69,7 +69,7 @@ final class HookedInterceptor: RequestInterceptor, AbandonableAdapter, Abandonab
         let judged = ResponseHandle(outcome, isMutable: false)
         let stopwatch = Stopwatch(instance.owner.observer)
         let token = Completion(
-            hook: .retry, instance: instance, lending: .init(request: asked, response: judged),
+            hook: .retry, instance: instance, passing: .init(request: asked, response: judged),
             limit: limit)
         @Sendable func finish(_ answer: Completion.Answer) -> RetryResult {
             _ = asked.seal()

@@ -34,7 +34,7 @@ final class HookedRedirects: RedirectJudge {
         let stopwatch = Stopwatch(instance.owner.observer)
         let token = Completion(
             hook: .redirect, instance: instance,
-            lending: .init(request: sent, response: answer, next: next), limit: limit)
+            passing: .init(request: sent, response: answer, next: next), limit: limit)
         @Sendable func finish(_ decision: Completion.Answer) -> RedirectVerdict {
             _ = sent.seal()
             answer.seal()

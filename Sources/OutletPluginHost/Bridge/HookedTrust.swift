@@ -63,7 +63,7 @@ extension PluginInstance {
     fileprivate func judge(_ trust: ServerTrust, verifies: Bool) throws(PluginError) {
         guard let hook = hooks.trust else { return }
         var arena = ByteArena()
-        let certificates = trust.certificates.map { arena.lend($0.der).view }
+        let certificates = trust.certificates.map { arena.copy($0.der).view }
         let fault = verifies ? trust.chainFault ?? trust.hostFault(for: trust.host) : nil
         let context = CallContext(deadline: 0)
         let call = HandleTable.shared.insert(context, owner: owner.number)
@@ -73,9 +73,9 @@ extension PluginInstance {
             certificates.withUnsafeBufferPointer { list in
                 var server = outlet_trust(
                     struct_size: UInt32(MemoryLayout<outlet_trust>.size),
-                    port: UInt32(clamping: trust.port), host: arena.lend(trust.host).view,
+                    port: UInt32(clamping: trust.port), host: arena.copy(trust.host).view,
                     certificates: list.baseAddress, certificate_count: UInt64(list.count),
-                    fault: arena.lend(fault.map { "\($0)" } ?? "").view)
+                    fault: arena.copy(fault.map { "\($0)" } ?? "").view)
                 return hook(pointer, outlet_call(id: call), &server)
             }
         }

@@ -35,7 +35,7 @@ final class HookedWire: TransportLayer {
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         let credential = job.credentialUse == .atOnce ? job.credential : nil
         if let answer = job.request.givenAnswer, answer.claim() {
-            tellWillSend(job.request, sentWith: credential)
+            notifyWillSend(job.request, sentWith: credential)
             return PlayedTransfer.start(
                 TransferResult(
                     response: HTTPResponse(
@@ -44,18 +44,18 @@ final class HookedWire: TransportLayer {
                 for: job, on: DispatchQueue(label: "outlet.plugin.answer"), handler: handler)
         }
         guard !finalizers.isEmpty else {
-            tellWillSend(job.request, sentWith: credential)
+            notifyWillSend(job.request, sentWith: credential)
             return next.start(job.watched, handler: handler)
         }
         let question = Finalizing(job.request, sentWith: credential, by: finalizers, limit: limit)
         if let request = question.answeredAtOnce {
-            tellWillSend(request, sentWith: credential)
+            notifyWillSend(request, sentWith: credential)
             return next.start(job.carrying(request).watched, handler: handler)
         }
         return DeferredTransfer.start(job, on: queue, handler: handler) { answer in
             question.whenAnswered { answer($0.map { job.carrying($0) }) }
         } begin: { job, handler in
-            self.tellWillSend(job.request, sentWith: credential)
+            self.notifyWillSend(job.request, sentWith: credential)
             return self.next.start(job.watched, handler: handler)
         }
     }
@@ -65,7 +65,7 @@ final class HookedWire: TransportLayer {
     ) -> any WebSocketConnection {
         let credential = job.credential
         if let answer = job.request.givenAnswer, answer.claim() {
-            tellWillSend(job.request, sentWith: credential)
+            notifyWillSend(job.request, sentWith: credential)
             return refuse(
                 TransferError(
                     code: .badServerResponse, stage: .receiving, host: job.request.url?.host(),
@@ -75,19 +75,19 @@ final class HookedWire: TransportLayer {
                 handler: handler)
         }
         guard !finalizers.isEmpty else {
-            tellWillSend(job.request, sentWith: credential)
+            notifyWillSend(job.request, sentWith: credential)
             return next.connect(job, handler: handler)
         }
         let question = Finalizing(job.request, sentWith: credential, by: finalizers, limit: limit)
         return DeferredSocket.start(job, on: queue, handler: handler) { answer in
             question.whenAnswered { answer($0.map { job.carrying($0) }) }
         } begin: { job, handler in
-            self.tellWillSend(job.request, sentWith: credential)
+            self.notifyWillSend(job.request, sentWith: credential)
             return self.next.connect(job, handler: handler)
         }
     }
 
-    private func tellWillSend(_ request: HTTPRequest, sentWith credential: Credential?) {
+    private func notifyWillSend(_ request: HTTPRequest, sentWith credential: Credential?) {
         guard !watchers.isEmpty else { return }
         let scope = request.context[RequestScope.Key.self] ?? RequestScope(id: request.context.id)
         let fields = WireFields(sentWith: credential)
@@ -95,10 +95,10 @@ final class HookedWire: TransportLayer {
         for plugin in watchers where !request.excludes(plugin) {
             scope.order.run { done in
                 guard let hook = plugin.hooks.will_send else { return done() }
-                let told = plugin.tell(
+                let reported = plugin.notify(
                     .willSend, RequestHandle(request, scope: scope, wire: fields),
                     requestID: request.context.id, limit: limit, .seeRequest(hook))
-                told.deliver(to: done)
+                reported.deliver(to: done)
             }
         }
     }

@@ -21,7 +21,7 @@ extension PluginInstance {
         let handle = RequestHandle(request, access: access, wire: wire)
         let stopwatch = Stopwatch(owner.observer)
         let token = Completion(
-            hook: hook, instance: self, lending: .init(request: handle), limit: limit)
+            hook: hook, instance: self, passing: .init(request: handle), limit: limit)
         @Sendable func finish(_ answer: Completion.Answer) -> Result<HTTPRequest, any Error> {
             var (adapted, reply) = handle.seal()
             let failure: PluginError? =

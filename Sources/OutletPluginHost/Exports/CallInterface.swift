@@ -57,7 +57,7 @@ final class CallInterface: @unchecked Sendable {
     /// - Returns: The result; a status is an ``PluginValue/int(_:)``.
     func call(
         _ function: @convention(c) () -> Void, on instance: OpaquePointer, values: [PluginValue],
-        lent: CallLoans
+        arguments: CallArguments
     ) -> PluginValue {
         // 16 bytes a value: the size of the largest kind, a view.
         let count = signature.arguments.count + 1
@@ -74,11 +74,11 @@ final class CallInterface: @unchecked Sendable {
                 for (index, kind) in signature.arguments.enumerated() {
                     let slot = base + 16 * (index + 1)
                     switch kind {
-                    case .call: slot.storeBytes(of: lent.call, as: outlet_call.self)
-                    case .sink, .byteSink: slot.storeBytes(of: lent.sink, as: outlet_sink.self)
+                    case .call: slot.storeBytes(of: arguments.call, as: outlet_call.self)
+                    case .sink, .byteSink: slot.storeBytes(of: arguments.sink, as: outlet_sink.self)
                     default:
                         guard next < values.count else { return .nothing }
-                        CallInterface.store(values[next], as: kind, at: slot, lent: lent)
+                        CallInterface.store(values[next], as: kind, at: slot, arguments: arguments)
                         next += 1
                     }
                 }
@@ -91,7 +91,7 @@ final class CallInterface: @unchecked Sendable {
 
     private static func store(
         _ value: PluginValue, as kind: Signature.Kind, at slot: UnsafeMutableRawPointer,
-        lent: CallLoans
+        arguments: CallArguments
     ) {
         switch (kind, value) {
         case (.boolean, .bool(let value)): slot.storeBytes(of: value ? 1 : 0, as: UInt8.self)
@@ -103,13 +103,13 @@ final class CallInterface: @unchecked Sendable {
         case (.uint64, .uint(let value)): slot.storeBytes(of: value, as: UInt64.self)
         case (.double, .double(let value)): slot.storeBytes(of: value, as: Double.self)
         case (.text, .text(let value)):
-            slot.storeBytes(of: lent.lend(value.utf8), as: outlet_view.self)
+            slot.storeBytes(of: arguments.copy(value.utf8), as: outlet_view.self)
         case (.bytes, .bytes(let value)):
-            slot.storeBytes(of: lent.lend(value), as: outlet_view.self)
+            slot.storeBytes(of: arguments.copy(value), as: outlet_view.self)
         case (.request, .request):
-            slot.storeBytes(of: lent.nextRequest(), as: outlet_request.self)
+            slot.storeBytes(of: arguments.nextRequest(), as: outlet_request.self)
         case (.callback, .function):
-            slot.storeBytes(of: lent.nextFunction(), as: UnsafeMutableRawPointer?.self)
+            slot.storeBytes(of: arguments.nextFunction(), as: UnsafeMutableRawPointer?.self)
         default: break
         }
     }

@@ -4,7 +4,7 @@ import OutletHTTP
 /// What an exported function is lent for one call.
 ///
 /// Thread: the caller's.
-final class CallLoans {
+final class CallArguments {
     private var arena = ByteArena()
     private var requests: ArraySlice<outlet_request>
     private var functions: ArraySlice<UnsafeMutableRawPointer?>
@@ -65,7 +65,7 @@ final class CallLoans {
     func reason(_ status: outlet_status) -> PluginReason { context.reason(status) }
 
     /// A copy of bytes, valid as long as this lives.
-    func lend(_ bytes: some Collection<UInt8>) -> outlet_view { arena.lend(bytes).view }
+    func copy(_ bytes: some Collection<UInt8>) -> outlet_view { arena.copy(bytes).view }
 
     func nextRequest() -> outlet_request { requests.popFirst() ?? outlet_request() }
 

@@ -57,7 +57,7 @@ final class CallbackClosure: @unchecked Sendable {
                 arguments) == FFI_OK
             && ffi_prep_closure_loc(
                 closure, interface, { callbackIsCalled($1, $2, $3) },
-                ObjectPointer.lend(self), code) == FFI_OK
+                ObjectPointer.unretained(self), code) == FFI_OK
         guard isReady else { return nil }
     }
 

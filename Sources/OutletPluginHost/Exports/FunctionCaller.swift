@@ -92,17 +92,17 @@ final class FunctionCaller: Sendable {
             let text = "libffi cannot call \(export.signature) on this machine"
             throw .failed(failure(PluginReason(message: text)))
         }
-        guard let lent = CallLoans(values, export.signature, for: instance) else {
+        guard let arguments = CallArguments(values, export.signature, for: instance) else {
             let text = "libffi makes no function pointers on this machine"
             throw .failed(failure(PluginReason(message: text)))
         }
-        defer { lent.end() }
+        defer { arguments.end() }
         let owner = instance.owner
         let stopwatch = Stopwatch(owner.observer)
         let returned: PluginValue
         do {
             returned = try instance.perform(.call, overlapping: export.isCallableAnywhere) {
-                interface.call(export.function, on: $0, values: values, lent: lent)
+                interface.call(export.function, on: $0, values: values, arguments: arguments)
             }
         } catch {
             throw .failed(error)
@@ -110,18 +110,18 @@ final class FunctionCaller: Sendable {
         var error: PluginError?
         var text: String?
         if export.signature.arguments.contains(.sink) {
-            text = String(validating: lent.written, as: UTF8.self)
+            text = String(validating: arguments.written, as: UTF8.self)
             if text == nil { error = failure(PluginReason(message: "its text is not UTF-8")) }
         }
         if export.signature.result == .status, case .int(let status) = returned,
             status != Int64(OUTLET_OK)
         {
-            error = failure(lent.reason(outlet_status(truncatingIfNeeded: status)))
+            error = failure(arguments.reason(outlet_status(truncatingIfNeeded: status)))
         }
         stopwatch.report(
             owner, .call, requestID: nil, effects: [export.name], failure: error?.message)
         if let error { throw .failed(error) }
-        if export.signature.hasSink { return text.map { .text($0) } ?? .bytes(lent.written) }
+        if export.signature.hasSink { return text.map { .text($0) } ?? .bytes(arguments.written) }
         return export.signature.result == .status ? .nothing : returned
     }
 

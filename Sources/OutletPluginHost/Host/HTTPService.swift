@@ -33,7 +33,7 @@ enum HTTPService {
             guard let context = HostTable.find(host, call.id, CallContext.self) else {
                 return OUTLET_E_STALE
             }
-            caller = (context as? Completion)?.lent.request as? RequestHandle
+            caller = (context as? Completion)?.arguments.request as? RequestHandle
         }
         guard let instance = HostTable.instance(host),
             let session = caller?.session ?? instance.sessions.first
@@ -50,8 +50,8 @@ enum HTTPService {
         let data = UInt(bitPattern: data)
         let exchange = Call(
             of: instance, .httpDone, name: "\(request)",
-            lend: { ResponseHandle($0, isMutable: false) },
-            tell: { pointer, call, _, completion in
+            makeResponse: { ResponseHandle($0, isMutable: false) },
+            callPlugin: { pointer, call, _, completion in
                 done(
                     pointer, call, completion.response,
                     UnsafeMutableRawPointer(bitPattern: data))

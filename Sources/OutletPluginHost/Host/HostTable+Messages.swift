@@ -4,7 +4,7 @@ import COutletPlugin
 extension HostTable {
     static func read(
         _ host: Table, _ request: outlet_request, _ out: UnsafeMutablePointer<outlet_view>,
-        _ body: (RequestHandle) -> Loan
+        _ body: (RequestHandle) -> CopiedBytes
     ) -> outlet_status {
         guard let request = find(host, request.id, RequestHandle.self) else {
             return OUTLET_E_STALE
@@ -65,7 +65,7 @@ extension HostTable {
         guard let request = find(host, request.id, RequestHandle.self) else {
             return OUTLET_E_STALE
         }
-        guard let body = request.lentBody() else { return OUTLET_E_STATE }
+        guard let body = request.bodyCopy() else { return OUTLET_E_STATE }
         return store(body.view, at: out)
     }
 

@@ -101,7 +101,7 @@ final class PluginBody: BodyStream {
 
     private func ask(for round: Int, behind offset: UInt64) {
         let sink = SinkHandle()
-        stream.ask(.streamMake, lending: .init(request: sink), limit: limit) { [make] in
+        stream.ask(.streamMake, passing: .init(request: sink), limit: limit) { [make] in
             make($0, $1, offset, outlet_sink(id: $2.request.id), $2)
         } answered: { [weak self] failure in
             self?.take(

@@ -77,13 +77,13 @@ extension PluginInstance {
     ///
     /// - Parameter limit: How long it is waited for, in nanoseconds.
     /// - Returns: That it is over: off the stack, or given up.
-    func tell(
+    func notify(
         _ hook: PluginHook, _ handle: RequestHandle, _ response: ResponseHandle? = nil,
         requestID: UUID?, limit: UInt64, _ function: HookFunction
     ) -> HookAnswer<Void> {
         let stopwatch = Stopwatch(owner.observer)
         let token = Completion(
-            hook: hook, instance: self, lending: .init(request: handle, response: response),
+            hook: hook, instance: self, passing: .init(request: handle, response: response),
             limit: limit)
         @Sendable func finish(_ answer: Completion.Answer) {
             guard case .done = answer else { return }
@@ -100,12 +100,12 @@ extension PluginInstance {
     /// - Returns: That it is over: off the stack, or given up.
     func report(
         _ hook: PluginHook, about subject: any WatchedSubject,
-        lending response: ResponseHandle? = nil,
+        passing response: ResponseHandle? = nil,
         _ body: @escaping @Sendable (OpaquePointer, outlet_call, outlet_completion) -> Void
     ) -> HookAnswer<Void> {
         let stopwatch = Stopwatch(owner.observer)
         let token = Completion(
-            hook: hook, instance: self, lending: .init(response: response), limit: Self.limitOfDone)
+            hook: hook, instance: self, passing: .init(response: response), limit: Self.limitOfDone)
         @Sendable func finish(_ answer: Completion.Answer) {
             guard case .done = answer else { return }
             stopwatch.report(owner, hook, requestID: nil, effects: [], failure: nil)
@@ -121,12 +121,12 @@ extension PluginInstance {
     }
 
     /// Says that a call is over, of which the instance has seen something.
-    func tellDone(_ handle: RequestHandle, id: UUID?) {
+    func notifyDone(_ handle: RequestHandle, id: UUID?) {
         guard let hook = hooks.request_done else { return }
-        let told = tell(
+        let reported = notify(
             .requestDone, handle, requestID: id, limit: Self.limitOfDone, .seeRequest(hook))
         // Reports what follows; nobody else waits for it.
-        told.deliver {}
+        reported.deliver {}
     }
 
     /// How long what frees something may take before it is held against a plugin, in nanoseconds; nobody waits

@@ -56,13 +56,13 @@ final class PluginStream: WatchedSubject {
     ///   - answered: Called once, never on the plugin's stack; before this returns if the plugin never
     ///     blocks and answers at once.
     func ask(
-        _ hook: PluginHook, lending lent: Completion.Lent, limit: UInt64,
+        _ hook: PluginHook, passing arguments: Completion.Arguments, limit: UInt64,
         _ body:
             @escaping @Sendable (OpaquePointer, outlet_call, outlet_completion) -> outlet_status,
         answered: @escaping @Sendable (PluginError?) -> Void
     ) {
         let stopwatch = Stopwatch(instance.owner.observer)
-        let token = Completion(hook: hook, instance: instance, lending: lent, limit: limit)
+        let token = Completion(hook: hook, instance: instance, passing: arguments, limit: limit)
         let finish = { @Sendable [weak self, instance] (answer: Completion.Answer) in
             self?.state.withLock { $0.abandon = nil }
             guard case .failed(let failure) = answer else { return answered(nil) }
@@ -90,10 +90,10 @@ final class PluginStream: WatchedSubject {
             return (state.abandon.take(), !state.isOver && state.calls == 0)
         }
         abandon?()
-        if isIdle { tellEnd() }
+        if isIdle { notifyEnd() }
     }
 
-    private func tellEnd() {
+    private func notifyEnd() {
         ending.end(state.withLock { $0.isWhole } ? OUTLET_OK : OUTLET_E_CANCELLED)
     }
 
@@ -110,7 +110,7 @@ final class PluginStream: WatchedSubject {
             state.calls -= 1
             return state.isOver && state.calls == 0
         }
-        if isLast { tellEnd() }
+        if isLast { notifyEnd() }
     }
 }
 

@@ -40,7 +40,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         /// What the transport adds, where plugins are to see that.
         var wire: WireFields?
         var index = FieldIndex()
-        var loans = MessageLoans()
+        var copies = MessageCopies()
 
         /// Adds what the transport adds, before fields are looked at or changed.
         mutating func showWire() {
@@ -155,41 +155,43 @@ final class RequestHandle: WatchedSubject, SettledSubject {
 
     // MARK: Reading
 
-    func method() -> Loan {
-        state.withLock { $0.loans.lend(.method, $0.request.method.rawValue.utf8) }
+    func method() -> CopiedBytes {
+        state.withLock { $0.copies.copy(.method, $0.request.method.rawValue.utf8) }
     }
 
-    func url() -> Loan {
-        state.withLock { $0.loans.lend(.url, ($0.request.url?.absoluteString ?? "").utf8) }
+    func url() -> CopiedBytes {
+        state.withLock { $0.copies.copy(.url, ($0.request.url?.absoluteString ?? "").utf8) }
     }
 
     /// The nth value of a field, from 0; `name` is any bytes.
-    func header(_ name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> Loan? {
+    func header(_ name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> CopiedBytes? {
         state.withLock { state in
             state.showWire()
             guard let field = state.index.field(named: name, nth, in: state.request.headers) else {
                 return nil
             }
-            return state.loans.lend(valueAt: field.position, field.value)
+            return state.copies.copy(valueAt: field.position, field.value)
         }
     }
 
-    func headers() -> LentFields {
+    func headers() -> CopiedFields {
         state.withLock { state in
             state.showWire()
-            return state.loans.lend(state.request.headers)
+            return state.copies.copy(state.request.headers)
         }
     }
 
     /// Method, address, fields, and how long the body is.
-    func snapshot() -> (method: Loan, url: Loan, fields: LentFields, length: UInt64?) {
+    func snapshot() -> (
+        method: CopiedBytes, url: CopiedBytes, fields: CopiedFields, length: UInt64?
+    ) {
         state.withLock { state in
             state.showWire()
             let request = state.request
             return (
-                state.loans.lend(.method, request.method.rawValue.utf8),
-                state.loans.lend(.url, (request.url?.absoluteString ?? "").utf8),
-                state.loans.lend(request.headers), BodyReader.length(of: request.body)
+                state.copies.copy(.method, request.method.rawValue.utf8),
+                state.copies.copy(.url, (request.url?.absoluteString ?? "").utf8),
+                state.copies.copy(request.headers), BodyReader.length(of: request.body)
             )
         }
     }
@@ -213,19 +215,19 @@ final class RequestHandle: WatchedSubject, SettledSubject {
     }
 
     /// `nil` when the body is not in memory.
-    func lentBody() -> Loan? {
+    func bodyCopy() -> CopiedBytes? {
         state.withLock { state in
             switch state.request.body {
-            case .none: state.loans.lend(.body, [])
-            case .data(let data): state.loans.lend(.body, data)
+            case .none: state.copies.copy(.body, [])
+            case .data(let data): state.copies.copy(.body, data)
             case .file, .stream: nil
             }
         }
     }
 
-    func attribute(_ key: String) -> Loan? {
+    func attribute(_ key: String) -> CopiedBytes? {
         state.withLock { state in
-            state.request.context.attribute(key).map { state.loans.lend(.attribute(key), $0.utf8) }
+            state.request.context.attribute(key).map { state.copies.copy(.attribute(key), $0.utf8) }
         }
     }
 
@@ -264,7 +266,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         state.withLock { state in
             if let objection = state.objection(changing: name) { return objection }
             state.showWire()
-            state.loans.forgetFields()
+            state.copies.forgetFields()
             state.index.remove(name, from: &state.request.headers)
             return OUTLET_OK
         }
@@ -303,7 +305,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
                 return objection
             }
             guard let stream = open("\(state.request)") else { return OUTLET_E_STATE }
-            if replacesBody { state.loans.forget() }
+            if replacesBody { state.copies.forget() }
             attach(&state.request, stream)
             scope?.keep(stream)
             return OUTLET_OK
@@ -336,7 +338,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
         return state.withLock { state in
             if let objection = state.objection(changing: field.name) { return objection }
             state.showWire()
-            state.loans.forgetFields()
+            state.copies.forgetFields()
             guard state.request.headers.count < OUTLET_MAX_FIELDS else {
                 // Only a change that adds none.
                 var (index, headers) = (FieldIndex(), state.request.headers)
@@ -364,7 +366,7 @@ final class RequestHandle: WatchedSubject, SettledSubject {
             guard body(&request) else { return OUTLET_E_ARGUMENT }
             state.request = request
             state.index.forget()
-            state.loans.forget()
+            state.copies.forget()
             return OUTLET_OK
         }
     }

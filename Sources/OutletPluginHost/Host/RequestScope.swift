@@ -166,6 +166,6 @@ final class RequestScope: Sendable {
         }
         var request = HTTPRequest(url: nil)
         request.context.id = id
-        entry.instance.tellDone(RequestHandle(request, scope: last), id: id)
+        entry.instance.notifyDone(RequestHandle(request, scope: last), id: id)
     }
 }

@@ -27,7 +27,7 @@ final class ResponseHandle: Sendable, SettledSubject {
         var replacement: Replacement?
         var isMutable: Bool
         var isSealed = false
-        var loans = MessageLoans()
+        var copies = MessageCopies()
     }
 
     private let state: Lock<State>
@@ -68,13 +68,14 @@ final class ResponseHandle: Sendable, SettledSubject {
     }
 
     /// The fields, why the request failed, and how long the body is.
-    func snapshot() -> (fields: LentFields, failure: (code: Loan, message: Loan)?, length: UInt64?)
-    {
+    func snapshot() -> (
+        fields: CopiedFields, failure: (code: CopiedBytes, message: CopiedBytes)?, length: UInt64?
+    ) {
         state.withLock { state in
             let outcome = state.outcome
             return (
-                state.loans.lend(outcome.response?.headers ?? HTTPHeaders()),
-                Self.lend(outcome.failure, &state.loans),
+                state.copies.copy(outcome.response?.headers ?? HTTPHeaders()),
+                Self.copy(outcome.failure, &state.copies),
                 outcome.file.map {
                     BodyReader.length(of: .file(path: $0.path(percentEncoded: false)))
                 } ?? UInt64(outcome.body.count)
@@ -93,38 +94,38 @@ final class ResponseHandle: Sendable, SettledSubject {
         return file?.read(at: offset, into: buffer) ?? .bytes(0)
     }
 
-    func failure() -> (code: Loan, message: Loan)? {
+    func failure() -> (code: CopiedBytes, message: CopiedBytes)? {
         state.withLock { state in
-            Self.lend(state.outcome.failure, &state.loans)
+            Self.copy(state.outcome.failure, &state.copies)
         }
     }
 
-    private static func lend(
-        _ failure: (code: String, message: String)?, _ loans: inout MessageLoans
-    ) -> (code: Loan, message: Loan)? {
+    private static func copy(
+        _ failure: (code: String, message: String)?, _ copies: inout MessageCopies
+    ) -> (code: CopiedBytes, message: CopiedBytes)? {
         guard let failure else { return nil }
         return (
-            loans.lend(.failureCode, failure.code.utf8),
-            loans.lend(.failureMessage, failure.message.utf8)
+            copies.copy(.failureCode, failure.code.utf8),
+            copies.copy(.failureMessage, failure.message.utf8)
         )
     }
 
     /// The nth value of a field, from 0; `name` is any bytes.
-    func header(_ name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> Loan? {
+    func header(_ name: UnsafeBufferPointer<UInt8>, _ nth: Int) -> CopiedBytes? {
         state.withLock { state in
             guard let field = state.outcome.response?.headers.field(named: name, nth) else {
                 return nil
             }
-            return state.loans.lend(valueAt: field.position, field.value)
+            return state.copies.copy(valueAt: field.position, field.value)
         }
     }
 
-    func headers() -> LentFields {
-        state.withLock { $0.loans.lend($0.outcome.response?.headers ?? HTTPHeaders()) }
+    func headers() -> CopiedFields {
+        state.withLock { $0.copies.copy($0.outcome.response?.headers ?? HTTPHeaders()) }
     }
 
-    func body() -> Loan {
-        state.withLock { $0.loans.lend(.body, $0.outcome.body) }
+    func body() -> CopiedBytes {
+        state.withLock { $0.copies.copy(.body, $0.outcome.body) }
     }
 
     func replace(_ replacement: Replacement) -> outlet_status {
@@ -133,7 +134,7 @@ final class ResponseHandle: Sendable, SettledSubject {
                 return state.isSealed ? OUTLET_E_STALE : OUTLET_E_STATE
             }
             state.replacement = replacement
-            state.loans.forget()
+            state.copies.forget()
             switch replacement {
             case .response(let answer):
                 state.outcome.response = HTTPResponse(

@@ -17,24 +17,26 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
     private let instance: PluginInstance
     private let hook: PluginHook
     /// What the plugin is lent of an outcome.
-    private let lend: @Sendable (Outcome) -> ResponseHandle?
-    private let tell: @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
+    private let makeResponse: @Sendable (Outcome) -> ResponseHandle?
+    private let callPlugin:
+        @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
     private let state = Lock(State.underWay(stop: nil))
     private let identifier = Lock(UInt64(0))
 
     /// - Parameters:
     ///   - name: What it is about, secrets left out.
-    ///   - tell: Calls the plugin.
+    ///   - callPlugin: Calls the plugin.
     init(
         of instance: PluginInstance, _ hook: PluginHook, name: String,
-        lend: @escaping @Sendable (Outcome) -> ResponseHandle? = { _ in nil },
-        tell: @escaping @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
+        makeResponse: @escaping @Sendable (Outcome) -> ResponseHandle? = { _ in nil },
+        callPlugin:
+            @escaping @Sendable (OpaquePointer, outlet_call, Outcome, outlet_completion) -> Void
     ) {
         self.instance = instance
         self.hook = hook
         self.name = name
-        self.lend = lend
-        self.tell = tell
+        self.makeResponse = makeResponse
+        self.callPlugin = callPlugin
     }
 
     /// Takes the call in.
@@ -85,11 +87,12 @@ final class ServiceCall<Outcome: Sendable>: WatchedSubject {
         HandleTable.shared.remove(identifier.withLock { $0 })
         instance.dismiss(ObjectIdentifier(self), as: hook)
         guard isHeld else { return }
-        let told = instance.report(hook, about: self, lending: lend(outcome)) { [tell] in
-            tell($0, $1, outcome, $2)
+        let reported = instance.report(hook, about: self, passing: makeResponse(outcome)) {
+            [callPlugin] in
+            callPlugin($0, $1, outcome, $2)
         }
         // Reports what follows; nobody else waits for it.
-        told.deliver {}
+        reported.deliver {}
         instance.letGo()
     }
 }

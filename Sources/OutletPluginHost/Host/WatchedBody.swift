@@ -37,7 +37,7 @@ final class WatchedBody: Sendable {
         let response = ResponseHandle(
             .init(response: head, body: Data()), isMutable: false)
         stream.ask(
-            .streamPiece, lending: .init(request: piece, response: response), limit: limit
+            .streamPiece, passing: .init(request: piece, response: response), limit: limit
         ) { [show] in
             show($0, $1, $2.response, offset, piece.view, $2)
         } answered: { [stream] failure in

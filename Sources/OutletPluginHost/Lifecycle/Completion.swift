@@ -29,7 +29,7 @@ final class Completion: CallContext, @unchecked Sendable {
     }
 
     /// The objects passed to a hook together with its completion.
-    struct Lent: Sendable {
+    struct Arguments: Sendable {
         var request: (any SettledSubject)?
         var response: (any SettledSubject)?
         /// The request that follows a redirect.
@@ -53,7 +53,7 @@ final class Completion: CallContext, @unchecked Sendable {
     /// The time limit for the answer, in nanoseconds.
     let limit: UInt64
     /// The objects passed to the hook; views into them stay valid as long as this object exists.
-    let lent: Lent
+    let arguments: Arguments
     private let state: Lock<State>
 
     /// Creates a completion; its deadline starts now.
@@ -61,10 +61,10 @@ final class Completion: CallContext, @unchecked Sendable {
     /// - Parameters:
     ///   - lent: The objects passed to the hook, valid until there is an answer.
     ///   - limit: The time limit for the answer in nanoseconds; settings may shorten it.
-    init(hook: PluginHook, instance: PluginInstance, lending lent: Lent, limit: UInt64) {
+    init(hook: PluginHook, instance: PluginInstance, passing arguments: Arguments, limit: UInt64) {
         self.hook = hook
         self.instance = instance
-        self.lent = lent
+        self.arguments = arguments
         let limit = instance.limit(of: hook, atMost: limit)
         self.limit = limit
         state = Lock(State())
@@ -109,9 +109,9 @@ final class Completion: CallContext, @unchecked Sendable {
     func subject(_ part: UInt8) -> (any SettledSubject)? {
         guard !isCancelled else { return nil }
         return switch part {
-        case outlet_completion.requestPart: lent.request
-        case outlet_completion.responsePart: lent.response
-        default: lent.next
+        case outlet_completion.requestPart: arguments.request
+        case outlet_completion.responsePart: arguments.response
+        default: arguments.next
         }
     }
 
@@ -161,7 +161,7 @@ final class Completion: CallContext, @unchecked Sendable {
     /// Thread: any.
     func settle(_ answer: Answer) -> outlet_status {
         let action = state.withLock { $0.machine.settle(answer) }
-        if case .refuse = action {} else { closeLent() }
+        if case .refuse = action {} else { closeArguments() }
         switch action {
         case .nothing, .giveUp:
             return OUTLET_OK
@@ -182,10 +182,10 @@ final class Completion: CallContext, @unchecked Sendable {
     }
 
     /// Makes the objects passed to the hook read-only.
-    private func closeLent() {
-        lent.request?.close()
-        lent.response?.close()
-        lent.next?.close()
+    private func closeArguments() {
+        arguments.request?.close()
+        arguments.response?.close()
+        arguments.next?.close()
     }
 
     /// Handles the return of the hook.
@@ -250,11 +250,11 @@ final class Completion: CallContext, @unchecked Sendable {
         on action: CompletionMachine<Answer>.Action, _ error: PluginError,
         breach: PluginMisbehaviour.Kind?
     ) {
-        guard case .giveUp(let answer, let tellsPlugin) = action else { return }
+        guard case .giveUp(let answer, let notifiesPlugin) = action else { return }
         if let breach { instance.owner.note(breach, error.message) }
         let id = id
-        instance.removeCompletion(self, id, isCancelled: tellsPlugin)
-        if tellsPlugin, isPromise { instance.sendCancel(id) }
+        instance.removeCompletion(self, id, isCancelled: notifiesPlugin)
+        if notifiesPlugin, isPromise { instance.sendCancel(id) }
         hand(over: answer)
     }
 

@@ -28,7 +28,7 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         case deliverFailure(Answer)
         /// Deliver the answer in the plugin's place, and call the plugin's `cancel` where it knows
         /// of the completion.
-        case giveUp(Answer, tellsPlugin: Bool)
+        case giveUp(Answer, notifiesPlugin: Bool)
         /// Refuse the plugin's answer: too late, or a second one.
         case refuse(isBreach: Bool)
     }
@@ -105,10 +105,10 @@ struct CompletionMachine<Answer: Sendable>: Sendable {
         switch state {
         case .queued:
             state = .withdrawn
-            return .giveUp(answer, tellsPlugin: false)
+            return .giveUp(answer, notifiesPlugin: false)
         case .inHook, .answeredInHook, .waiting:
             state = .cancelled
-            return .giveUp(answer, tellsPlugin: true)
+            return .giveUp(answer, notifiesPlugin: true)
         case .settled, .cancelled, .withdrawn:
             return .nothing
         }

@@ -130,14 +130,14 @@ extension Event {
         /// The value, or the error.
         public let result: Result<any Sendable, SessionError>
         /// Calls the monitor's method, with the static type of the value.
-        let tell: @Sendable (any EventMonitor) -> Void
+        let notify: @Sendable (any EventMonitor) -> Void
 
         init<Value: Sendable>(
             _ result: Result<Value, SessionError>,
-            tell: @escaping @Sendable (any EventMonitor) -> Void
+            notify: @escaping @Sendable (any EventMonitor) -> Void
         ) {
             self.result = result.map { $0 as any Sendable }
-            self.tell = tell
+            self.notify = notify
         }
     }
 }

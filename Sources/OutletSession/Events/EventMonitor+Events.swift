@@ -10,12 +10,12 @@ extension EventMonitor {
             return
         }
         // Split into three functions by the type of the methods' first argument.
-        if !tellOfRequest(event, request), !tellOfKind(event, request) {
-            tellOfTransfer(event, request.core.transport)
+        if !notifyOfRequest(event, request), !notifyOfKind(event, request) {
+            notifyOfTransfer(event, request.core.transport)
         }
     }
 
-    private func tellOfRequest(_ event: Event, _ request: Request) -> Bool {
+    private func notifyOfRequest(_ event: Event, _ request: Request) -> Bool {
         switch event {
         case .didCreateInitialURLRequest(let initial):
             self.request(request, didCreateInitialURLRequest: initial)
@@ -47,13 +47,13 @@ extension EventMonitor {
         case .didSuspendTask(let task): self.request(request, didSuspendTask: task)
         case .didCancel: requestDidCancel(request)
         case .didCancelTask(let task): self.request(request, didCancelTask: task)
-        case .didParseResponse(let parsed), .didParseStream(let parsed): parsed.tell(self)
+        case .didParseResponse(let parsed), .didParseStream(let parsed): parsed.notify(self)
         default: return false
         }
         return true
     }
 
-    private func tellOfKind(_ event: Event, _ request: Request) -> Bool {
+    private func notifyOfKind(_ event: Event, _ request: Request) -> Bool {
         switch (event, request) {
         case (.didCreateUploadable(let uploadable), let request as UploadRequest):
             self.request(request, didCreateUploadable: uploadable)
@@ -82,7 +82,7 @@ extension EventMonitor {
         return true
     }
 
-    private func tellOfTransfer(_ event: Event, _ transport: any Transport) {
+    private func notifyOfTransfer(_ event: Event, _ transport: any Transport) {
         switch event {
         case .taskDidReceiveChallenge(let task, let challenge):
             urlSession(transport, task: task, didReceive: challenge)

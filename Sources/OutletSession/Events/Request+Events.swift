@@ -39,7 +39,7 @@ extension Request {
     }
 
     /// Reports to the session's monitors that the transfer waits for a network.
-    package func tellWaitingForConnectivity() {
+    package func notifyWaitingForConnectivity() {
         guard let task else { return }
         core.monitors?.observe(.taskIsWaitingForConnectivity(task), of: self)
     }
@@ -63,7 +63,7 @@ extension Request {
         if !wasAnnounced, let channel = mutable.observers?.task {
             // Under the lock, because the end of the request ends the streams.
             for stream in channel.streams { stream.yield(task) }
-            if let observer = channel.observer { calls = [{ self.core.tell(observer, task) }] }
+            if let observer = channel.observer { calls = [{ self.core.notify(observer, task) }] }
         }
         guard let monitors = monitors(mutable) else { return calls }
         if !wasAnnounced { monitors.observe(.didCreateTask(task), of: self) }
@@ -85,21 +85,21 @@ extension Request {
 /// Reports the events of transfers to the session's monitors.
 extension Request {
     /// Reports the head of a response, unless it is a redirect that may be followed.
-    func tellHead(_ head: HTTPResponse, of task: any TransferTask) {
+    func notifyHead(_ head: HTTPResponse, of task: any TransferTask) {
         guard let monitors = core.monitors else { return }
         announce(task)
-        tellChallenges(of: head, to: task)
+        notifyChallenges(of: head, to: task)
         guard case .response = redirectFate(of: head, from: task) else { return }
         monitors.observe(.taskDidReceiveResponse(task, head), of: self)
     }
 
     /// Reports the head of a redirect that turned out to be the response.
-    func tellLateHead(_ head: HTTPResponse, of task: any TransferTask) {
+    func notifyLateHead(_ head: HTTPResponse, of task: any TransferTask) {
         core.monitors?.observe(.taskDidReceiveResponse(task, head), of: self)
     }
 
     /// Reports the authentication challenges of a server or a proxy.
-    func tellChallenges(of head: HTTPResponse, to task: any TransferTask) {
+    func notifyChallenges(of head: HTTPResponse, to task: any TransferTask) {
         guard let monitors = core.monitors else { return }
         announce(task)
         var proxy: URL?
@@ -116,26 +116,26 @@ extension Request {
     }
 
     /// Reports a piece of a body.
-    func tellChunk(_ chunk: Data, of task: any TransferTask) {
+    func notifyChunk(_ chunk: Data, of task: any TransferTask) {
         core.monitors?.observe(.taskDidReceiveData(task, chunk), of: self)
     }
 
     /// Reports the end of an attempt's last transfer; for a download, after its file was moved.
-    func tellEnd(_ result: TransferResult, of task: any TransferTask) {
-        guard placesFile(of: result) else { return tell(result, of: task) }
-        mutable.withLock { $0.watched().untoldEnd = result }
+    func notifyEnd(_ result: TransferResult, of task: any TransferTask) {
+        guard placesFile(of: result) else { return notify(result, of: task) }
+        mutable.withLock { $0.watched().unreportedEnd = result }
     }
 
-    /// Reports the end of a download's transfer that ``tellEnd(_:of:)`` has postponed.
-    func tellUntoldEnd(of task: any TransferTask) {
+    /// Reports the end of a download's transfer that ``notifyEnd(_:of:)`` has postponed.
+    func notifyUnreportedEnd(of task: any TransferTask) {
         let result = mutable.withLock { mutable in
-            defer { mutable.observers?.untoldEnd = nil }
-            return mutable.observers?.untoldEnd
+            defer { mutable.observers?.unreportedEnd = nil }
+            return mutable.observers?.unreportedEnd
         }
-        if let result { tell(result, of: task) }
+        if let result { notify(result, of: task) }
     }
 
-    private func tell(_ result: TransferResult, of task: any TransferTask) {
+    private func notify(_ result: TransferResult, of task: any TransferTask) {
         guard let metrics = lastMetrics else { return }
         if let transfers = core.monitors {
             if let body = result.body {
@@ -151,7 +151,7 @@ extension Request {
     }
 
     /// Reports a transfer that has ended, with the metrics of that transfer only.
-    func tellExchange(_ result: TransferResult, of task: any TransferTask) {
+    func notifyExchange(_ result: TransferResult, of task: any TransferTask) {
         guard let monitors else { return }
         let (sent, attempt) = mutable.withLock {
             ($0.history.performedRequests.last, $0.machine.attempt)
@@ -165,7 +165,7 @@ extension Request {
     }
 
     /// Reports bytes that were sent or received.
-    func tellProgress(
+    func notifyProgress(
         from former: TransferCounts, to counts: TransferCounts, of task: any TransferTask
     ) {
         guard let monitors = core.monitors else { return }

@@ -99,10 +99,10 @@ final class FileReading: TransferScript, @unchecked Sendable {
                         + ", or download it to a file")
             }
             body += piece.bytes
-        case .chunks: transfer.tell(piece.bytes)
+        case .chunks: transfer.notify(piece.bytes)
         case .file: break
         }
-        transfer.tell(counts)
+        transfer.notify(counts)
     }
 
     // MARK: The end

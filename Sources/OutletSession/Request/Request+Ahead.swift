@@ -27,7 +27,7 @@ extension Request {
             }
             return mutable.observers?.task
         }
-        if let channel { core.tell(channel, task) }
+        if let channel { core.notify(channel, task) }
     }
 }
 

@@ -9,7 +9,7 @@ extension Request {
     public func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {
-        tellChallenges(of: head, to: task)
+        notifyChallenges(of: head, to: task)
         guard head.statusCode == 401 || head.statusCode == 407 else { return }
         for call in mutable.withLock({ mutable in
             let calls = keep(task, &mutable)

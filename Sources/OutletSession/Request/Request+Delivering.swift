@@ -60,7 +60,7 @@ extension Request {
         }
         if step.waitsForProgress { return waitForProgress() }
         guard step.isLast else { return }
-        if step.observers?.tellsMade == true { tellMade() }
+        if step.observers?.notifiesMade == true { notifyMade() }
         let isLast = core.unregister(self)
         cleanUp()
         if core.hasMiddleware { endLifetime() }

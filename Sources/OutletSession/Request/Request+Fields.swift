@@ -31,11 +31,11 @@ extension Request {
     /// Stores and reports an interim response.
     ///
     /// Thread: the transport's.
-    func tellInformational(_ head: HTTPResponse) {
+    func notifyInformational(_ head: HTTPResponse) {
         let observer = mutable.withLock { mutable in
             mutable.watched().informationalResponses.append(head)
             return mutable.observers?.informational
         }
-        if let observer { core.tell(observer, head) }
+        if let observer { core.notify(observer, head) }
     }
 }

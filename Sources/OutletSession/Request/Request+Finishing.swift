@@ -31,11 +31,11 @@ extension Request: TransferHandler {
             let attempt = mutable.withLock { $0.machine.attempt }
             let hop = Hop(task: task, response: response, result: result, attempt: attempt)
             announce(task)
-            tellExchange(result, of: task)
+            notifyExchange(result, of: task)
             return proceed(to: next, after: hop)
         }
         if let head = result.tunnelRefusal?.head {
-            tellChallenges(of: head, to: task)
+            notifyChallenges(of: head, to: task)
         }
         if result.error == nil, let response = result.response, response.isRedirect,
             redirect(task, response, result)
@@ -76,8 +76,8 @@ extension Request: TransferHandler {
         guard let evaluation else { return }
         for call in calls { call() }
         if isMonitored {
-            tellEnd(result, of: task)
-            tellExchange(result, of: task)
+            notifyEnd(result, of: task)
+            notifyExchange(result, of: task)
         }
         guard let turn else {
             return onFinishingQueue { self.evaluate(task, evaluation, at: $0) }

@@ -39,15 +39,15 @@ extension Request {
             if !isMade { mutable.watched().made = observer }
             return isMade
         }
-        if isMade { core.tell(observer, self) }
+        if isMade { core.notify(observer, self) }
     }
 
     /// Calls the closure of ``whenMade(on:_:)``, if there is one.
-    func tellMade() {
+    func notifyMade() {
         let observer = mutable.withLock { mutable in
             defer { mutable.observers?.made = nil }
             return mutable.observers?.made
         }
-        if let observer { core.tell(observer, self) }
+        if let observer { core.notify(observer, self) }
     }
 }

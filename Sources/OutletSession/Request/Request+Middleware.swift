@@ -33,8 +33,8 @@ extension Request {
         let isWanted = mutable.withLock { mutable in
             guard mutable.machine.beginIntercepting(attempt: attempt) else { return false }
             mutable.interception = interception
-            let lifetime = mutable.specials?.lifetime ?? RequestLifetime(of: core.session)
-            mutable.specials?.lifetime = lifetime
+            let lifetime = mutable.overrides?.lifetime ?? RequestLifetime(of: core.session)
+            mutable.overrides?.lifetime = lifetime
             initial.context[RequestLifetime.Key.self] = lifetime
             return true
         }
@@ -182,7 +182,7 @@ extension Request {
 
     /// Releases what middleware keeps for the request, after all handlers have run.
     func endLifetime() {
-        mutable.withLock { $0.specials?.lifetime.take() }?.end()
+        mutable.withLock { $0.overrides?.lifetime.take() }?.end()
     }
 
     /// Cancels the middleware, because the request ends.

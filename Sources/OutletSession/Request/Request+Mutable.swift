@@ -21,6 +21,6 @@ extension Request {
         /// existential goes through its value witness table.
         var interceptor: Boxed<any RequestInterceptor>?
         /// Rarely used settings and state; most requests have none.
-        var specials: RequestOverrides?
+        var overrides: RequestOverrides?
     }
 }

@@ -88,7 +88,7 @@ extension Request {
             let error = error.asSessionError { .createURLRequestFailed(error: $0) }
             note(error)
             monitors?.observe(.didFailToCreateURLRequest(error: error), of: self)
-            tellMade()
+            notifyMade()
             fail(with: error, attempt: attempt, mayRetry: true)
             return
         }
@@ -138,7 +138,7 @@ extension Request {
             let error = SessionError.requestAdaptationFailed(error: error)
             note(error)
             monitors?.observe(.didFailToAdaptURLRequest(initial, error: error), of: self)
-            tellMade()
+            notifyMade()
             fail(with: error, attempt: attempt, mayRetry: true)
         }
     }
@@ -163,7 +163,7 @@ extension Request {
             mutable.attempt.prepare(prepared)
             return (mutable.machine.didSetUp(attempt: attempt), mutable.observers?.takeMade())
         }
-        if let observers { tell(observers, of: request) }
+        if let observers { notify(observers, of: request) }
         if action == .nothing { announceAhead(request, attempt: attempt) }
         perform(action)
     }
@@ -284,7 +284,7 @@ extension Request {
         let hasStorage = core.configuration.urlCredentialStorage != nil
         let shares = sharesTransfer(mutable)
         guard
-            mutable.specials != nil || mutable.machine.redirects > 0 || hasStorage || shares
+            mutable.overrides != nil || mutable.machine.redirects > 0 || hasStorage || shares
                 || trustManager != nil || core.hasAddressPolicy
         else { return nil }
         var answers = TransferJob.Answers()
@@ -309,9 +309,9 @@ extension Request {
                 core.wireURL(of: mutable.history.requests.last), core.wireURL(of: request))
     }
 
-    private func tell(_ observers: RequestObservers.Made, of request: HTTPRequest) {
-        core.tell(observers.urlRequest, request)
-        if let observer = observers.observer { core.tell(observer, self) }
+    private func notify(_ observers: RequestObservers.Made, of request: HTTPRequest) {
+        core.notify(observers.urlRequest, request)
+        if let observer = observers.observer { core.notify(observer, self) }
         for stream in observers.streams { stream.yield(self) }
     }
 }

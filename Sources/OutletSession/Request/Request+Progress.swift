@@ -84,7 +84,7 @@ extension Request {
             return observers.note(progress, offset: offset, of: self)
         }
         for call in calls ?? [] { call() }
-        tellProgress(from: former, to: progress, of: task)
+        notifyProgress(from: former, to: progress, of: task)
     }
 
     /// Delivers the values when all progress calls have returned, or after the time limit.

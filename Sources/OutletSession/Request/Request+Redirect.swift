@@ -89,7 +89,7 @@ extension Request {
 
     /// Takes a redirect as the response after its handler or a judge decided so.
     private func take(_ hop: Hop) {
-        tellLateHead(hop.response, of: hop.task)
+        notifyLateHead(hop.response, of: hop.task)
         judgeLate(hop.response) { $0.conclude(hop.task, hop.result, turn: nil) }
     }
 
@@ -204,7 +204,7 @@ extension Request {
             return
         }
         mutable.withLock { $0.machine.beginHop() }
-        tellExchange(hop.result, of: hop.task)
+        notifyExchange(hop.result, of: hop.task)
         core.monitors?.observe(
             .taskWillRedirect(hop.task, to: next, after: hop.response), of: self)
         monitors?.observe(.willRedirect(to: next, after: hop.response), of: self)

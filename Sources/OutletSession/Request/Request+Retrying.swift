@@ -7,7 +7,7 @@ extension Request {
         _ task: any TransferTask, _ evaluation: Evaluation, at place: FinishingPlace
     ) {
         didTransfer(task)
-        if isMonitored { tellUntoldEnd(of: task) }
+        if isMonitored { notifyUnreportedEnd(of: task) }
         if evaluation.validates { runValidators() }
         if isMonitored { monitors?.observe(.didCompleteTask(task, error: error), of: self) }
         retryOrFinish(attempt: evaluation.attempt, at: place)

@@ -32,7 +32,7 @@ enum EndOfAttempts {
 
 /// What to do for the observers when a request ends.
 struct EndOfObservers {
-    let tellsMade: Bool
+    let notifiesMade: Bool
     let endStreams: [@Sendable () -> Void]
     /// Released with this value, outside the lock.
     let closures: RequestObservers.Closures
@@ -88,7 +88,7 @@ extension Request.Mutable {
         handlers.drain(&step.deliveries, &step.spent)
         if let observers {
             step.observers = EndOfObservers(
-                tellsMade: observers.made != nil, endStreams: observers.endStreams(),
+                notifiesMade: observers.made != nil, endStreams: observers.endStreams(),
                 closures: observers.takeClosures())
         }
     }

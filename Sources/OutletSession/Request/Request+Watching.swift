@@ -28,7 +28,7 @@ extension Request {
             mutable.watched().urlRequest.observer = observer
             return mutable.machine.phase < .ready ? nil : mutable.history.requests.last
         }
-        if let made { core.tell(.init(observer: observer), made) }
+        if let made { core.notify(.init(observer: observer), made) }
         return self
     }
 
@@ -47,7 +47,7 @@ extension Request {
             mutable.watched().task.observer = observer
             return mutable.history.tasks.last
         }
-        if let begun { core.tell(.init(observer: observer), begun) }
+        if let begun { core.notify(.init(observer: observer), begun) }
         return self
     }
 
@@ -65,7 +65,7 @@ extension Request {
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
         if let decision = mutable.withLock({ $0.redirectBody?.drop(chunk) }) { return decision }
-        if core.isMonitored { tellChunk(Data(chunk), of: task) }
+        if core.isMonitored { notifyChunk(Data(chunk), of: task) }
         return consume(chunk, from: task)
     }
 
@@ -76,10 +76,10 @@ extension Request {
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
         guard head.isFinal else {
-            tellInformational(head)
+            notifyInformational(head)
             return .proceed
         }
-        if core.isMonitored { tellHead(head, of: task) }
+        if core.isMonitored { notifyHead(head, of: task) }
         guard watchesHeads || head.isRedirect else { return .proceed }
         let fate = redirectFate(of: head, from: task)
         let calls = mutable.withLock { mutable in

@@ -46,7 +46,7 @@ final class RequestObservers: @unchecked Sendable {
     /// The trailer fields.
     var trailers: HTTPHeaders?
     /// The result of a transfer that is reported to monitors after its file was moved.
-    var untoldEnd: TransferResult?
+    var unreportedEnd: TransferResult?
     var response: Judge?
     var responseStreams: [StreamBuffer<HTTPResponse>] = []
 
@@ -210,13 +210,13 @@ final class RequestObservers: @unchecked Sendable {
 
 extension SessionCore {
     /// Passes a value to the sequences and to the closure, on its queue.
-    func tell<Value: Sendable>(_ channel: RequestObservers.Channel<Value>, _ value: Value) {
+    func notify<Value: Sendable>(_ channel: RequestObservers.Channel<Value>, _ value: Value) {
         for stream in channel.streams { stream.yield(value) }
-        if let observer = channel.observer { tell(observer, value) }
+        if let observer = channel.observer { notify(observer, value) }
     }
 
     /// Calls a closure with a value, on its queue.
-    func tell<Value: Sendable>(
+    func notify<Value: Sendable>(
         _ observer: RequestObservers.Observer<Value>, _ value: Value
     ) {
         call(on: observer.queue) { observer.body(value) }

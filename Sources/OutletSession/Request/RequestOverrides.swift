@@ -25,64 +25,64 @@ final class RequestOverrides: @unchecked Sendable {
 extension Request.Mutable {
     /// The request's overrides, created on first use.
     private mutating func special() -> RequestOverrides {
-        if let specials { return specials }
+        if let overrides { return overrides }
         let made = RequestOverrides()
-        specials = made
+        overrides = made
         return made
     }
 
     /// The credential set for this request.
     var credential: Credential? {
-        get { specials?.credential }
-        set { if newValue != nil || specials != nil { special().credential = newValue } }
+        get { overrides?.credential }
+        set { if newValue != nil || overrides != nil { special().credential = newValue } }
     }
 
     /// The state of the layers in this attempt.
     var memory: AttemptMemory? {
-        get { specials?.memory }
-        set { if newValue != nil || specials != nil { special().memory = newValue } }
+        get { overrides?.memory }
+        set { if newValue != nil || overrides != nil { special().memory = newValue } }
     }
 
     /// The redirect handler set for this request.
     var redirectHandler: (any RedirectHandler)? {
-        get { specials?.redirectHandler }
+        get { overrides?.redirectHandler }
         set { special().redirectHandler = newValue }
     }
 
     /// The cached-response handler set for this request.
     var cachedResponseHandler: (any CachedResponseHandler)? {
-        get { specials?.cachedResponseHandler }
+        get { overrides?.cachedResponseHandler }
         set { special().cachedResponseHandler = newValue }
     }
 
     /// The answer or delay that the request is waiting for.
     var wait: (any PendingWait)? {
-        get { specials?.wait }
-        set { if newValue != nil || specials != nil { special().wait = newValue } }
+        get { overrides?.wait }
+        set { if newValue != nil || overrides != nil { special().wait = newValue } }
     }
 
     /// The state of the session's middleware around this call.
     var interception: Interception? {
-        get { specials?.interception }
-        set { if newValue != nil || specials != nil { special().interception = newValue } }
+        get { overrides?.interception }
+        set { if newValue != nil || overrides != nil { special().interception = newValue } }
     }
 
     /// Whether transfers may be shared; `nil` for the session's setting.
     var coalesces: Bool? {
-        get { specials?.coalesces }
+        get { overrides?.coalesces }
         set { special().coalesces = newValue }
     }
 
     /// The priority set for this request.
     var priority: TransferPriority? {
-        get { specials?.priority }
+        get { overrides?.priority }
         set { special().priority = newValue }
     }
 
     /// The state of the current body, if it is that of a redirect to follow.
     var redirectBody: DroppedBody? {
-        get { specials?.redirectBody }
-        set { if newValue != nil || specials != nil { special().redirectBody = newValue } }
+        get { overrides?.redirectBody }
+        set { if newValue != nil || overrides != nil { special().redirectBody = newValue } }
     }
 
     /// Whether the transfer was cancelled because the body of a redirect was too long to read.

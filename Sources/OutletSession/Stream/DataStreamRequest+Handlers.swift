@@ -161,7 +161,7 @@ extension DataStreamRequest {
         case .completion: results = parser.finish()
         }
         for (index, result) in results.enumerated() where !isEnded {
-            tellMonitors(of: result)
+            notifyMonitors(of: result)
             isLastDelivered = index == results.count - 1
             let stream = Stream<Parser.Value, Parser.Failure>(event: .stream(result), token: token)
             deliver(self, stream, isLastDelivered ? done : nothing)
@@ -177,7 +177,7 @@ extension DataStreamRequest {
         if !isLastDelivered { done() }
     }
 
-    func tellMonitors<Value: Sendable, Failure>(of result: Result<Value, Failure>) {
+    func notifyMonitors<Value: Sendable, Failure>(of result: Result<Value, Failure>) {
         guard let monitors = core.monitors else { return }
         let parsed = result.mapError { (error: Failure) -> SessionError in
             error.asSessionError {

@@ -211,7 +211,7 @@ extension DataStreamRequest {
             Pipe(on: nil) { [weak stream] request, item, done in
                 switch item {
                 case .chunk(let data, let attempt):
-                    request.tellMonitors(of: Result<Data, Never>.success(data))
+                    request.notifyMonitors(of: Result<Data, Never>.success(data))
                     guard let stream, !request.isEnded else { return done() }
                     stream.take(data, attempt: attempt, done: done)
                 case .completion:

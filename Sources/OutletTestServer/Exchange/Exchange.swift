@@ -35,7 +35,7 @@ final class Exchange {
         self.method = method
         self.connection = connection
         hasHead = true
-        let context = ObjectPointer.lend(self)
+        let context = ObjectPointer.unretained(self)
         MHD_get_connection_values(
             connection, .HEADER_KIND,
             { context, _, name, value in

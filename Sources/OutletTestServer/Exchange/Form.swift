@@ -15,7 +15,7 @@ struct Form {
     /// Reads a whole body; empty if the request's content type is not that of a form.
     init(body: [UInt8], connection: OpaquePointer) {
         let collector = Collector()
-        let context = ObjectPointer.lend(collector)
+        let context = ObjectPointer.unretained(collector)
         guard let processor = MHD_create_post_processor(connection, 64 * 1024, collect, context)
         else { return }
         body.withUnsafeBytes { bytes in

@@ -38,7 +38,7 @@ enum ReplyBody {
         }
         return MHD_create_response_from_callback(
             size, Self.blockSize, readBody,
-            ObjectPointer.keep(BodyReader(source: source)), releaseBody)
+            ObjectPointer.retained(BodyReader(source: source)), releaseBody)
     }
 }
 

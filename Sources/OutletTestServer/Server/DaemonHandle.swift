@@ -13,7 +13,7 @@ struct DaemonHandle: @unchecked Sendable {
 
     /// Starts the daemon's thread; `service` must outlive it.
     init(listener: ListeningSocket, service: Service) throws(LoopbackServerError) {
-        let context = ObjectPointer.lend(service)
+        let context = ObjectPointer.unretained(service)
         let contextWord = Int(bitPattern: context)
         let flags = MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
         let options: [any CVarArg] = [
@@ -50,7 +50,7 @@ private typealias RequestBegan =
 /// Makes the ``Exchange`` that libmicrohttpd passes along with the request.
 private let requestBegan: RequestBegan = { _, uri, _ in
     let exchange = Exchange(target: uri.map { String(cString: $0) } ?? "/")
-    return ObjectPointer.keep(exchange)
+    return ObjectPointer.retained(exchange)
 }
 
 /// Releases the ``Exchange``: answered, or its connection gone.

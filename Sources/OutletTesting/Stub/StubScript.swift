@@ -46,7 +46,7 @@ final class StubScript: TransferScript, @unchecked Sendable {
             counts.expectedToSend = Int64(data.count)
             for start in stride(from: 0, to: data.count, by: Self.sendSize) {
                 counts.sent = Int64(min(start + Self.sendSize, data.count))
-                transfer.tell(counts)
+                transfer.notify(counts)
             }
             return data
         } catch {
@@ -162,15 +162,15 @@ final class StubScript: TransferScript, @unchecked Sendable {
                 result.response = head
                 counts.expectedToReceive = head.expectedContentLength
             }
-            transfer.tell(head)
+            transfer.notify(head)
         case .partOfHead(let size):
             result.metrics.responseHeaderBytes += Int64(size)
             noteFirstByte()
         case .chunk(let chunk):
             counts.received += Int64(chunk.count)
             if transfer.delivery != .chunks { result.body = (result.body ?? Data()) + chunk }
-            transfer.tell(chunk)
-            transfer.tell(counts)
+            transfer.notify(chunk)
+            transfer.notify(counts)
         case .wait(.after(let time)): wait(for: time, transfer)
         case .wait(.gate(let gate)):
             isWaiting = true

@@ -155,7 +155,7 @@ final class StubSocket: WebSocketConnection {
         let head = HTTPResponse(
             url: job.request.url, statusCode: code, headers: answer.headers)
         course.withLock { $0.response = head }
-        tell { follow($0.transfer(self, didReceive: head, turn: $1)) }
+        notify { follow($0.transfer(self, didReceive: head, turn: $1)) }
         guard code == 101 else { return finish(answer.error) }
         course.withLock { state in
             guard state.stage == .opening else { return }
@@ -224,7 +224,7 @@ final class StubSocket: WebSocketConnection {
                     reason: "the server sent a message above the limit of "
                         + "\(job.maximumMessageSize) bytes"))
         }
-        tell { follow($0.webSocket(self, didReceive: message, turn: $1)) }
+        notify { follow($0.webSocket(self, didReceive: message, turn: $1)) }
     }
 
     private func follow(_ decision: TransferDecision) {
@@ -236,11 +236,11 @@ final class StubSocket: WebSocketConnection {
     }
 
     private func shut(_ code: WebSocketCloseCode, _ reason: Data?) {
-        tell { $0.webSocket(self, didCloseWith: code, reason: reason, turn: $1) }
+        notify { $0.webSocket(self, didCloseWith: code, reason: reason, turn: $1) }
         finish(nil)
     }
 
-    private func tell(_ body: (any WebSocketHandler, TransportTurn) -> Void) {
+    private func notify(_ body: (any WebSocketHandler, TransportTurn) -> Void) {
         guard let handler = course.withLock({ $0.handler }) else { return }
         let turn = TransportTurn()
         body(handler, turn)

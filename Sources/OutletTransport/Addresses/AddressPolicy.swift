@@ -1,10 +1,10 @@
 /// Which addresses a session connects to: a defence against requests to one's own network (SSRF).
 ///
-/// A host is judged by the address that a connection is made to, after its name was looked up: a name
-/// that leads somewhere else the next time does not get around it. Each address that a name has is
-/// judged by itself, and the first that is allowed and answers is used. It holds for every hop of a
-/// redirect and for WebSockets; a connection that another session has made over the same transport is
-/// used only if its address is allowed.
+/// A host is judged by the address that a connection is made to, after its name was looked up: a
+/// name that leads somewhere else the next time does not get around it. Each address that a name
+/// has is judged by itself, and the first that is allowed and answers is used. It holds for every
+/// hop of a redirect and for WebSockets; a connection that another session has made over the same
+/// transport is used only if its address is allowed.
 ///
 /// The configured proxy and the configured Unix socket themselves are exempt. Through a proxy only
 /// addresses in the URL can be judged: names are refused, unless the policy is ``any`` or
@@ -39,16 +39,17 @@ public struct AddressPolicy: Sendable, Hashable {
     public static let any = AddressPolicy(base: .any)
     /// Allows addresses of the public internet only.
     ///
-    /// Refused are loopback, private (RFC 1918, unique local, site-local), link-local, shared (100.64/10)
-    /// and unspecified addresses, those of clouds' metadata services, multicast, broadcast, and what is
-    /// reserved, for benchmarks or for documentation; and IPv6 addresses that have one of these inside
-    /// (mapped, compatible, translated, 6to4, NAT64, ISATAP), or that belong to Teredo.
+    /// Refused are loopback, private (RFC 1918, unique local, site-local), link-local, shared
+    /// (100.64/10) and unspecified addresses, those of clouds' metadata services, multicast,
+    /// broadcast, and what is reserved, for benchmarks or for documentation; and IPv6 addresses
+    /// that have one of these inside (mapped, compatible, translated, 6to4, NAT64, ISATAP), or that
+    /// belong to Teredo.
     public static let publicOnly = AddressPolicy(base: .publicOnly)
 
     /// Makes a policy of a base and exceptions from it.
     ///
-    /// An address of IPv4 inside one of IPv6 counts for `denying`, but not for `allowing`; an IPv4-mapped
-    /// address is the IPv4 address.
+    /// An address of IPv4 inside one of IPv6 counts for `denying`, but not for `allowing`; an
+    /// IPv4-mapped address is the IPv4 address.
     ///
     /// - Parameters:
     ///   - base: What becomes of addresses that no network names.

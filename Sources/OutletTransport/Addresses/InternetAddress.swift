@@ -80,8 +80,8 @@ package struct InternetAddress: Sendable, Hashable {
         bits == 0 || (one ^ other) >> (64 - UInt64(bits)) == 0
     }
 
-    /// The IPv4 addresses that an IPv6 address stands for, or is reached by, if it says so: those of
-    /// 6to4, Teredo, NAT64, ISATAP and the two old forms of IPv4 in IPv6.
+    /// The IPv4 addresses that an IPv6 address stands for, or is reached by, if it says so: those
+    /// of 6to4, Teredo, NAT64, ISATAP and the two old forms of IPv4 in IPv6.
     var embedded: [InternetAddress] {
         guard !isIPv4 else { return [] }
         let last = InternetAddress(ipv4: UInt32(truncatingIfNeeded: low))

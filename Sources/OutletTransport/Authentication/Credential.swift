@@ -6,8 +6,8 @@ public struct Credential: Sendable, Equatable, Hashable {
     public var password: String
     /// How long the credential is kept.
     public var persistence: Persistence
-    /// The only scheme that it is used with; if `nil`, the safest of digest, NTLM and basic that the
-    /// server offers.
+    /// The only scheme that it is used with; if `nil`, the safest of digest, NTLM and basic that
+    /// the server offers.
     public var scheme: AuthenticationScheme?
 
     /// How long a credential is kept.

@@ -109,8 +109,8 @@ public struct TransferError: Error, Sendable, Equatable {
         set { facts.value.url = newValue }
     }
 
-    /// What a layer failed the transfer with, where that is an error of its own type: requests fail with
-    /// it in place of this.
+    /// What a layer failed the transfer with, where that is an error of its own type: requests fail
+    /// with it in place of this.
     public var cause: (any Error)? {
         get { facts.value.cause.error }
         set { facts.value.cause.error = newValue }
@@ -156,7 +156,8 @@ public struct TransferError: Error, Sendable, Equatable {
 }
 
 extension TransferError {
-    /// What to do about a limit: the setting of a session's configuration, and the program's option.
+    /// What to do about a limit: the setting of a session's configuration, and the program's
+    /// option.
     package static func raise(_ setting: String, _ option: String) -> String {
         "raise \(setting), in the program \(option)"
     }

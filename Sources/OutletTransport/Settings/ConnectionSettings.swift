@@ -4,12 +4,13 @@ public import FoundationEssentials
 public enum SourceAddress: Sendable, Hashable {
     /// A network interface by its name, such as `eth1`: the system sends by no other.
     case interface(String)
-    /// An IPv4 or IPv6 address of this machine; hosts without an address of its family cannot be reached.
+    /// An IPv4 or IPv6 address of this machine; hosts without an address of its family cannot be
+    /// reached.
     case address(String)
 }
 
-/// Probes on connections on which nothing is sent (`SO_KEEPALIVE`): they find out that a peer is gone, and
-/// keep the entries of routers and load balancers from being dropped.
+/// Probes on connections on which nothing is sent (`SO_KEEPALIVE`): they find out that a peer is
+/// gone, and keep the entries of routers and load balancers from being dropped.
 public struct TCPKeepAlive: Sendable, Hashable {
     /// How long nothing is sent before the first probe, in whole seconds, from 1 to 32,767
     /// (`CURLOPT_TCP_KEEPIDLE`).
@@ -17,7 +18,8 @@ public struct TCPKeepAlive: Sendable, Hashable {
     /// How long between probes, in whole seconds, from 1 to 32,767 (`CURLOPT_TCP_KEEPINTVL`).
     public var interval: TimeInterval
 
-    /// Makes settings; how many probes are sent in vain is the system's choice (`tcp_keepalive_probes`).
+    /// Makes settings; how many probes are sent in vain is the system's choice
+    /// (`tcp_keepalive_probes`).
     ///
     /// - Parameters:
     ///   - idle: How long a connection is silent before the first probe, in seconds.

@@ -30,8 +30,8 @@
 
         /// Shows the sanitizer that what was done under the lock came before what follows.
         ///
-        /// For a task that a continuation has resumed: where that is done before the task has come to
-        /// wait, the sanitizer misses it.
+        /// For a task that a continuation has resumed: where that is done before the task has come
+        /// to wait, the sanitizer misses it.
         @usableFromInline package func showOrder() {
             withLock { _ in }
         }

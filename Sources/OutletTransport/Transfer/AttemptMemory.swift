@@ -1,19 +1,20 @@
-/// What the transfers of one attempt of a request have in common: a place where layers keep what they
-/// have found out, from one redirect to the next.
+/// Values that layers keep from one transfer of a request to the next, by type.
+///
+/// The redirects of a request pass the same object in ``TransferJob/memory``.
 ///
 /// Thread: any.
 public final class AttemptMemory: Sendable {
     private let values = Lock<[ObjectIdentifier: any Sendable]>([:])
 
-    /// An empty memory.
+    /// Makes an empty memory.
     public init() {}
 
-    /// The value of a type that was kept last.
+    /// Returns the value kept for a type; `nil` if there is none.
     public func value<Value: Sendable>(of type: Value.Type) -> Value? {
         values.withLock { $0[ObjectIdentifier(type)] as? Value }
     }
 
-    /// Keeps a value in place of the last one of its type.
+    /// Keeps a value; replaces the former value of the same type.
     public func keep<Value: Sendable>(_ value: Value) {
         values.withLock { $0[ObjectIdentifier(Value.self)] = value }
     }

@@ -1,30 +1,31 @@
 public import OutletHTTP
 
-/// Sees the body of a response on its way, wherever it goes: into memory, a file, or to a handler.
+/// Observes the body of a response before it is delivered to memory, a file or the handler.
 ///
-/// Thread: the transport's, one call at a time. Nothing here may block.
+/// Thread: the transport's, one call at a time. Calls must not block.
 public protocol BodyObserver: AnyObject, Sendable {
-    /// Bytes are about to go where the job says, or, without any, the body has come to its end, and the
-    /// transfer is about to.
+    /// Bytes of the body are about to be delivered; empty `bytes` mean that the body is complete
+    /// and the transfer is about to end.
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - bytes: Decoded; valid until this returns.
-    ///   - head: The response's.
-    ///   - goOn: Has the transfer go on after ``BodyDecision/wait``, or end with an error. To be called
-    ///     once, on any thread; later calls have no effect.
+    ///   - bytes: The decoded bytes, valid until this returns.
+    ///   - head: The head of the response.
+    ///   - goOn: Continues the transfer after ``BodyDecision/wait``, or ends it with an error. Call
+    ///     it once, on any thread; later calls have no effect.
+    /// - Returns: Whether to continue, to stop reading until `goOn` is called, or to fail.
     func transfer(
         _ task: any TransferTask, isAboutToDeliver bytes: UnsafeRawBufferPointer,
         of head: HTTPResponse, goOn: @escaping @Sendable (TransferError?) -> Void
     ) -> BodyDecision
 }
 
-/// What becomes of a transfer whose body is observed.
+/// What a transfer does after an observer has received bytes of its body.
 public enum BodyDecision: Sendable {
-    /// It goes on.
+    /// Continue.
     case proceed
-    /// Nothing more is read until the observer says so; these bytes count as delivered.
+    /// Deliver these bytes, and read no more until the observer calls `goOn`.
     case wait
-    /// It ends.
+    /// End the transfer with this error; these bytes are not delivered.
     case fail(TransferError)
 }

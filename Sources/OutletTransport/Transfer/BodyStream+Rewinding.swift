@@ -1,7 +1,9 @@
 package import OutletHTTP
 
 extension BodyStream {
-    /// Takes the stream back to its start, to be sent once more.
+    /// Rewinds the stream, so that it can be sent again.
+    ///
+    /// - Throws: ``TransferError`` with ``TransferError/Code/requestBodyStreamExhausted``.
     package func rewindForTransfer() throws(TransferError) {
         do {
             try rewind()

@@ -1,9 +1,9 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// A response as a cache keeps it.
+/// A response as a cache stores it.
 public struct CachedResponse: Sendable, Equatable {
-    /// Where a response may be kept.
+    /// Where a response may be stored.
     public enum StoragePolicy: String, Sendable, Codable {
         /// In memory and on disk.
         case allowed
@@ -17,12 +17,12 @@ public struct CachedResponse: Sendable, Equatable {
     public var response: HTTPResponse
     /// The body, decoded.
     public var data: Data
-    /// Values of the program's own that are stored beside the response.
+    /// Values of the application that are stored with the response; `nil` for none.
     public var userInfo: [String: String]?
-    /// Where it may be kept.
+    /// Where the response may be stored.
     public var storagePolicy: StoragePolicy
 
-    /// Makes a response to be kept.
+    /// Makes a response to store; by default in memory and on disk.
     public init(
         response: HTTPResponse, data: Data, userInfo: [String: String]? = nil,
         storagePolicy: StoragePolicy = .allowed

@@ -1,15 +1,15 @@
-/// Decides whether, and as what, a response is stored in the session's cache.
+/// Decides whether a response is stored in the session's cache, and may change what is stored.
 public protocol CachedResponseHandler: Sendable {
-    /// Answers with what is to be stored, or with `nil` for nothing.
+    /// Calls `completion` with the response to store, or with `nil` to store nothing.
     ///
-    /// Asked for responses of all kinds of requests that HTTP allows to be stored; the request goes on
-    /// once it has answered, and without storing once the session's `interceptorTimeout` has
-    /// passed.
+    /// Called for each response that HTTP allows to be stored, of all kinds of requests. The
+    /// request continues when `completion` is called. When the session's `interceptorTimeout` has
+    /// passed, the request continues and nothing is stored.
     ///
     /// - Parameters:
-    ///   - task: The transfer that brought the response.
+    ///   - task: The transfer of the response.
     ///   - response: What would be stored.
-    ///   - completion: To be called exactly once; a second call is ignored.
+    ///   - completion: Must be called exactly once; a second call is ignored.
     ///
     /// Thread: the session's request queue.
     func dataTask(
@@ -17,35 +17,35 @@ public protocol CachedResponseHandler: Sendable {
         completion: @escaping @Sendable (CachedResponse?) -> Void)
 }
 
-/// A cached-response handler of the usual kinds.
+/// A cached-response handler that stores responses, does not store them, or changes them first.
 public struct ResponseCacher: CachedResponseHandler {
-    /// What is done with a response that may be stored.
+    /// What happens with a response that may be stored.
     public enum Behavior: Sendable {
         /// It is stored.
         case cache
-        /// It is not.
+        /// It is not stored.
         case doNotCache
-        /// The closure says what to store, `nil` for nothing.
+        /// The closure returns the response to store, or `nil` to store nothing.
         case modify(
             @Sendable (_ task: any TransferTask, _ response: CachedResponse) -> CachedResponse?)
     }
 
-    /// Stores what may be stored.
+    /// Stores all responses that may be stored.
     public static let cache = ResponseCacher(behavior: .cache)
     /// Stores nothing.
     public static let doNotCache = ResponseCacher(behavior: .doNotCache)
 
-    /// What is done with a response that may be stored.
+    /// What happens with a response that may be stored.
     public let behavior: Behavior
 
     /// Makes a handler.
     ///
-    /// - Parameter behavior: What is done with each response that the cache would store.
+    /// - Parameter behavior: What happens with each response that may be stored.
     public init(behavior: Behavior) {
         self.behavior = behavior
     }
 
-    /// Answers as the behaviour says.
+    /// Calls `completion` according to ``behavior``, before this returns.
     public func dataTask(
         _ task: any TransferTask, willCacheResponse response: CachedResponse,
         completion: @escaping @Sendable (CachedResponse?) -> Void
@@ -59,12 +59,15 @@ public struct ResponseCacher: CachedResponseHandler {
 }
 
 extension CachedResponseHandler where Self == ResponseCacher {
-    /// Stores what may be stored.
+    /// Stores all responses that may be stored.
     public static var cache: ResponseCacher { ResponseCacher.cache }
     /// Stores nothing.
     public static var doNotCache: ResponseCacher { ResponseCacher.doNotCache }
 
-    /// Asks a closure what to store, `nil` for nothing.
+    /// Stores what a closure returns.
+    ///
+    /// - Parameter closure: Returns the response to store, or `nil` to store nothing. Called for
+    ///   each response that may be stored, on the session's request queue.
     public static func modify(
         using closure:
             @escaping @Sendable (_ task: any TransferTask, _ response: CachedResponse) ->

@@ -1,59 +1,60 @@
 public import OutletHTTP
 
-/// A handler around another one, as a layer passes it on to look at what comes, or to change it.
+/// A handler that wraps another one, for layers that observe or change responses.
 ///
-/// Every call that is not implemented is passed to ``handler``; an implementation calls ``handler`` itself. The
-/// session's article about layers has an example that changes the head.
+/// Methods that a conforming type does not implement forward to ``handler``; those that it does
+/// implement have to call ``handler`` themselves. The session's article about layers has an
+/// example that changes the head.
 ///
-/// The final head comes twice: in `transfer(_:didReceive:turn:)` of heads, and in the result of
-/// ``TransferHandler/transferDidFinish(_:result:turn:)``. A layer that changes one changes the other.
+/// The final head arrives twice: in `transfer(_:didReceive:turn:)`, and in the result of
+/// ``TransferHandler/transferDidFinish(_:result:turn:)``. A layer that changes it must change both.
 ///
-/// Thread: as `TransferHandler`.
+/// Thread: as ``TransferHandler``.
 public protocol ForwardingTransferHandler: TransferHandler {
-    /// The handler that the layer was given.
+    /// The handler that the layer received with the job.
     var handler: any TransferHandler { get }
 }
 
 extension ForwardingTransferHandler {
-    /// Passes the refusal on.
+    /// Forwards the refusal to ``handler``.
     public func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error) {
         handler.transfer(task, didRefuseServer: refusal)
     }
 
-    /// Passes the head on.
+    /// Forwards the head to ``handler``.
     public func transfer(_ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn) {
         handler.transfer(task, didUse: head, turn: turn)
     }
 
-    /// Passes the question on.
+    /// Forwards the call to ``handler``.
     ///
-    /// - Throws: ``TransferError`` when the body cannot be sent again.
+    /// - Throws: ``TransferError`` if the handler cannot rewind the stream.
     public func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError) {
         try handler.transferNeedsNewBody(task)
     }
 
-    /// Passes the head on, and returns the handler's decision.
+    /// Forwards the head to ``handler`` and returns its decision.
     public func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision {
         handler.transfer(task, didReceive: head, turn: turn)
     }
 
-    /// Passes the chunk on, and returns the handler's decision.
+    /// Forwards the chunk to ``handler`` and returns its decision.
     public func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision {
         handler.transfer(task, didReceive: chunk, turn: turn)
     }
 
-    /// Passes the progress on.
+    /// Forwards the progress to ``handler``.
     public func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn
     ) {
         handler.transfer(task, didProgress: progress, turn: turn)
     }
 
-    /// Passes the end on.
+    /// Forwards the end to ``handler``.
     public func transferDidFinish(
         _ task: any TransferTask, result: TransferResult, turn: TransportTurn
     ) {

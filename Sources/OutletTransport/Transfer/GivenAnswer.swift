@@ -1,12 +1,12 @@
 package import FoundationEssentials
 package import OutletHTTP
 
-/// An answer that somebody gave a request in the network's place, on its way to the layer that plays it.
+/// A response that a plugin has given to a request in place of the network.
 ///
-/// Part of the request's context: it survives interceptors that come later, and is for this request
-/// alone, whose transfer is not shared then.
+/// It is stored in the request's context until the layer of the plugins plays it, so that later
+/// interceptors do not lose it. A request with such an answer never shares its transfer.
 package final class GivenAnswer: Sendable {
-    /// The head; its address is that of the request.
+    /// The status code; the response has the URL of the request.
     package let status: Int
     package let headers: HTTPHeaders
     package let body: Data
@@ -18,14 +18,15 @@ package final class GivenAnswer: Sendable {
         self.body = body
     }
 
-    /// Whether it is to be played: once, so that a hop or a round that it leads to goes to the network.
+    /// Returns true the first time only: a redirect or an authentication round that follows the
+    /// answer goes to the network.
     package func claim() -> Bool { played.claim() }
 
     fileprivate enum Key: RequestContextKey { typealias Value = GivenAnswer }
 }
 
 extension HTTPRequest {
-    /// What is played in the network's place; `nil` where the request goes to the network.
+    /// The response given in place of the network; `nil` if the request goes to the network.
     package var givenAnswer: GivenAnswer? {
         get { hasContext ? context[GivenAnswer.Key.self] : nil }
         set { context[GivenAnswer.Key.self] = newValue }

@@ -2,28 +2,32 @@ package import Dispatch
 package import FoundationEssentials
 package import OutletHTTP
 
-/// What a ``PlayedTransfer`` tells its handler, step by step.
+/// Produces the events of a ``PlayedTransfer``, step by step.
 ///
 /// Thread: the transfer's queue.
 package protocol TransferScript: AnyObject, Sendable {
-    /// Tells what comes next, as long as ``PlayedTransfer/mayGoOn`` holds; at the start, and whenever
-    /// the transfer is resumed.
+    /// Produces the next events as long as ``PlayedTransfer/mayGoOn`` is true.
+    ///
+    /// Called at the start, and whenever the transfer is resumed.
     func play(_ transfer: PlayedTransfer)
 
-    /// The transfer is over: what it came to.
+    /// Returns the result of the transfer, which has ended.
     ///
-    /// Called once, before the handler.
+    /// Called once, before the handler's end.
     ///
-    /// - Parameter error: Why it ends before all was told.
+    /// - Parameters:
+    ///   - error: Why the transfer ends early; `nil` if the script has called
+    ///     ``PlayedTransfer/finish(_:)`` without an error.
+    ///   - delivery: Where the body goes, after the handler's decisions.
     func end(_ error: TransferError?, delivery: BodyDelivery) -> TransferResult
 }
 
-/// A transfer without a network: a script makes the calls of its handler.
+/// A transfer without a network: a script produces the events for the handler.
 ///
-/// It has what all transfers have in common: one queue, exactly one end, a handler that may
-/// pause, cancel, or have the body delivered otherwise.
+/// It provides what all transfers have in common: calls on one queue, exactly one end, and a
+/// handler that may pause, cancel or change the delivery of the body.
 package final class PlayedTransfer: TransferTask, @unchecked Sendable {
-    // because all that changes is touched on `queue` only.
+    // because all mutable properties are used on `queue` only.
 
     package let identifier = TransferIdentifier.next()
     private let queue: DispatchQueue
@@ -31,7 +35,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     private let script: any TransferScript
     private let visible = VisibleState()
 
-    /// Set to `nil` at the end, so that the end is reported once only.
+    /// Set to `nil` at the end, so that the end is reported only once.
     private var handler: (any TransferHandler)?
     /// Where the body goes.
     ///
@@ -42,21 +46,21 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     private let observer: (any BodyObserver)?
     /// The final head, for the observer.
     private var head: HTTPResponse?
-    /// Whether the observer has not made up its mind.
+    /// Whether the observer has returned ``BodyDecision/wait`` and has not continued yet.
     private var isObserverBusy = false
-    /// Whether the observer was told of the body's end.
+    /// Whether the observer has received the end of the body.
     private var isEndObserved = false
-    /// Set by a script that knows the server.
+    /// Whether the server was verified; set by ``judgeServer(_:refusal:)``.
     package private(set) var isServerVerified = true
 
-    /// Makes a transfer that waits for ``begin()``.
+    /// Makes a transfer that starts with ``begin()``.
     ///
     /// - Parameters:
-    ///   - script: Makes the calls of the handler.
-    ///   - job: The job that it answers.
-    ///   - isSuspended: Whether the handler is not called before ``resume()``.
-    ///   - queue: Where the handler is called; serial.
-    ///   - handler: Told as by a transport.
+    ///   - script: Produces the events.
+    ///   - job: The job that the transfer answers.
+    ///   - isSuspended: Whether the transfer starts suspended.
+    ///   - queue: A serial queue on which script and handler are called.
+    ///   - handler: Receives the events, as from a transport.
     package init(
         _ script: any TransferScript, for job: TransferJob, isSuspended: Bool = false,
         on queue: DispatchQueue, handler: any TransferHandler
@@ -72,10 +76,10 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         if isSuspended { visible.wish(.suspended) }
     }
 
-    /// Begins to play a result that is known, as if it came from a network.
+    /// Starts a transfer with a known result, as if it came from a network.
     ///
-    /// Its head comes first, if it has one; its body goes into a file, if the job or the handler says
-    /// so. Parameters as for ``init(_:for:isSuspended:on:handler:)``.
+    /// The handler receives the head, then the body as the job or the handler says, and the end.
+    /// The parameters are those of ``init(_:for:isSuspended:on:handler:)``.
     package static func start(
         _ result: TransferResult, for job: TransferJob, isSuspended: Bool = false,
         on queue: DispatchQueue, handler: any TransferHandler
@@ -90,7 +94,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
 
     package var currentRequest: HTTPRequest? { request }
 
-    /// Lets the script begin.
+    /// Starts the script.
     package func begin() { perform { $0.script.play($0) } }
 
     package func cancel() {
@@ -103,7 +107,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         perform { $0.isSuspended = true }
     }
 
-    /// On the queue, and so behind the answer that asks for the pause, which may still be on its way.
+    /// Takes effect on the queue, hence after a handler call in progress that returns `pause`.
     package func resume() {
         visible.wish(.running)
         perform { transfer in
@@ -114,12 +118,12 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
 
     package func reportProgress() { perform { $0.reportsProgress = true } }
 
-    /// Does something on the queue.
+    /// Runs `body` on the transfer's queue.
     package func perform(_ body: @escaping @Sendable (PlayedTransfer) -> Void) {
         queue.async { body(self) }
     }
 
-    /// Does something on the queue after so many seconds.
+    /// Runs `body` on the transfer's queue after `seconds`.
     package func perform(
         after seconds: Double, _ body: @escaping @Sendable (PlayedTransfer) -> Void
     ) {
@@ -131,31 +135,32 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
     /// Whether the transfer has not ended.
     package var isRunning: Bool { handler != nil }
 
-    /// Whether the handler may be told more.
+    /// Whether the script may produce further events.
     package var mayGoOn: Bool { isRunning && !isSuspended && !isObserverBusy }
 
-    /// Whether pieces of the body are to be told: the handler takes them, or they are observed.
+    /// Whether the script must call `notify` with the pieces of the body: for the handler, or for
+    /// an observer.
     package var takesPieces: Bool { delivery == .chunks || observer != nil }
 
-    /// Tells a head, interim or final, and does what the handler says.
-    package func tell(_ head: HTTPResponse) {
+    /// Passes a head, interim or final, to the handler and applies its decision.
+    package func notify(_ head: HTTPResponse) {
         if head.isFinal { self.head = head }
-        follow(told { $0.transfer(self, didReceive: head, turn: $1) })
+        follow(call { $0.transfer(self, didReceive: head, turn: $1) })
     }
 
-    /// Shows bytes of the body to who observes it, tells the handler if it takes them, and does what they
-    /// say.
-    package func tell(_ piece: Data) {
+    /// Passes bytes of the body to the observer, and to the handler under ``BodyDelivery/chunks``,
+    /// and applies their decisions.
+    package func notify(_ piece: Data) {
         guard show(piece), delivery == .chunks else { return }
         follow(
-            told { handler, turn in
+            call { handler, turn in
                 piece.withUnsafeBytes { handler.transfer(self, didReceive: $0, turn: turn) }
             })
     }
 
-    /// Shows a piece of the body, or its end, to who observes it.
+    /// Passes a piece of the body, or an empty one at its end, to the observer.
     ///
-    /// - Returns: Whether the piece goes where it is to go.
+    /// - Returns: Whether the piece is delivered; false if the observer has failed the transfer.
     private func show(_ piece: Data) -> Bool {
         guard let observer, let head else { return true }
         let decision = piece.withUnsafeBytes {
@@ -173,7 +178,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         return true
     }
 
-    /// The observer has made up its mind.
+    /// Continues after the observer has called `goOn`.
     private func goOn(_ error: TransferError?) {
         guard isObserverBusy else { return }
         isObserverBusy = false
@@ -181,19 +186,20 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         if isEndObserved { finish(nil) } else { script.play(self) }
     }
 
-    /// Tells how much has passed, if anybody wants to know.
-    package func tell(_ counts: TransferCounts) {
+    /// Passes the progress to the handler, if it is to be reported.
+    package func notify(_ counts: TransferCounts) {
         guard reportsProgress else { return }
-        told { $0.transfer(self, didProgress: counts, turn: $1) }
+        call { $0.transfer(self, didProgress: counts, turn: $1) }
     }
 
-    /// Tells whether the server was verified; with an error, that it was refused.
+    /// Sets whether the server was verified; with an error, reports to the handler that it was
+    /// refused.
     package func judgeServer(_ isVerified: Bool, refusal: (any Error)? = nil) {
         isServerVerified = isVerified
         if let refusal { handler?.transfer(self, didRefuseServer: refusal) }
     }
 
-    /// Tells the end, the first time only.
+    /// Ends the transfer; only the first call has an effect.
     package func finish(_ error: TransferError?) {
         guard isRunning else { return }
         if error == nil, !isEndObserved {
@@ -202,7 +208,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         }
         let result = script.end(error, delivery: delivery)
         visible.complete()
-        told { handler, turn in
+        call { handler, turn in
             self.handler = nil
             handler.transferDidFinish(self, result: result, turn: turn)
         }
@@ -217,9 +223,9 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
         }
     }
 
-    /// Tells the handler, in a turn of its own.
+    /// Calls `body` with the handler and a new turn; returns `nil` after the end.
     @discardableResult
-    private func told<Answer>(_ body: (any TransferHandler, TransportTurn) -> Answer) -> Answer? {
+    private func call<Answer>(_ body: (any TransferHandler, TransportTurn) -> Answer) -> Answer? {
         guard let handler else { return nil }
         let turn = TransportTurn()
         defer { turn.end() }
@@ -229,7 +235,7 @@ package final class PlayedTransfer: TransferTask, @unchecked Sendable {
 
 /// A result that is known from the start.
 private final class KnownResult: TransferScript, @unchecked Sendable {
-    // because all that changes is touched on the transfer's queue only.
+    // because all mutable properties are used on the transfer's queue only.
 
     private static let pieceSize = 64 << 10
 
@@ -237,9 +243,9 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
     private let body: Data
     private var isHeadTold = false
     private var offset = 0
-    /// Everything but the end was delivered.
+    /// Whether everything but the end was delivered.
     private var isEnding = false
-    /// What the writing of a file came to.
+    /// The result after the body was written to a file.
     private var placed: TransferResult?
 
     init(_ result: TransferResult) {
@@ -251,16 +257,16 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
         while transfer.mayGoOn, !isEnding {
             guard isHeadTold else {
                 isHeadTold = true
-                if let head = known.response { transfer.tell(head) }
+                if let head = known.response { transfer.notify(head) }
                 continue
             }
             guard transfer.takesPieces, offset < body.count else {
-                return tellRest(to: transfer)
+                return notifyRest(to: transfer)
             }
             let piece = body.dropFirst(offset).prefix(Self.pieceSize)
             offset += piece.count
-            transfer.tell(piece)
-            tellProgress(to: transfer)
+            transfer.notify(piece)
+            notifyProgress(to: transfer)
         }
     }
 
@@ -273,10 +279,10 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
         return result
     }
 
-    private func tellRest(to transfer: PlayedTransfer) {
+    private func notifyRest(to transfer: PlayedTransfer) {
         isEnding = true
         guard case .file = transfer.delivery else { return finish(transfer) }
-        // The queue does not wait for a disk.
+        // The transfer's queue must not wait for a disk.
         DiskQueue.shared.async { [known, body, delivery = transfer.delivery] in
             var result = known
             result.place(body, as: delivery)
@@ -290,14 +296,14 @@ private final class KnownResult: TransferScript, @unchecked Sendable {
     private func finish(_ transfer: PlayedTransfer) {
         if offset < body.count {
             offset = body.count
-            tellProgress(to: transfer)
+            notifyProgress(to: transfer)
         }
         transfer.finish(nil)
     }
 
-    /// Tells how much was handed over, as of what comes over a network.
-    private func tellProgress(to transfer: PlayedTransfer) {
-        transfer.tell(
+    /// Reports the bytes delivered so far, as for a response from a network.
+    private func notifyProgress(to transfer: PlayedTransfer) {
+        transfer.notify(
             TransferCounts(received: Int64(offset), expectedToReceive: Int64(body.count)))
     }
 }

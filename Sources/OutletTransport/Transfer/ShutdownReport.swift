@@ -1,11 +1,11 @@
-/// How what was under way came to its end when a session or a transport was shut down in good time.
+/// How the running requests ended when a session or a transport was shut down with a deadline.
 public struct ShutdownReport: Sendable, Equatable {
-    /// How many ended by themselves, with whatever result.
+    /// The number of requests that ended by themselves, successfully or not.
     public var finished: Int
-    /// How many were ended at the deadline.
+    /// The number of requests that the deadline ended.
     public var cut: Int
 
-    /// Makes a report.
+    /// Makes a report; by default an empty one.
     public init(finished: Int = 0, cut: Int = 0) {
         self.finished = finished
         self.cut = cut

@@ -1,55 +1,65 @@
 public import OutletHTTP
 
-/// Told what happens to a transfer.
+/// Receives the events of a transfer.
 ///
-/// All calls come from the transport's own thread, or, where ``TransferJob/mayRunOnCaller`` allows it,
-/// from the one that starts the transfer; one at a time, in this order: any number of heads
-/// (interim ones first, the final one last), chunks and progress in between and after, the end
-/// exactly once and last. Nothing here may block.
+/// Order: heads come first, any number of interim ones (1xx) and then the final one. Chunks follow
+/// the final head. Progress comes at any time before the end. The end is called exactly once and
+/// last.
+///
+/// Thread: the transport's own, or, where ``TransferJob/mayRunOnCaller`` allows it, the one that
+/// starts the transfer; layers may call from queues of their own. Calls never overlap. They must
+/// not block, except ``transferNeedsNewBody(_:)``.
 public protocol TransferHandler: AnyObject, Sendable {
-    /// The policy of ``TransferJob/serverTrustManager`` has refused the server, or an https proxy; the
-    /// transfer ends next, with ``TransferError/Code/serverCertificateUntrusted``.
+    /// The policy of ``TransferJob/serverTrustManager`` has refused the server or an https proxy.
+    ///
+    /// The transfer ends next, with ``TransferError/Code/serverCertificateUntrusted``.
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - refusal: Why.
+    ///   - refusal: The error that the evaluator has thrown.
     func transfer(_ task: any TransferTask, didRefuseServer refusal: any Error)
 
-    /// A final head has come that is not the transfer's answer, and the transport, or a layer, has made
-    /// use of it: a challenge that was answered with ``TransferJob/credential``, or the server's word on
-    /// a stored response. Another head will come.
+    /// The transport, or a layer, has handled a final head itself; another head follows.
+    ///
+    /// The head is a challenge (401, 407) that was answered with a credential, or a 304 for a
+    /// response in the cache.
     func transfer(
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn)
 
-    /// The request's body, a stream, has to be sent once more: it is to be taken back to its start.
+    /// The request is sent again: rewind its body stream to the start.
     ///
-    /// Thread: a layer's, on which this may block; no other call is made meanwhile.
+    /// Called only if the body is a stream.
+    ///
+    /// - Throws: ``TransferError`` if the stream cannot be rewound; the transfer ends with it.
+    ///
+    /// Thread: a queue of a layer, where this may block; no other call is made meanwhile.
     func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError)
 
-    /// A head has arrived; interim ones (1xx) come here too.
+    /// A head has arrived, an interim one (1xx) or the final one.
     ///
-    /// - Returns: Whether to go on, to wait for ``TransferTask/resume()`` or to end as cancelled.
+    /// - Returns: Whether to continue, to wait for ``TransferTask/resume()``, to deliver the body
+    ///   elsewhere, or to end as cancelled.
     func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision
 
-    /// The next bytes of the body, under ``BodyDelivery/chunks`` only.
+    /// The next bytes of the body have arrived; called under ``BodyDelivery/chunks`` only.
     ///
     /// - Parameters:
     ///   - task: The transfer.
-    ///   - chunk: The bytes, valid until this returns.
-    ///   - turn: Gathers work for queues until the transport's turn ends; not to be kept.
-    /// - Returns: Whether to go on, to wait for ``TransferTask/resume()`` (this chunk counts as
-    ///   delivered) or to end as cancelled.
+    ///   - chunk: The decoded bytes, valid until this returns.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
+    /// - Returns: Whether to continue, to wait for ``TransferTask/resume()`` (this chunk is not
+    ///   delivered again) or to end as cancelled.
     func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision
 
-    /// How far the bodies have come, if ``TransferJob/reportsProgress`` asks for it.
+    /// Body bytes were sent or received; called if ``TransferJob/reportsProgress`` asks for it.
     func transfer(
         _ task: any TransferTask, didProgress progress: TransferCounts, turn: TransportTurn)
 
-    /// The transfer is over; nothing follows.
+    /// The transfer has ended; no call follows.
     func transferDidFinish(_ task: any TransferTask, result: TransferResult, turn: TransportTurn)
 }
 
@@ -62,18 +72,21 @@ extension TransferHandler {
         _ task: any TransferTask, didUse head: HTTPResponse, turn: TransportTurn
     ) {}
 
-    /// Takes the stream back to its start.
+    /// Rewinds the stream of ``TransferTask/currentRequest``, if its body is one.
+    ///
+    /// - Throws: ``TransferError`` with ``TransferError/Code/requestBodyStreamExhausted`` if the
+    ///   stream cannot be rewound.
     public func transferNeedsNewBody(_ task: any TransferTask) throws(TransferError) {
         guard case .stream(let stream) = task.currentRequest?.body else { return }
         try stream.rewindForTransfer()
     }
 
-    /// Goes on.
+    /// Returns ``TransferDecision/proceed``.
     public func transfer(
         _ task: any TransferTask, didReceive head: HTTPResponse, turn: TransportTurn
     ) -> TransferDecision { .proceed }
 
-    /// Drops the chunk and goes on.
+    /// Ignores the chunk and returns ``TransferDecision/proceed``.
     public func transfer(
         _ task: any TransferTask, didReceive chunk: UnsafeRawBufferPointer, turn: TransportTurn
     ) -> TransferDecision { .proceed }
@@ -84,13 +97,15 @@ extension TransferHandler {
     ) {}
 }
 
-/// What a handler answers to a head or a chunk.
+/// What a transfer does after a head or a chunk; returned by its handler.
 public enum TransferDecision: Sendable {
-    /// Go on.
+    /// Continue.
     case proceed
-    /// Go on, with the body to go there in place of where the job says; an answer to a head only.
+    /// Continue, and deliver the body there instead of to ``TransferJob/delivery``; valid only for
+    /// a head.
     ///
-    /// To a file only if the job's delivery was one. A handler that takes no chunks drops them.
+    /// Choose a file only if the job's delivery is a file as well: other jobs run on a thread that
+    /// must not wait for a disk.
     case deliver(BodyDelivery)
     /// Wait for ``TransferTask/resume()``.
     case pause

@@ -1,91 +1,96 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// One attempt of one request, as a transport is asked to carry it.
+/// One attempt of one request, for a transport to perform.
 public struct TransferJob: Sendable {
-    /// The request as it shall go on the wire.
+    /// The request as it is sent.
     public var request: HTTPRequest
     /// Where the body of the response goes.
     public var delivery: BodyDelivery
-    /// Whether the handler wants `TransferHandler.transfer(_:didProgress:)`.
+    /// Whether the handler receives ``TransferHandler/transfer(_:didProgress:turn:)``.
     public var reportsProgress: Bool
-    /// Who the request is sent for; ``credentialUse`` says what becomes of it.
+    /// The request's credential; ``credentialUse`` says how it is used.
     public var credential: Credential? {
         get { answers?.value.credential }
         set { if newValue != nil || answers != nil { change { $0.credential = newValue } } }
     }
-    /// What the transport does with ``credential``.
+    /// How the transport uses ``credential``; by default it answers challenges with it.
     public var credentialUse: CredentialUse {
         get { answers?.value.use ?? .onChallenge }
         set { if newValue != .onChallenge || answers != nil { change { $0.use = newValue } } }
     }
-    /// What the server asked when it refused the request before, which ``credential`` answers at once.
+    /// The challenge with which the server refused the request before; ``credential`` answers it
+    /// without waiting for another one.
     public var challenge: AuthenticationChallenge? {
         get { answers?.value.challenge }
         set { if newValue != nil || answers != nil { change { $0.challenge = newValue } } }
     }
-    /// Answers proxies, by their addresses (``TransferTask/proxy``), each with a scheme that it asked for.
+    /// Credentials for proxies, by the proxy's URL (``TransferTask/proxy``), each with a scheme
+    /// that the proxy has asked for.
     ///
-    /// Counts where neither the proxy's address nor ``TransportConfiguration/proxyCredential`` has one.
+    /// Used only if neither the proxy's URL nor ``TransportConfiguration/proxyCredential`` provides
+    /// one.
     public var proxyCredentials: [String: Credential] {
         get { answers?.value.toProxies ?? [:] }
         set { if !newValue.isEmpty || answers != nil { change { $0.toProxies = newValue } } }
     }
-    /// Decides which policy judges the server, and an https proxy, in place of the transport's own
-    /// checks; these if `nil`.
+    /// Provides the policy that evaluates the server, and an https proxy, in place of the
+    /// transport's own verification; `nil` for the transport's own.
     public var serverTrustManager: (any ServerTrustJudging)? {
         get { answers?.value.trustManager }
         set { if newValue != nil || answers != nil { change { $0.trustManager = newValue } } }
     }
-    /// Which addresses may be connected to, besides what the transport's own configuration says; a
-    /// connection that is kept for others is used only if its address is allowed.
+    /// The IP addresses that may be connected to, in addition to the restrictions of
+    /// ``TransportConfiguration/addressPolicy``; `nil` for none.
+    ///
+    /// An existing connection is used only if its address is allowed.
     public var addressPolicy: AddressPolicy? {
         get { answers?.value.addressPolicy }
         set { if newValue != nil || answers != nil { change { $0.addressPolicy = newValue } } }
     }
-    /// Decides whether the response is stored in a cache; the cache's own handler if `nil`.
+    /// Decides whether the response is stored in a cache; `nil` for the cache's own handler.
     public var cachedResponseHandler: (any CachedResponseHandler)? {
         get { answers?.value.cachedResponseHandler }
         set {
             if newValue != nil || answers != nil { change { $0.cachedResponseHandler = newValue } }
         }
     }
-    /// Where the request began that this is a part of, before redirects; the request's own address if
-    /// `nil`.
+    /// The original URL of the request before redirects; `nil` if it was not redirected.
     public var firstURL: URL? {
         get { answers?.value.firstURL }
         set { if newValue != nil || answers != nil { change { $0.firstURL = newValue } } }
     }
-    /// Where layers keep what they have found out for the attempt's next transfers; not kept if `nil`.
+    /// Keeps values of layers for the next transfers of the same request; `nil` to keep none.
     public var memory: AttemptMemory? {
         get { answers?.value.memory }
         set { if newValue != nil || answers != nil { change { $0.memory = newValue } } }
     }
-    /// Sees the body of the response, besides the handler; of one from a cache nothing.
+    /// Observes the body of the response, in addition to the handler; not called for responses from
+    /// a cache.
     public var bodyObserver: (any BodyObserver)? {
         get { answers?.value.bodyObserver }
         set { if newValue != nil || answers != nil { change { $0.bodyObserver = newValue } } }
     }
-    /// Whether the job may share a transfer with equal ones that are under way at the same time.
+    /// Whether the job may share one transfer with equal jobs that run at the same time.
     public var sharesTransfer: Bool {
         get { answers?.value.sharesTransfer ?? false }
         set { if newValue || answers != nil { change { $0.sharesTransfer = newValue } } }
     }
-    /// Decides which of several waiting requests goes first.
+    /// The order in which requests that wait for a connection are started.
     public var priority: TransferPriority
-    /// Whether the transport may do the first work on the thread that calls
+    /// Whether the transport may start the transfer on the thread that calls
     /// ``Transport/start(_:handler:)``, and call the handler there before that returns.
     ///
-    /// Not if anything of the user's runs in the handler, who may hold a lock while starting it. What
-    /// else of the user's a transport calls (``serverTrustManager``, ``ClientCertificateProvider``) it
-    /// never calls before the start returns.
+    /// Must be false if the handler runs user code, because the user may hold a lock during the
+    /// call of `start`. The transport never calls other user code (``serverTrustManager``,
+    /// ``ClientCertificateProvider``) before `start` returns.
     public var mayRunOnCaller: Bool
 
-    /// Makes a job that collects the response's body in memory.
+    /// Makes a job.
     ///
     /// - Parameters:
-    ///   - request: What is sent.
-    ///   - delivery: Where the body of the response goes.
+    ///   - request: The request to send; its priority becomes ``priority``.
+    ///   - delivery: Where the body of the response goes; into memory by default.
     public init(request: HTTPRequest, delivery: BodyDelivery = .collect) {
         self.request = request
         self.delivery = delivery
@@ -95,10 +100,11 @@ public struct TransferJob: Sendable {
         self.answers = nil
     }
 
-    /// Whether a file or a stream is at either end, so that a disk may stall it.
+    /// Whether the transfer reads or writes a file or a stream, and may have to wait for a disk.
     package var isBulk: Bool { delivery.isFile || request.readsBody }
 
-    /// What few jobs have: what it answers challenges with, who judges servers, where it may connect to.
+    /// The properties that few jobs set: credentials, server trust, address policy, caching,
+    /// sharing.
     package struct Answers: Sendable {
         package var credential: Credential?
         package var use = CredentialUse.onChallenge
@@ -115,7 +121,7 @@ public struct TransferJob: Sendable {
         package init() {}
     }
 
-    /// Makes a job in one go: what is changed afterwards, the compiler copies.
+    /// Makes a job with all its values at once, because changing a value afterwards copies it.
     package init(
         request: HTTPRequest, delivery: BodyDelivery, priority: TransferPriority,
         reportsProgress: Bool, mayRunOnCaller: Bool, answers: Answers?
@@ -128,7 +134,7 @@ public struct TransferJob: Sendable {
         self.answers = answers.map { Boxed($0) }
     }
 
-    /// One reference, because few jobs have any; spelled out for the reason ``TransferResult`` gives.
+    /// Boxed, because few jobs have any; declared `Optional` for the reason in ``TransferResult``.
     package private(set) var answers: Optional<Boxed<Answers>>
 
     private mutating func change(_ body: (inout Answers) -> Void) {
@@ -141,14 +147,14 @@ public struct TransferJob: Sendable {
 
 /// Where a response's body goes.
 public enum BodyDelivery: Sendable, Equatable {
-    /// Into memory, handed over whole at the end.
+    /// Into memory; it becomes ``TransferResult/body``.
     case collect
     /// To the handler, chunk by chunk.
     case chunks
-    /// Into a file, made if it is not there.
+    /// Into a file, which is created if it does not exist.
     ///
-    /// A `206 Partial Content` is written from `offset` on; any other answer is a whole and takes
-    /// the file's place from its first byte.
+    /// The body of a `206 Partial Content` is written at `offset`, in bytes. The body of any other
+    /// response replaces the content of the file.
     case file(path: String, offset: Int64)
 
     /// Whether the body of the response goes into a file.

@@ -3,10 +3,11 @@ import OutletFiles
 import OutletHTTP
 
 extension TransferResult {
-    /// Puts a body where it was to go; for transports that hold it as a whole.
+    /// Delivers a complete body as the delivery says; for transports that hold it in memory.
     ///
-    /// One that went to the handler piece by piece is no part of the result. A file that cannot be
-    /// written becomes the error, unless there is one.
+    /// Under ``BodyDelivery/chunks`` the handler has received the bytes already; ``body`` becomes
+    /// `nil`. If the file cannot be written, ``error`` becomes
+    /// ``TransferError/Code/cannotWriteToFile``, unless it is set already.
     ///
     /// Thread: any that may wait for a disk.
     package mutating func place(_ content: Data, as delivery: BodyDelivery) {
@@ -18,7 +19,7 @@ extension TransferResult {
             guard let response else { return }
             do {
                 let file = URL(filePath: path)
-                // Only a part is added to what is there.
+                // Only a 206 is appended to the file; any other response replaces it.
                 let isPart = response.statusCode == 206 && offset > 0
                 let kept =
                     isPart ? try Data(contentOf: file).prefix(Int(clamping: offset)) : Data()

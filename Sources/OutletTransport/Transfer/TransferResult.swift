@@ -1,18 +1,19 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// How many body bytes have passed; totals are -1 where unknown.
+/// The body bytes transferred so far; totals are -1 if they are not known.
 public struct TransferCounts: Sendable, Equatable {
-    /// Bytes of the request's body handed to the network.
+    /// Bytes of the request's body passed to the network.
     public var sent: Int64
-    /// Bytes of the request's body in all.
+    /// The length of the request's body in bytes; -1 if it is not known.
     public var expectedToSend: Int64
-    /// Bytes of the response's body received, decoded.
+    /// Bytes of the response's body received, after decoding.
     public var received: Int64
-    /// Bytes of the response's body in all, as announced.
+    /// The length of the response's body in bytes, as `Content-Length` says; -1 if it is not known,
+    /// as for compressed bodies.
     public var expectedToReceive: Int64
 
-    /// Makes counts.
+    /// Makes counts; by default nothing was transferred and no total is known.
     public init(
         sent: Int64 = 0, expectedToSend: Int64 = -1, received: Int64 = 0,
         expectedToReceive: Int64 = -1
@@ -26,34 +27,34 @@ public struct TransferCounts: Sendable, Equatable {
 
 /// How a transfer ended.
 ///
-/// `Optional` is spelled out, because what begins as `nil` by itself has the compiler make the value
-/// in memory, copy it and destroy the first.
+/// The properties are declared `Optional<T>` instead of `T?`, because the implicit default `nil` of
+/// `T?` makes the compiler initialise the value in memory, copy it and destroy the original.
 public struct TransferResult: Sendable {
-    /// The final head, if one arrived.
+    /// The final head; `nil` if none arrived.
     public var response: Optional<HTTPResponse>
-    /// The body, under ``BodyDelivery/collect``; `nil` when no byte arrived.
+    /// The body, under ``BodyDelivery/collect`` only; `nil` if it is empty.
     public var body: Optional<Data>
-    /// Why it failed; `nil` when the response arrived whole.
+    /// Why the transfer failed; `nil` if the response arrived completely.
     public var error: Optional<TransferError>
-    /// What was measured.
+    /// Times and sizes of the transfer.
     public var metrics: TransferMetrics
-    /// Trailer fields (RFC 9110 §6.5).
+    /// The trailer fields (RFC 9110 §6.5); `nil` if there are none.
     public var trailers: HTTPHeaders? {
         get { extras?.value.trailers }
         set { if newValue != nil || extras != nil { change { $0.trailers = newValue } } }
     }
-    /// The head of a proxy that wants a credential before it makes way (407 to `CONNECT`).
+    /// The proxy's answer to `CONNECT`, if it asks for a credential (407).
     public var tunnelRefusal: TunnelRefusal? {
         get { extras?.value.tunnelRefusal }
         set { if newValue != nil || extras != nil { change { $0.tunnelRefusal = newValue } } }
     }
-    /// What the session's cache was about to keep of it.
+    /// The response that the session's cache was about to store.
     package var proposedForCache: CachedResponse? {
         get { extras?.value.proposedForCache }
         set { if newValue != nil || extras != nil { change { $0.proposedForCache = newValue } } }
     }
 
-    /// By reference, because few results have any.
+    /// Boxed, because few results have any of these values.
     private var extras: Optional<Boxed<Extras>>
 
     private struct Extras: Sendable {
@@ -69,7 +70,7 @@ public struct TransferResult: Sendable {
         extras = changed
     }
 
-    /// Makes a result.
+    /// Makes a result; by default an empty one without an error.
     public init(
         response: HTTPResponse? = nil, body: Data? = nil, trailers: HTTPHeaders? = nil,
         error: TransferError? = nil, metrics: TransferMetrics = TransferMetrics(),
@@ -87,10 +88,10 @@ public struct TransferResult: Sendable {
 
 /// A proxy's answer to `CONNECT`; a class, because few results have one.
 public final class TunnelRefusal: Sendable {
-    /// The head.
+    /// The head of the answer.
     public let head: HTTPResponse
 
-    /// Keeps a head.
+    /// Wraps a head.
     public init(head: HTTPResponse) {
         self.head = head
     }

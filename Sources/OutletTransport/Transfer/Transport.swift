@@ -1,75 +1,87 @@
 package import FoundationEssentials
 public import OutletHTTP
 
-/// Carries requests over a network: one call, one attempt, one hop.
+/// Sends requests over a network: one call of ``start(_:handler:)`` is one attempt and one hop.
 ///
-/// A transport neither follows redirects nor retries nor judges a status; the session above it
-/// does. Whatever conforms (libcurl, a stub) serves all of the session's features.
+/// A transport does not follow redirects, does not retry and does not validate status codes; the
+/// session does. All features of the session work with any conforming type (libcurl, a stub).
 public protocol Transport: AnyObject, Sendable {
-    /// Begins one transfer and returns at once.
+    /// Starts one transfer and returns at once.
     ///
     /// - Parameters:
-    ///   - job: What to send and what to do with the answer.
-    ///   - handler: Told what happens; kept until ``TransferHandler/transferDidFinish(_:result:turn:)``
-    ///     was called, which happens exactly once, also after a cancel and after ``shutDown()``.
+    ///   - job: The request, and where the body of the response goes.
+    ///   - handler: Receives the transfer's events. The transport keeps it until it has called
+    ///     ``TransferHandler/transferDidFinish(_:result:turn:)``, which it does exactly once, also
+    ///     after a cancel and after ``shutDown()``.
     ///
     /// - Returns: The transfer. The handler may be called before this returns.
     ///
     /// Thread: any. Never blocks.
     func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask
 
-    /// Begins to open a WebSocket and returns at once; the default refuses with a named error.
+    /// Starts to open a WebSocket and returns at once.
+    ///
+    /// The default implementation fails the connection with
+    /// ``TransferError/Code/unsupportedURL``.
     ///
     /// - Parameters:
     ///   - job: The handshake to send.
-    ///   - handler: As for ``start(_:handler:)``.
+    ///   - handler: Receives the connection's events; kept as in ``start(_:handler:)``.
     ///
     /// - Returns: The connection. The handler may be called before this returns.
     ///
     /// Thread: any. Never blocks.
     func connect(_ job: WebSocketJob, handler: any WebSocketHandler) -> any WebSocketConnection
 
-    /// Cancels all transfers and frees what the transport holds; it starts no more.
+    /// Ends all transfers with ``TransferError/Code/transportClosed`` and frees the transport's
+    /// resources.
     ///
-    /// Thread: any, once or often. Does not wait.
+    /// Transfers started afterwards fail with the same code.
+    ///
+    /// Thread: any. Idempotent. Does not wait for the transfers to end.
     func shutDown()
 
-    /// Starts no more transfers, and returns when all those under way have ended.
+    /// Rejects new transfers, and returns when all running ones have ended.
     ///
-    /// - Parameter deadline: After so long what is left ends with ``TransferError/Code/transportClosed``;
-    ///   at once with ``shutDown()``.
-    /// - Returns: How many ended by themselves, and how many were cut off. The default cuts off all.
+    /// The default implementation calls ``shutDown()`` and returns an empty report.
     ///
-    /// Thread: any. A transport that stands before another passes this on.
+    /// - Parameter deadline: How long to wait. Transfers that are left then end with
+    ///   ``TransferError/Code/transportClosed``, as they do at once when ``shutDown()`` is called
+    ///   meanwhile.
+    /// - Returns: How many transfers ended by themselves, and how many were ended by the deadline.
+    ///
+    /// Thread: any. A transport that wraps another one forwards this call.
     @discardableResult
     func shutDown(deadline: Duration) async -> ShutdownReport
 
-    /// Reads certificate authorities and the client's certificates anew: what begins from now on uses no
-    /// connection that was made before.
+    /// Reads the certificate authorities and the client certificates again.
     ///
-    /// What is under way is not disturbed. The default does nothing.
+    /// Transfers that start afterwards use new connections only. Running transfers continue
+    /// unchanged. The default implementation does nothing.
     ///
-    /// Thread: any. Does not wait. A transport that stands before another passes this on.
+    /// Thread: any. Does not wait. A transport that wraps another one forwards this call.
     func reloadCertificates()
 
-    /// What the transport is doing now; the default knows nothing.
+    /// Returns the current numbers of connections and requests.
     ///
-    /// - Parameter perOrigin: Whether to tell origins apart, too.
+    /// The default implementation returns zeros.
     ///
-    /// Thread: any. Does not wait. A transport that stands before another passes this on.
+    /// - Parameter perOrigin: Whether ``TransportStatistics/origins`` is filled in as well.
+    ///
+    /// Thread: any. Does not wait. A transport that wraps another one forwards this call.
     func statistics(perOrigin: Bool) -> TransportStatistics
 
-    /// Runs tasks on the transport's own thread, if it has one to offer.
+    /// An executor that runs tasks on the transport's own thread; `nil` if there is none.
     ///
-    /// Such tasks must not block: all transfers wait for them.
+    /// Such tasks must not block, because all transfers wait for them.
     var taskExecutor: (any TaskExecutor)? { get }
 }
 
 extension Transport {
-    /// None.
+    /// `nil`: the transport has no thread for tasks.
     public var taskExecutor: (any TaskExecutor)? { nil }
 
-    /// Cuts off all transfers at once.
+    /// Calls ``shutDown()`` and returns an empty report without waiting.
     @discardableResult
     public func shutDown(deadline: Duration) async -> ShutdownReport {
         shutDown()
@@ -79,40 +91,43 @@ extension Transport {
     /// Does nothing.
     public func reloadCertificates() {}
 
-    /// Nothing is known.
+    /// Returns zeros.
     public func statistics(perOrigin: Bool) -> TransportStatistics { TransportStatistics() }
 
-    /// What the transport is doing now.
+    /// The current numbers of connections and requests, without those of each origin.
     public var statistics: TransportStatistics { statistics(perOrigin: false) }
 }
 
-/// A transfer that a transport has begun.
+/// A transfer that a transport has started.
 public protocol TransferTask: AnyObject, Sendable {
-    /// A number that no other transfer of this process has, from ``TransferIdentifier/next()``;
-    /// later ones have greater ones.
+    /// A number that is unique in this process, from ``TransferIdentifier/next()``.
+    ///
+    /// It increases with every transfer.
     var identifier: UInt64 { get }
-    /// What the transfer is doing, or was last told to do. Thread: any.
+    /// The transfer's state; changes as soon as ``suspend()``, ``resume()`` or ``cancel()`` is
+    /// called. Thread: any.
     var state: TransferState { get }
-    /// What is sent; `nil` if the transport does not tell. Thread: any.
+    /// The request that is sent; `nil` if the transport does not provide it. Thread: any.
     var currentRequest: HTTPRequest? { get }
-    /// The proxy in use, without credentials; empty without one, or if the transport does not tell.
+    /// The URL of the proxy in use, without credentials; empty if there is none, or if the
+    /// transport does not provide it.
     ///
-    /// Thread: in the calls of its handler.
+    /// Thread: only within calls of the transfer's handler.
     var proxy: String { get }
-    /// Whether the server was verified, so that what it says may be kept: cookies, responses for the
-    /// cache, and that it is to be talked to encrypted only.
+    /// Whether the server's identity was verified.
     ///
-    /// True without TLS, where there is nothing to verify, and if the transport does not tell.
+    /// Only then the session stores the server's cookies, cached responses and HSTS rules. True
+    /// without TLS, where there is nothing to verify, and if the transport does not provide it.
     ///
-    /// Thread: in the calls of its handler, from the final head on.
+    /// Thread: only within calls of the transfer's handler, from the final head on.
     var isServerVerified: Bool { get }
     /// Where the response comes from.
     ///
-    /// Thread: in the calls of its handler, from the final head on.
+    /// Thread: only within calls of the transfer's handler, from the final head on.
     var source: ResponseSource { get }
-    /// How many credentials were sent so far, to be refused or not.
+    /// The number of credentials sent so far, whether they were accepted or refused.
     ///
-    /// Thread: in the calls of its handler.
+    /// Thread: only within calls of the transfer's handler.
     var credentialsSent: Int { get }
     /// Ends the transfer with ``TransferError/Code/cancelled``; no effect after the end.
     ///
@@ -120,9 +135,9 @@ public protocol TransferTask: AnyObject, Sendable {
     func cancel()
     /// Stops reading from and writing to the peer until ``resume()``. Thread: any. Idempotent.
     func suspend()
-    /// Goes on after ``suspend()``. Thread: any. Idempotent.
+    /// Continues after ``suspend()``, or after ``TransferDecision/pause``. Thread: any. Idempotent.
     func resume()
-    /// Does from now on what ``TransferJob/reportsProgress`` does from the start.
+    /// Turns on progress reports, as ``TransferJob/reportsProgress`` does from the start.
     ///
     /// Thread: any. Idempotent.
     func reportProgress()
@@ -130,19 +145,19 @@ public protocol TransferTask: AnyObject, Sendable {
 
 /// Where a response comes from.
 public enum ResponseSource: Sendable {
-    /// A server, or what takes its place in tests.
+    /// A server, or a stub that replaces it in tests.
     case network
-    /// A transfer that another request counts as its own.
+    /// The transfer of another, equal request.
     case shared
-    /// A cache, perhaps once a server has said that it still holds.
+    /// A cache, possibly after the server has confirmed that the stored response is current (304).
     case cache
 }
 
-/// What a transfer is doing.
+/// The state of a transfer.
 public enum TransferState: UInt8, Sendable {
-    /// It is on its way, or waits for its turn.
+    /// It is being sent or received, or waits for a connection.
     case running
-    /// It waits for a `resume()`.
+    /// It waits for ``TransferTask/resume()``.
     case suspended
     /// It was cancelled, and has not ended yet.
     case canceling
@@ -151,28 +166,28 @@ public enum TransferState: UInt8, Sendable {
 }
 
 extension TransferTask {
-    /// What holds of most transfers, where the transport does not tell.
+    /// Always `running`; for transports that do not provide the state.
     public var state: TransferState { .running }
-    /// Nothing is known.
+    /// Always `nil`; for transports that do not provide the request.
     public var currentRequest: HTTPRequest? { nil }
-    /// Nothing is known.
+    /// Always empty; for transports that do not provide the proxy.
     public var proxy: String { "" }
-    /// Nothing speaks against it.
+    /// Always true; for transports that do not verify servers.
     public var isServerVerified: Bool { true }
-    /// None.
+    /// Always 0; for transports that do not send credentials.
     public var credentialsSent: Int { 0 }
-    /// A server.
+    /// Always `network`.
     public var source: ResponseSource { .network }
-    /// Does nothing: progress is reported only if it was asked for before the start.
+    /// Does nothing: progress is reported only if ``TransferJob/reportsProgress`` asks for it.
     public func reportProgress() {}
 }
 
 extension TransferTask {
-    /// Whether what the server says may be kept.
+    /// Whether cookies, HSTS rules and cached responses of this server may be stored.
     ///
     /// - Parameters:
-    ///   - url: The address of the request.
-    ///   - verifiesCertificates: Whether the session wants certificates verified.
+    ///   - url: The URL of the request.
+    ///   - verifiesCertificates: Whether the session is configured to verify certificates.
     package func mayKeep(from url: URL?, verifiesCertificates: Bool) -> Bool {
         isServerVerified
             && (verifiesCertificates || url?.scheme?.equalsIgnoringCase("https") != true)

@@ -1,41 +1,42 @@
-/// A transport around another one: it changes what is sent, looks at what comes, or answers itself.
+/// A transport that wraps another one: it changes requests, observes or changes responses, or
+/// answers itself.
 ///
-/// What is not implemented is passed on as it is.
+/// Methods that a layer does not implement forward to ``next``.
 public protocol TransportLayer: Transport {
-    /// What this is around.
+    /// The wrapped transport.
     var next: any Transport { get }
 }
 
 extension TransportLayer {
-    /// Passes the job on.
+    /// Forwards the job to ``next``.
     public func start(_ job: TransferJob, handler: any TransferHandler) -> any TransferTask {
         next.start(job, handler: handler)
     }
 
-    /// Passes the job on.
+    /// Forwards the job to ``next``.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
         next.connect(job, handler: handler)
     }
 
-    /// Shuts the next one down.
+    /// Shuts ``next`` down.
     public func shutDown() { next.shutDown() }
 
-    /// Lets the next one end what it has.
+    /// Shuts ``next`` down and waits for its transfers to end.
     @discardableResult
     public func shutDown(deadline: Duration) async -> ShutdownReport {
         await next.shutDown(deadline: deadline)
     }
 
-    /// Lets the next one read them anew.
+    /// Forwards the call to ``next``.
     public func reloadCertificates() { next.reloadCertificates() }
 
-    /// The next one's.
+    /// Returns the statistics of ``next``.
     public func statistics(perOrigin: Bool) -> TransportStatistics {
         next.statistics(perOrigin: perOrigin)
     }
 
-    /// The next one's.
+    /// The executor of ``next``.
     public var taskExecutor: (any TaskExecutor)? { next.taskExecutor }
 }

@@ -1,34 +1,36 @@
 public import OutletHTTP
 
-/// What a transport is doing at one moment, in numbers.
+/// The current numbers of connections and requests of a transport.
 ///
-/// Each number is right for a moment; that of another may be a little later.
+/// The numbers are read one after another while transfers run, so they may not fit together
+/// exactly.
 public struct TransportStatistics: Sendable, Equatable {
-    /// The figures of a transport, or of what concerns one origin.
+    /// The numbers of a whole transport or of one origin.
     public struct Figures: Sendable, Equatable {
-        /// Connections that are open, or being made.
+        /// Connections that are open or being opened.
         public var openConnections = 0
-        /// Those of them that certainly carry nothing.
+        /// The open connections that are not in use.
         ///
-        /// A connection of HTTP/2 may carry many requests: while any are under way, as many connections
-        /// count as in use as there are requests.
+        /// This is a lower bound: each running request counts as one connection in use, although
+        /// several requests may share one HTTP/2 connection.
         public var idleConnections = 0
-        /// Requests that have their place: connecting, being sent, answered, or suspended; WebSockets
-        /// until they are over.
+        /// Requests that are connecting, being sent, waiting for their response, receiving it, or
+        /// suspended; also open WebSockets.
         public var requestsUnderWay = 0
-        /// Requests that wait for a place among the connections.
+        /// Requests that wait for a free connection.
         public var requestsWaiting = 0
 
-        /// Nothing at all.
+        /// Makes zeros.
         public init() {}
     }
 
-    /// What the transport does in all.
+    /// The numbers of the whole transport.
     public var total = Figures()
-    /// What of it concerns which origin, if that was asked for; origins of which nothing is known any more
-    /// are left out.
+    /// The numbers by origin, if ``Transport/statistics(perOrigin:)`` was asked for them.
+    ///
+    /// Origins without connections and requests may be missing.
     public var origins: [Origin: Figures] = [:]
 
-    /// Nothing at all.
+    /// Makes zeros.
     public init() {}
 }

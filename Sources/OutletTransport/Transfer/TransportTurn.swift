@@ -1,20 +1,22 @@
 public import Dispatch
 
-/// Something that can run later without a closure of its own.
+/// Work that runs later, as an object, so that no closure has to be allocated for it.
 public protocol TurnWork: AnyObject, Sendable {
-    /// Does what was put off.
+    /// Does the work.
     func perform()
 }
 
-/// One round of a transport's loop: work for queues is gathered and handed over once at its end.
+/// One iteration of a transport's event loop: collects work for dispatch queues and submits it
+/// once, at the end of the iteration.
 ///
-/// A hop between threads costs more than most of what a response needs, so a turn that finishes
-/// forty requests makes one hop per queue, not forty.
+/// Dispatching to another thread costs more than most of the processing of a response. A turn in
+/// which forty requests finish dispatches once per queue instead of forty times.
 ///
-/// Thread: the transport's own; never kept beyond the call that passed it.
+/// Thread: only that of the call that passes the turn; do not keep it beyond that call.
 public final class TransportTurn {
-    // Release builds do not check exclusive access, because the transport's thread alone uses it: the
-    // checks of all such properties cost 3 % of a transfer's instructions (Benchmarks/count transport).
+    // Release builds do not check exclusive access, because only the transport's thread uses it.
+    // The checks of all such properties cost 3 % of a transfer's instructions
+    // (Benchmarks/count transport).
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
@@ -28,11 +30,11 @@ public final class TransportTurn {
     /// Makes an empty turn.
     public init() {}
 
-    /// Runs `work` on `queue` after this turn, behind what was put there before.
+    /// Runs `work` on `queue` after this turn.
     ///
     /// - Parameters:
-    ///   - work: Called once, on the queue.
-    ///   - queue: A serial queue keeps the order in which the work was given.
+    ///   - work: Its ``TurnWork/perform()`` is called once, on the queue.
+    ///   - queue: The queue; a serial one keeps the order in which the work was added.
     public func perform(_ work: any TurnWork, on queue: DispatchQueue) {
         for index in batches.indices where batches[index].queue === queue {
             batches[index].work.append(work)
@@ -41,7 +43,7 @@ public final class TransportTurn {
         batches.append(Batch(queue: queue, work: [work]))
     }
 
-    /// Hands all gathered work to its queues; the turn is empty afterwards.
+    /// Submits all collected work to its queues; the turn is empty afterwards.
     public func end() {
         guard !batches.isEmpty else { return }
         let ended = batches

@@ -2,10 +2,12 @@ package import FoundationEssentials
 import OutletHTTP
 
 extension URL {
-    /// The address that a WebSocket's handshake goes to (RFC 6455 §3); any other is its own.
+    /// The URL with `http` for `ws` and `https` for `wss`, to which a WebSocket's handshake is sent
+    /// (RFC 6455 §3); unchanged for other schemes.
     package var handshakeAddress: URL { withScheme(from: ["ws": "http", "wss": "https"]) }
 
-    /// The address of the WebSocket whose handshake goes to this one; any other is its own.
+    /// The URL with `ws` for `http` and `wss` for `https`, the reverse of ``handshakeAddress``;
+    /// unchanged for other schemes.
     package var webSocketAddress: URL { withScheme(from: ["http": "ws", "https": "wss"]) }
 
     private func withScheme(from schemes: [String: String]) -> URL {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A transfer's state as other threads see it; for implementations of ``TransferTask``.
+/// The value of ``TransferTask/state``, readable on any thread.
 package struct VisibleState: ~Copyable, Sendable {
     private let value = Atomic<UInt8>(TransferState.running.rawValue)
 
@@ -11,7 +11,7 @@ package struct VisibleState: ~Copyable, Sendable {
         TransferState(rawValue: value.load(ordering: .relaxed)) ?? .completed
     }
 
-    /// What the transfer was told to do; no effect once it was cancelled or has ended.
+    /// Sets the requested state; no effect after a cancel or the end.
     package borrowing func wish(_ wanted: TransferState) {
         var seen = value.load(ordering: .relaxed)
         while seen < TransferState.canceling.rawValue {
@@ -22,7 +22,7 @@ package struct VisibleState: ~Copyable, Sendable {
         }
     }
 
-    /// The transfer has ended.
+    /// Sets the state to ``TransferState/completed``.
     package borrowing func complete() {
         value.store(TransferState.completed.rawValue, ordering: .relaxed)
     }

@@ -9,68 +9,71 @@ public enum WebSocketMessage: Sendable, Equatable, Hashable {
     case string(String)
 }
 
-/// Why a WebSocket was closed (RFC 6455 §7.4); codes without a name here are kept.
+/// Why a WebSocket was closed (RFC 6455 §7.4); may hold codes that have no name here.
 public struct WebSocketCloseCode: RawRepresentable, Sendable, Equatable, Hashable {
-    /// The number on the wire; 0 for none.
+    /// The number on the wire; 0 for no code.
     public let rawValue: Int
 
-    /// Makes a code of any number.
+    /// Makes a code from any number; it is not checked.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
     /// No code: the connection is still open.
     public static let invalid = WebSocketCloseCode(rawValue: 0)
     /// The purpose of the connection is fulfilled.
     public static let normalClosure = WebSocketCloseCode(rawValue: 1000)
-    /// An end goes away: a server that stops, a page that is left.
+    /// An endpoint goes away: the server stops, or the user leaves the page.
     public static let goingAway = WebSocketCloseCode(rawValue: 1001)
-    /// An end broke the protocol.
+    /// An endpoint violated the protocol.
     public static let protocolError = WebSocketCloseCode(rawValue: 1002)
-    /// An end got a kind of message that it does not take.
+    /// An endpoint received a kind of message that it does not accept.
     public static let unsupportedData = WebSocketCloseCode(rawValue: 1003)
     /// The close frame had no code; never on the wire.
     public static let noStatusReceived = WebSocketCloseCode(rawValue: 1005)
     /// There was no close frame; never on the wire.
     public static let abnormalClosure = WebSocketCloseCode(rawValue: 1006)
-    /// A text was not UTF-8.
+    /// A text message was not UTF-8.
     public static let invalidFramePayloadData = WebSocketCloseCode(rawValue: 1007)
-    /// A message was against the rules of the one who got it.
+    /// A message violated the policy of its receiver.
     public static let policyViolation = WebSocketCloseCode(rawValue: 1008)
-    /// A message was too large for the one who got it.
+    /// A message was too large for its receiver.
     public static let messageTooBig = WebSocketCloseCode(rawValue: 1009)
-    /// The client wants an extension that the server has not agreed to.
+    /// The client requires an extension that the server did not accept.
     public static let mandatoryExtensionMissing = WebSocketCloseCode(rawValue: 1010)
-    /// The server met something unexpected.
+    /// The server met an unexpected condition.
     public static let internalServerError = WebSocketCloseCode(rawValue: 1011)
     /// TLS failed; never on the wire.
     public static let tlsHandshakeFailure = WebSocketCloseCode(rawValue: 1015)
 }
 
-/// A WebSocket to be opened, as a transport is asked to.
+/// A WebSocket for a transport to open.
 public struct WebSocketJob: Sendable {
     /// The handshake's request (RFC 6455 §4.1): a `GET` to an http or https address.
     ///
-    /// `Sec-WebSocket-Protocol` names the subprotocols offered; the transport adds the other fields
-    /// of the handshake itself.
+    /// `Sec-WebSocket-Protocol` lists the offered subprotocols; the transport adds the other fields
+    /// of the handshake.
     public var request: HTTPRequest
-    /// The largest message that is taken, in bytes; a larger one closes the connection (1009).
+    /// The largest message accepted, in bytes; a larger one closes the connection with
+    /// ``WebSocketCloseCode/messageTooBig``.
     public var maximumMessageSize: Int
-    /// Sent with the handshake, unless the request has an `Authorization` field: at once with the
-    /// scheme basic or bearer, and with digest where there is a ``challenge`` to answer.
+    /// Sent with the handshake, unless the request has an `Authorization` field.
+    ///
+    /// Credentials for basic and bearer are sent at once, those for digest only if there is a
+    /// ``challenge`` to answer.
     public var credential: Credential?
-    /// What the server asked when it refused the handshake before; ``credential`` answers it.
+    /// The challenge with which the server refused the handshake before; ``credential`` answers it.
     public var challenge: AuthenticationChallenge?
-    /// As ``TransferJob/memory``.
+    /// Keeps values of layers for the next attempt to open the connection; `nil` to keep none.
     public var memory: AttemptMemory?
-    /// As ``TransferJob/serverTrustManager``.
+    /// Provides the policy that evaluates the server; see ``TransferJob/serverTrustManager``.
     public var serverTrustManager: (any ServerTrustJudging)?
-    /// Which addresses may be connected to, besides what the transport's own configuration says.
+    /// The IP addresses that may be connected to; see ``TransferJob/addressPolicy``.
     public var addressPolicy: AddressPolicy?
 
     /// Makes a job.
     ///
     /// - Parameters:
     ///   - request: The handshake; its scheme is `ws`, `wss`, `http` or `https`.
-    ///   - maximumMessageSize: The most bytes of a received message; a larger one fails the connection.
+    ///   - maximumMessageSize: The largest message accepted, in bytes.
     public init(request: HTTPRequest, maximumMessageSize: Int = 1_048_576) {
         self.request = request
         self.maximumMessageSize = maximumMessageSize
@@ -80,70 +83,74 @@ public struct WebSocketJob: Sendable {
     }
 }
 
-/// A WebSocket that a transport has begun to open.
+/// A WebSocket that a transport is opening or has opened.
 ///
-/// Whatever is asked for before it is open waits until then. Completions are called exactly once,
-/// on the transport's thread, before the handler's end; they must not block.
+/// Messages, pings and closes requested before the connection is open wait until it is. Completions
+/// are called exactly once, on the transport's thread, before the handler's end; they must not
+/// block. After the end, they are called at once, on the caller's thread.
 public protocol WebSocketConnection: TransferTask {
-    /// Sends a message, behind all those given before.
+    /// Sends a message, after all messages passed before.
     ///
     /// - Parameters:
     ///   - message: The message, of any size.
-    ///   - completion: Called when the last byte was handed to the network.
+    ///   - completion: Called when the last byte was passed to the network, or with the error.
     ///
     /// Thread: any. Never blocks.
     func send(
         _ message: WebSocketMessage,
         completion: @escaping @Sendable (Result<Void, TransferError>) -> Void)
 
-    /// Sends a ping, behind the messages given before.
+    /// Sends a ping, after all messages passed before.
     ///
-    /// - Parameter completion: Called when its pong, or one of a later ping, has come.
+    /// - Parameter completion: Called when the pong of this or a later ping has arrived, or with
+    ///   the error.
     ///
     /// Thread: any. Never blocks.
     func sendPing(completion: @escaping @Sendable (Result<Void, TransferError>) -> Void)
 
-    /// Closes the connection, once the messages given before are sent (RFC 6455 §7.1.2).
+    /// Closes the connection after the messages passed before are sent (RFC 6455 §7.1.2).
     ///
-    /// Messages that come afterwards are dropped. A peer that does not answer is waited for a few
-    /// seconds only. A connection that is not open yet ends with ``TransferError/Code/cancelled``.
+    /// Messages that arrive afterwards are ignored. If the peer does not answer, the connection is
+    /// closed after a few seconds. A connection that is not open yet ends with
+    /// ``TransferError/Code/cancelled``.
     ///
     /// - Parameters:
-    ///   - code: Why; none is sent for codes that must not be on the wire.
-    ///   - reason: At most 123 bytes of UTF-8; what is beyond is cut off.
+    ///   - code: The code to send; none is sent for codes that must not be on the wire.
+    ///   - reason: A UTF-8 text of at most 123 bytes, a longer one is truncated; `nil` for none.
     ///
     /// Thread: any. Never blocks.
     func close(code: WebSocketCloseCode, reason: Data?)
 }
 
-/// Told what happens to a WebSocket.
+/// Receives the events of a WebSocket.
 ///
-/// The head is the answer to the handshake; the connection is open when its status is 101. Any
-/// other ends it without an error: it is for the handler to judge.
+/// The head is the answer to the handshake. Status 101 means that the connection is open. Any other
+/// status ends the transfer without an error; the handler has to check the status.
 public protocol WebSocketHandler: TransferHandler {
-    /// A message has come.
+    /// A message has arrived.
     ///
-    /// - Returns: Whether to go on, to read no more until ``TransferTask/resume()``, or to end as
-    ///   cancelled.
+    /// - Returns: Whether to continue, to stop reading until ``TransferTask/resume()``, or to end
+    ///   as cancelled.
     func webSocket(
         _ connection: any WebSocketConnection, didReceive message: WebSocketMessage,
         turn: TransportTurn
     ) -> TransferDecision
 
-    /// Both ends have closed the connection as they should; the end follows.
+    /// The connection was closed properly; the end of the transfer follows.
     ///
     /// - Parameters:
     ///   - connection: The WebSocket.
-    ///   - code: The peer's; the own one when the peer closed without a word.
-    ///   - reason: The peer's words, if any.
-    ///   - turn: Gathers work for queues until the transport's turn ends; not to be kept.
+    ///   - code: The peer's close code; the local one if the peer has sent no close frame.
+    ///   - reason: The reason in the same close frame; `nil` if it had none.
+    ///   - turn: Collects work for dispatch queues until the transport's turn ends; do not keep it.
     func webSocket(
         _ connection: any WebSocketConnection, didCloseWith code: WebSocketCloseCode,
         reason: Data?, turn: TransportTurn)
 }
 
 extension Transport {
-    /// Refuses: this transport speaks no WebSocket.
+    /// Fails the connection with ``TransferError/Code/unsupportedURL``, on the caller's thread,
+    /// because this transport does not support WebSockets.
     public func connect(
         _ job: WebSocketJob, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
@@ -154,7 +161,7 @@ extension Transport {
             handler: handler)
     }
 
-    /// Ends a WebSocket that cannot be opened here, on the caller's thread.
+    /// Returns a WebSocket that has failed already; calls the handler's end on the caller's thread.
     package func refuse(
         _ error: TransferError, response: HTTPResponse? = nil, handler: any WebSocketHandler
     ) -> any WebSocketConnection {
@@ -167,7 +174,7 @@ extension Transport {
     }
 }
 
-/// A WebSocket that will not be.
+/// A WebSocket that could not be opened; everything sent on it fails with the same error.
 private final class RefusedConnection: WebSocketConnection {
     private let error: TransferError
 
@@ -175,7 +182,7 @@ private final class RefusedConnection: WebSocketConnection {
         self.error = error
     }
 
-    /// Below all of the transport's own.
+    /// Less than the identifiers of all other transfers.
     let identifier: UInt64 = 0
 
     func cancel() {}

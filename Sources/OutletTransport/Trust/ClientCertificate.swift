@@ -83,8 +83,8 @@ public struct ClientCertificateProvider: Sendable {
 
     /// Makes a provider of a table.
     ///
-    /// - Parameter certificates: By host: `example.com`, `example.com:8443`, `*.example.com` for one
-    ///   label before it, `**.example.com` for any number; the most precise counts.
+    /// - Parameter certificates: By host: `example.com`, `example.com:8443`, `*.example.com` for
+    ///   one label before it, `**.example.com` for any number; the most precise counts.
     public init(_ certificates: [String: ClientCertificate]) {
         let table = HostTable(certificates)
         find = { table.value(forHost: $0, exactPort: $1) ?? table.value(forHost: $0) }
@@ -92,9 +92,9 @@ public struct ClientCertificateProvider: Sendable {
 
     /// Makes a provider of a closure.
     ///
-    /// - Parameter find: Asked for each transfer over TLS. On the thread that drives the transport, with
-    ///   no lock held and never inside of the call that starts the request: its own thread, or that of
-    ///   a blocking ``Transport`` call. It must not block, since all transfers wait for it.
+    /// - Parameter find: Asked for each transfer over TLS. On the thread that drives the transport,
+    ///   with no lock held and never inside of the call that starts the request: its own thread, or
+    ///   that of a blocking ``Transport`` call. It must not block, since all transfers wait for it.
     public init(
         _ find: @escaping @Sendable (_ host: String, _ port: Int) -> ClientCertificate?
     ) {

@@ -35,8 +35,8 @@ package struct HostTable<Value: Sendable>: Sendable {
         }
     }
 
-    /// The canonical form of a host, of one behind a pattern's stars, or of one with a port, where an
-    /// IPv6 address keeps its brackets.
+    /// The canonical form of a host, of one behind a pattern's stars, or of one with a port, where
+    /// an IPv6 address keeps its brackets.
     private static func normalized(_ key: String) -> String {
         let bytes = key.utf8
         let stars = bytes.starts(with: "**.".utf8) ? 3 : bytes.starts(with: "*.".utf8) ? 2 : 0

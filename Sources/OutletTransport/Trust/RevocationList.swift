@@ -20,9 +20,9 @@ public struct RevocationList: Sendable, Equatable {
 
     /// Reads a file, DER or PEM, and again when another one lies in its place.
     ///
-    /// Each connection that is judged by the list looks at the file's number, size and time of change.
-    /// Put a new list in its place by renaming it there: half of one is none, and nobody is trusted.
-    /// One that cannot be read is passed over, and the last one stays.
+    /// Each connection that is judged by the list looks at the file's number, size and time of
+    /// change. Put a new list in its place by renaming it there: half of one is none, and nobody is
+    /// trusted. One that cannot be read is passed over, and the last one stays.
     ///
     /// - Throws: The file system's error when it cannot be read.
     public init(path: String) throws {

@@ -7,13 +7,13 @@ public struct ServerTrust: Sendable {
     public let host: String
     /// The port.
     public let port: Int
-    /// The way from the server's own certificate to an authority, each signed by the next; as far as
-    /// that is proved, if the chain is not good.
+    /// The way from the server's own certificate to an authority, each signed by the next; as far
+    /// as that is proved, if the chain is not good.
     ///
     /// What else the server has sent proves nothing about it, and must not be compared with pins.
     public let certificates: [Certificate]
-    /// The certificates as the server sent them, its own first; only that one's key it has proved to
-    /// have.
+    /// The certificates as the server sent them, its own first; only that one's key it has proved
+    /// to have.
     public let sentCertificates: [Certificate]
     /// The OCSP response that the server stapled (RFC 6066 §8), DER; `nil` without one.
     public let ocspResponse: Data?

@@ -1,8 +1,8 @@
 /// An evaluator under a number that stands for what it decides.
 ///
-/// A connection and a TLS session belong to the policy that accepted their server: a transport gives
-/// them to transfers of the same number only. Equal values (`Equatable`) and one object have one number
-/// in the whole process; any other evaluator has one for each ``of(_:)``.
+/// A connection and a TLS session belong to the policy that accepted their server: a transport
+/// gives them to transfers of the same number only. Equal values (`Equatable`) and one object have
+/// one number in the whole process; any other evaluator has one for each ``of(_:)``.
 ///
 /// Thread: any.
 public final class ServerTrustPolicy: Sendable {

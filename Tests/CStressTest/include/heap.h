@@ -1,5 +1,5 @@
-#ifndef OUTLET_STORM_HEAP_H
-#define OUTLET_STORM_HEAP_H
+#ifndef OUTLET_STRESS_HEAP_H
+#define OUTLET_STRESS_HEAP_H
 
 #include <stddef.h>
 

@@ -146,7 +146,8 @@ import Testing
         #expect(request.isFinished)
     }
 
-    @Test func `a storm of cancels tells one cancel and one end for each request`() async throws {
+    @Test func `many cancels at once report one cancel and one end for each request`() async throws
+    {
         let session = session(.text("x"))
         let count = 200
         for index in 0..<count {

@@ -178,7 +178,7 @@ private struct MuteRedirector: RedirectHandler {
         #expect(errors.first??.isExplicitlyCancelledError == true)
     }
 
-    @Test func `storms of late answers, cancels and deadlines complete each request once`()
+    @Test func `many late answers, cancels and deadlines complete each request once`()
         async throws
     {
         let transport = StubTransport { _ in .text("not JSON") }

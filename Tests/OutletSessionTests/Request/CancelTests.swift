@@ -104,7 +104,7 @@ import Testing
         #expect(request.isCancelled)
     }
 
-    @Test func `a storm of cancels from many threads calls each handler once`() async throws {
+    @Test func `cancels from many threads call each handler once`() async throws {
         let transport = StubTransport { _ in .text("x") }
         let session = Session(transport: transport)
         let seen = Recorder<Int>()

@@ -270,7 +270,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `storms of joins, cancels and suspensions end each request once`() async throws {
+    @Test func `many joins, cancels and suspensions end each request once`() async throws {
         let ends = Recorder<Int>()
         let retrier = Retrier { request, _, _, done in
             done(request.retryCount < 2 ? .retry : .doNotRetry)
