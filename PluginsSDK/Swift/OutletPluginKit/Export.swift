@@ -39,9 +39,7 @@ public struct Export: Sendable {
     ///   - function: The function; receives instance, call, text and the sink for
     ///     ``Export/answer(_:_:_:)``.
     public init(_ name: String, summary: String = "", text function: TextFunction) {
-        self.init(
-            name, "e(cso)", summary,
-            unsafeBitCast(function, to: (@convention(c) () -> Void).self))
+        self.init(name, "e(cso)", summary, function)
     }
 
     /// Offers a function without arguments that returns an integer.
@@ -52,9 +50,7 @@ public struct Export: Sendable {
     ///   - summary: One line that describes it; may be empty.
     ///   - function: The function; receives the instance.
     public init(_ name: String, summary: String = "", count function: CountFunction) {
-        self.init(
-            name, "l()", summary,
-            unsafeBitCast(function, to: (@convention(c) () -> Void).self))
+        self.init(name, "l()", summary, function)
     }
 
     /// Offers a function from an integer to an integer.
@@ -65,9 +61,7 @@ public struct Export: Sendable {
     ///   - summary: One line that describes it; may be empty.
     ///   - function: The function; receives instance and argument.
     public init(_ name: String, summary: String = "", integer function: IntegerFunction) {
-        self.init(
-            name, "l(l)", summary,
-            unsafeBitCast(function, to: (@convention(c) () -> Void).self))
+        self.init(name, "l(l)", summary, function)
     }
 
     /// Offers a function from a number to a number.
@@ -78,19 +72,17 @@ public struct Export: Sendable {
     ///   - summary: One line that describes it; may be empty.
     ///   - function: The function; receives instance and argument.
     public init(_ name: String, summary: String = "", number function: NumberFunction) {
-        self.init(
-            name, "d(d)", summary,
-            unsafeBitCast(function, to: (@convention(c) () -> Void).self))
+        self.init(name, "d(d)", summary, function)
     }
 
-    private init(
-        _ name: String, _ signature: String, _ summary: String,
-        _ function: @escaping @convention(c) () -> Void
+    /// - Parameter function: A C function of any type: the host calls it by its signature.
+    private init<Function>(
+        _ name: String, _ signature: String, _ summary: String, _ function: Function
     ) {
         self.name = name
         self.signature = signature
         self.summary = summary
-        self.function = function
+        self.function = unsafeBitCast(function, to: (@convention(c) () -> Void).self)
     }
 
     /// Returns the plugin on which a function was called.

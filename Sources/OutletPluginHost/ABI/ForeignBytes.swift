@@ -77,6 +77,11 @@ func store<Value>(_ value: Value, at place: UnsafeMutablePointer<Value>) -> outl
     return OUTLET_OK
 }
 
+/// Whether a plugin passed a null pointer where the header declares a function that is never null.
+func isNull<Function>(_ function: Function) -> Bool {
+    unsafeBitCast(function, to: Int.self) == 0
+}
+
 /// Stores what was found, if it was.
 func store(_ bytes: CopiedBytes?, at place: UnsafeMutablePointer<outlet_view>) -> outlet_status {
     guard let bytes else { return OUTLET_E_NOT_FOUND }

@@ -25,7 +25,7 @@ enum HTTPService {
         _ done: outlet_http_done, _ data: UnsafeMutableRawPointer?,
         _ out: UnsafeMutablePointer<outlet_exchange>
     ) -> outlet_status {
-        guard UInt(bitPattern: out) != 0, UInt(bitPattern: unsafeBitCast(done, to: Int.self)) != 0,
+        guard UInt(bitPattern: out) != 0, !isNull(done),
             var request = HTTPRequest(asked)
         else { return OUTLET_E_ARGUMENT }
         var caller: RequestHandle?

@@ -16,7 +16,7 @@ enum StreamService {
         _ host: HostTable.Table, _ request: outlet_request, _ piece: outlet_stream_piece,
         _ end: outlet_stream_end?, _ data: UnsafeMutableRawPointer?
     ) -> outlet_status {
-        guard UInt(bitPattern: unsafeBitCast(piece, to: Int.self)) != 0 else {
+        guard !isNull(piece) else {
             return OUTLET_E_ARGUMENT
         }
         let data = UInt(bitPattern: data)
@@ -33,7 +33,7 @@ enum StreamService {
         _ host: HostTable.Table, _ request: outlet_request, _ length: UInt64,
         _ make: outlet_stream_make, _ end: outlet_stream_end?, _ data: UnsafeMutableRawPointer?
     ) -> outlet_status {
-        guard UInt(bitPattern: unsafeBitCast(make, to: Int.self)) != 0,
+        guard !isNull(make),
             length == .max || length <= UInt64(Int64.max)
         else { return OUTLET_E_ARGUMENT }
         let data = UInt(bitPattern: data)

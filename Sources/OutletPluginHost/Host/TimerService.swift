@@ -17,7 +17,7 @@ enum TimerService {
         _ host: HostTable.Table, _ delay: UInt64, _ done: outlet_timer_done,
         _ data: UnsafeMutableRawPointer?, _ out: UnsafeMutablePointer<outlet_timer>
     ) -> outlet_status {
-        guard UInt(bitPattern: out) != 0, UInt(bitPattern: unsafeBitCast(done, to: Int.self)) != 0
+        guard UInt(bitPattern: out) != 0, !isNull(done)
         else { return OUTLET_E_ARGUMENT }
         guard let instance = HostTable.instance(host) else { return OUTLET_E_STATE }
         let data = UInt(bitPattern: data)

@@ -14,9 +14,9 @@ extension DownloadRequest {
         queue: DispatchQueue? = nil,
         completionHandler: @escaping @Sendable (DownloadResponse<URL?, SessionError>) -> Void
     ) -> Self {
-        append(.queue(queue)) { request, facts in
-            let response = request.outcome(facts) { fileURL in
-                if let error = facts.error { throw error }
+        append(.queue(queue)) { request, outcome in
+            let response = request.makeResponse(outcome) { fileURL in
+                if let error = outcome.error { throw error }
                 return fileURL
             }
             request.monitors?.observe(
@@ -165,11 +165,11 @@ extension DownloadRequest {
             @escaping @Sendable (DownloadResponse<Serializer.SerializedObject, SessionError>) ->
             Void
     ) -> Self {
-        append(destination) { request, facts in
-            let response = request.outcome(facts) { fileURL in
+        append(destination) { request, outcome in
+            let response = request.makeResponse(outcome) { fileURL in
                 try serializer.serializeDownload(
-                    request: facts.request, response: facts.response, fileURL: fileURL,
-                    error: facts.error)
+                    request: outcome.request, response: outcome.response, fileURL: fileURL,
+                    error: outcome.error)
             }
             request.monitors?.observe(
                 .didParseResponse(
@@ -185,25 +185,25 @@ extension DownloadRequest {
             @escaping @Sendable (DownloadRequest, AttemptOutcome) -> ResponseHandler.Serialized
     ) -> Self {
         append(
-            ResponseHandler(destination: destination, isQuick: false) { request, facts in
+            ResponseHandler(destination: destination, isQuick: false) { request, outcome in
                 guard let request = request as? DownloadRequest else {
                     return ResponseHandler.Serialized(failure: nil) { _ in }
                 }
-                return serialize(request, facts)
+                return serialize(request, outcome)
             })
         return self
     }
 
     /// Serializes a finished download, and returns the response to deliver.
-    private func outcome<Value>(
-        _ facts: AttemptOutcome, _ serialize: (URL?) throws -> Value
+    private func makeResponse<Value>(
+        _ outcome: AttemptOutcome, _ serialize: (URL?) throws -> Value
     ) -> DownloadResponse<Value, SessionError> {
         let (fileURL, resumeData) = download.withLock { ($0.fileURL, $0.resumeData) }
         let watch = Stopwatch()
         let result = ResponseHandler.result { try serialize(fileURL) }
         return DownloadResponse(
-            request: facts.request, response: facts.response, fileURL: fileURL,
-            resumeData: resumeData, metrics: facts.metrics,
+            request: outcome.request, response: outcome.response, fileURL: fileURL,
+            resumeData: resumeData, metrics: outcome.metrics,
             serializationDuration: watch.seconds, result: result)
     }
 }

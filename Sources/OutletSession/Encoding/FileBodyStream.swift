@@ -44,16 +44,16 @@ final class FileBodyStream: BodyStream, @unchecked Sendable {
     /// - Throws: ``FileAccessError`` when there is no such file, it is not a regular one (`EISDIR`,
     ///   `ESPIPE`), or it may not be read.
     init(path: String) throws {
-        var facts = stat()
-        guard stat(path, &facts) == 0 else { throw FileAccessError("stat", path: path) }
-        switch facts.st_mode & S_IFMT {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw FileAccessError("stat", path: path) }
+        switch status.st_mode & S_IFMT {
         case S_IFREG: break
         case S_IFDIR: throw FileAccessError("open", path: path, code: EISDIR)
         default: throw FileAccessError("lseek", path: path, code: ESPIPE)
         }
         guard access(path, R_OK) == 0 else { throw FileAccessError("open", path: path) }
         self.path = path
-        size = Int64(facts.st_size)
+        size = Int64(status.st_size)
         length = size
     }
 

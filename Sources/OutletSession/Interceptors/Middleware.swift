@@ -99,10 +99,10 @@ public struct CallResponse: Sendable {
         parts = Boxed(Parts(head: head, body: body, failure: failure))
     }
 
-    init(head: HTTPResponse, of facts: AttemptOutcome, in file: URL?) {
+    init(head: HTTPResponse, of outcome: AttemptOutcome, in file: URL?) {
         parts = Boxed(
             Parts(
-                head: head, body: facts.data, failure: facts.error, request: facts.request,
+                head: head, body: outcome.data, failure: outcome.error, request: outcome.request,
                 file: file))
     }
 }

@@ -76,10 +76,10 @@ struct Attempt: ~Copyable, Sendable {
     }
 
     /// Replaces the outcome with that of the session's middleware.
-    mutating func replaceOutcome(_ facts: AttemptOutcome) {
-        response = facts.response
-        error = facts.error
-        outcome = facts
+    mutating func replaceOutcome(_ replacement: AttemptOutcome) {
+        response = replacement.response
+        error = replacement.error
+        outcome = replacement
     }
 
     /// Resets the state for the next attempt; keeps the metrics.

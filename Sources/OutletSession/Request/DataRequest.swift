@@ -48,16 +48,16 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     override func runValidators() {
-        let (validators, facts) = mutable.withLock { ($0.dataValidators, $0.facts) }
-        guard let response = facts.response else { return }
+        let (validators, outcome) = mutable.withLock { ($0.dataValidators, $0.attemptOutcome) }
+        guard let response = outcome.response else { return }
         validators.forEach { validator in
             guard error == nil else { return }
-            let result = validator.validation(facts.request, response, facts.data)
+            let result = validator.validation(outcome.request, response, outcome.data)
             refuse(result)
             monitors?.observe(
                 .didValidate(
                     Event.Validation(
-                        request: facts.request, response: response, data: facts.data,
+                        request: outcome.request, response: response, data: outcome.data,
                         result: result)), of: self)
         }
     }
@@ -83,8 +83,8 @@ public class DataRequest: Request, @unchecked Sendable {
         completionHandler: @escaping @Sendable (DataResponse<Data?, SessionError>) -> Void
     ) -> Self {
         append(
-            ResponseHandler(destination: destination, isQuick: true) { request, facts in
-                Self.unserialized(request, facts, completionHandler)
+            ResponseHandler(destination: destination, isQuick: true) { request, outcome in
+                Self.unserialized(request, outcome, completionHandler)
             })
         return self
     }
@@ -131,8 +131,8 @@ public class DataRequest: Request, @unchecked Sendable {
     ) -> Self {
         append(
             ResponseHandler(destination: destination, isQuick: Self.isQuick(serializer)) {
-                request, facts in
-                Self.serialized(request, facts, serializer, completionHandler)
+                request, outcome in
+                Self.serialized(request, outcome, serializer, completionHandler)
             })
         return self
     }
@@ -143,12 +143,12 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     private static func unserialized(
-        _ request: Request, _ facts: AttemptOutcome,
+        _ request: Request, _ outcome: AttemptOutcome,
         _ completion: @escaping @Sendable (DataResponse<Data?, SessionError>) -> Void
     ) -> ResponseHandler.Serialized {
         let result: Result<Data?, SessionError> =
-            facts.error.map(Result.failure) ?? .success(facts.data)
-        let response = DataResponse(facts, result, took: 0)
+            outcome.error.map(Result.failure) ?? .success(outcome.data)
+        let response = DataResponse(outcome, result, took: 0)
         if request.isMonitored, let request = request as? DataRequest {
             request.monitors?.observe(
                 .didParseResponse(
@@ -159,7 +159,7 @@ public class DataRequest: Request, @unchecked Sendable {
     }
 
     private static func serialized<Serializer: DataResponseSerializerProtocol>(
-        _ request: Request, _ facts: AttemptOutcome, _ serializer: Serializer,
+        _ request: Request, _ outcome: AttemptOutcome, _ serializer: Serializer,
         _ completion:
             @escaping @Sendable (DataResponse<Serializer.SerializedObject, SessionError>) -> Void
     ) -> ResponseHandler.Serialized {
@@ -167,10 +167,10 @@ public class DataRequest: Request, @unchecked Sendable {
         let watch = isQuick(serializer) ? nil : Stopwatch()
         let result = ResponseHandler.result {
             try serializer.serialize(
-                request: facts.request, response: facts.response, data: facts.data,
-                error: facts.error)
+                request: outcome.request, response: outcome.response, data: outcome.data,
+                error: outcome.error)
         }
-        let response = DataResponse(facts, result, took: watch?.seconds ?? 0)
+        let response = DataResponse(outcome, result, took: watch?.seconds ?? 0)
         if request.isMonitored, let request = request as? DataRequest {
             request.monitors?.observe(
                 .didParseResponse(

@@ -38,8 +38,8 @@ extension Request {
     }
 
     private func go(on step: inout FinishingStep, at place: FinishingPlace) {
-        while let handler = step.handler.take(), let facts = step.facts {
-            let serialized = handler.serialize(self, facts)
+        while let handler = step.handler.take(), let outcome = step.outcome {
+            let serialized = handler.serialize(self, outcome)
             if let failure = serialized.failure, hasInterceptors, !isCancelled,
                 let session = core.session,
                 case let retriers = core.retriers(for: interceptor), !retriers.isEmpty

@@ -113,15 +113,15 @@ extension Request {
     /// - Returns: Whether the middleware has returned, and the request is to be finished.
     func handOver(_ interception: Interception) -> Bool {
         var next: (@Sendable (CallResult) -> Void)?
-        let facts = mutable.withLock { mutable in
+        let outcome = mutable.withLock { mutable in
             next = interception.next.take()
-            return mutable.facts
+            return mutable.attemptOutcome
         }
-        if let head = facts.response {
+        if let head = outcome.response {
             let file = (self as? DownloadRequest)?.fileURL
-            next?(.success(CallResponse(head: head, of: facts, in: file)))
+            next?(.success(CallResponse(head: head, of: outcome, in: file)))
         } else {
-            next?(.failure(facts.error ?? .explicitlyCancelled))
+            next?(.failure(outcome.error ?? .explicitlyCancelled))
         }
         return mutable.withLock { mutable in
             interception.isHandingOver = false

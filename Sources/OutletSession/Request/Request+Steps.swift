@@ -6,7 +6,7 @@ import OutletHTTP
 struct FinishingStep {
     /// The handler to serialize for, with the outcome to serialize; `nil` if there is none.
     var handler: ResponseHandler?
-    var facts: AttemptOutcome?
+    var outcome: AttemptOutcome?
     /// The value made last, which the request does not store yet.
     var made: Delivery?
     /// Whether all values were made, but delivery waits for progress closures.
@@ -75,7 +75,7 @@ extension Request.Mutable {
         if let handler = handlers.next() {
             keep(&step)
             step.handler = handler
-            step.facts = facts
+            step.outcome = attemptOutcome
             return
         }
         if machine.state == .cancelled { observers?.progressOrder.dropQueued() }

@@ -73,7 +73,7 @@ extension DownloadResponse: SerializableResponse where Failure == SessionError {
 
 extension Request.Mutable {
     /// The outcome of the last attempt, for serializers.
-    var facts: AttemptOutcome {
+    var attemptOutcome: AttemptOutcome {
         // Validators and retriers may have changed the error since.
         if let outcome = attempt.outcome, attempt.error == nil, outcome.error == nil {
             return outcome

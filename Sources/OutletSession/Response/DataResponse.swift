@@ -4,15 +4,15 @@ public import OutletTransport
 
 /// The response of a finished request: request, head, body, metrics and serialized value.
 public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
-    private let facts: AttemptOutcome
+    private let outcome: AttemptOutcome
     /// The last request, as adapted; `nil` when none could be made.
-    public var request: HTTPRequest? { facts.request }
+    public var request: HTTPRequest? { outcome.request }
     /// The head of the response, if one arrived.
-    public var response: HTTPResponse? { facts.response }
+    public var response: HTTPResponse? { outcome.response }
     /// The body; `nil` when no byte arrived.
-    public var data: Data? { facts.data }
+    public var data: Data? { outcome.data }
     /// The metrics of the last attempt; `nil` when there was no transfer.
-    public var metrics: TransferMetrics? { facts.metrics }
+    public var metrics: TransferMetrics? { outcome.metrics }
     /// How long serialization took, in seconds; 0 for a body that is delivered unchanged.
     public let serializationDuration: TimeInterval
     /// The serialized value, or the error.
@@ -48,14 +48,14 @@ public struct DataResponse<Success: Sendable, Failure: Error>: Sendable {
             result, took: serializationDuration)
     }
 
-    init(_ facts: AttemptOutcome, _ result: Result<Success, Failure>, took duration: Double) {
-        self.facts = facts
+    init(_ outcome: AttemptOutcome, _ result: Result<Success, Failure>, took duration: Double) {
+        self.outcome = outcome
         self.serializationDuration = duration
         self.result = result
     }
 
     func with<S, F>(_ result: Result<S, F>) -> DataResponse<S, F> {
-        DataResponse<S, F>(facts, result, took: serializationDuration)
+        DataResponse<S, F>(outcome, result, took: serializationDuration)
     }
 
     /// Returns the response with its value transformed.
