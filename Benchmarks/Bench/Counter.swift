@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Counts, from any thread.
+/// A counter that any thread may use.
 final class Counter: Sendable {
     private let count = Atomic(0)
 
     var value: Int { count.load(ordering: .relaxed) }
 
-    /// Counts one more, and returns how many there are.
+    /// Adds 1 and returns the new value.
     @discardableResult
     func add() -> Int { count.add(1, ordering: .relaxed).newValue }
 }

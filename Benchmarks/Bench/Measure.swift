@@ -1,24 +1,25 @@
 import FoundationEssentials
 import Glibc
 
-/// Time, CPU and memory of a stretch of work, and the line of JSON that tells them.
+/// Measures time, CPU time and memory of a piece of work, and prints them as a line of JSON.
 struct Measure {
     private let wall: Int64
     private let cpu: Int64
 
-    /// Begins to measure.
+    /// Starts the measurement.
     init() {
         wall = Self.now
         cpu = Self.cpuTime
     }
 
-    /// The monotonic clock, ns.
+    /// The time of the monotonic clock, in nanoseconds.
     static var now: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
+    /// The user and system time of the process, in microseconds.
     private static var cpuTime: Int64 {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -26,9 +27,10 @@ struct Measure {
             + Int64(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
     }
 
-    /// The most memory that was resident, KiB.
+    /// The peak resident memory of the process, in KiB; 0 if it cannot be read.
     ///
-    /// `ru_maxrss` would count that of the process which started this one.
+    /// `ru_maxrss` cannot replace it: it also counts the process before `exec`, which is a copy of
+    /// its parent.
     private static var peak: Int {
         guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
             let line = text.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") })
@@ -36,13 +38,14 @@ struct Measure {
         return line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
     }
 
-    /// Ends and prints the line.
+    /// Ends the measurement and prints the line.
     ///
     /// - Parameters:
-    ///   - name: What was measured.
-    ///   - n: How many requests ran at a time.
-    ///   - count: How many ran in all.
-    ///   - latencies: How long each took, ns, the first that ended first; may be empty.
+    ///   - name: The name of the measurement.
+    ///   - n: The number of concurrent requests.
+    ///   - count: The number of requests in total.
+    ///   - latencies: The duration of each request in nanoseconds, in the order of their ends;
+    ///     empty if they were not measured.
     func end(_ name: String, n: Int, count: Int, latencies: [Int64] = []) {
         let seconds = Double(Self.now - wall) / 1e9
         let cpu = Self.cpuTime

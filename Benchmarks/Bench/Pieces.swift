@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Outlet
 
-/// Requests whose answers come in pieces: events and messages; the argument is how many there are.
+/// Requests for streams of events or messages; the row's argument is the number of these.
 extension Unit {
     // MARK: Server-sent events
 
@@ -32,7 +32,7 @@ extension Unit {
     // MARK: WebSockets
 
     private static let message = WebSocketMessage.string(String(repeating: "x", count: 120))
-    /// So many messages are under way at a time.
+    /// The number of messages in flight.
     private static let underWay = 64
 
     static func socketReceive(of session: Session, _ setting: Setting) -> Unit {
@@ -62,7 +62,7 @@ extension Unit {
         }
     }
 
-    /// Sends, and waits for the answer to the last.
+    /// Sends messages, each when an earlier one is sent, until the server answers the last one.
     static func socketSend(of session: Session, _ setting: Setting) -> Unit {
         .ending { done in
             let socket = session.webSocketRequest(to: setting.url)
@@ -85,7 +85,7 @@ extension Unit {
         }
     }
 
-    /// Sends, and sends another for each answer.
+    /// Sends messages, each when an answer arrives.
     static func socketEcho(of session: Session, _ setting: Setting) -> Unit {
         .ending { done in
             let socket = session.webSocketRequest(to: setting.url)

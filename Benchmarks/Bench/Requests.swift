@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Outlet
 
-/// The five header fields that every measured request carries.
+/// The five header fields of every measured request.
 let requestFields: HTTPHeaders = [
     "Accept": "application/json",
     "Accept-Language": "en;q=1.0",
@@ -10,9 +10,9 @@ let requestFields: HTTPHeaders = [
     "X-Request-ID": "6f1c2e34-9a4b-4c56-8f77-0123456789ab",
 ]
 
-/// Requests of one answer each.
+/// Requests with a single response.
 extension Unit {
-    /// A transfer, with no session above it.
+    /// A transfer without a session.
     static func transport(
         _ setting: Setting, _ configuration: SessionConfiguration = .bare,
         delivery: BodyDelivery = .collect
@@ -35,12 +35,13 @@ extension Unit {
         ) {
             let isFine = result.error == nil && result.response?.statusCode == 200
             done(isFine)
-            // Giving a gigabyte back takes its time, which is the user's.
+            // Releases the body only after `done`: to free a gigabyte takes time, which is not part
+            // of the request.
             withExtendedLifetime(result) {}
         }
     }
 
-    /// A request with a completion.
+    /// A request with a completion handler.
     static func request(of session: Session, _ setting: Setting) -> Unit {
         .ending { done in
             session.request(setting.url, headers: requestFields).responseData { response in
@@ -59,7 +60,7 @@ extension Unit {
         }
     }
 
-    /// What the measured server answers.
+    /// The JSON that the benchmark server returns.
     private struct Items: Decodable, Sendable {
         struct Item: Decodable, Sendable {
             let id: Int
@@ -70,7 +71,7 @@ extension Unit {
         let items: [Item]
     }
 
-    /// A request whose answer is decoded.
+    /// A request whose response is decoded.
     static func decodable(of session: Session, _ setting: Setting) -> Unit {
         .ending { done in
             session.request(setting.url, headers: requestFields).responseDecodable(
@@ -81,7 +82,7 @@ extension Unit {
         }
     }
 
-    /// An upload from memory; the argument is its size.
+    /// An upload from memory; the row's argument is its size in bytes.
     static func post(of session: Session, _ setting: Setting) -> Unit {
         let body = Data(count: setting.number)
         return .ending { done in
@@ -91,7 +92,7 @@ extension Unit {
         }
     }
 
-    /// An upload from memory whose answer is awaited.
+    /// An upload from memory whose response is awaited.
     static func postValue(of session: Session, _ setting: Setting) -> Unit {
         let body = Data(count: setting.number)
         return .awaited(on: nil) {
@@ -100,7 +101,7 @@ extension Unit {
         }
     }
 
-    /// An upload of a file; the argument is its path.
+    /// An upload of a file; the row's argument is its path.
     static func putFile(of session: Session, _ setting: Setting) -> Unit {
         let file = URL(filePath: setting.argument)
         return .ending { done in
@@ -109,7 +110,9 @@ extension Unit {
         }
     }
 
-    /// A provider's request.
+    /// A request of a provider.
+    ///
+    /// - Throws: `URLError.notAnAddress` if the row's URL is invalid.
     static func target(of provider: Provider<MeasuredTarget>, _ setting: Setting) throws -> Unit {
         guard let address = URL(string: setting.url) else { throw URLError.notAnAddress }
         let target = MeasuredTarget(
@@ -121,7 +124,7 @@ extension Unit {
 
     private enum URLError: Error { case notAnAddress }
 
-    /// A call of the measured plugin's exported function.
+    /// A call of the exported function of `Plugin/measured.c`.
     static func call(_ host: PluginHost) -> Unit {
         .ending { done in
             let sum = try? host.plugins.first?.call("add", .int(20), .int(22))
@@ -130,7 +133,7 @@ extension Unit {
     }
 }
 
-/// What the measured provider asks for.
+/// The target of the measured provider.
 struct MeasuredTarget: TargetType {
     let baseURL: URL
     let path: String
@@ -139,5 +142,5 @@ struct MeasuredTarget: TargetType {
     let headers: [String: String]? = requestFields.dictionary
 }
 
-/// A plugin that does nothing.
+/// A provider plugin that implements no hook.
 struct IdlePlugin: PluginType {}

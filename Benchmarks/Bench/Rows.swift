@@ -2,25 +2,25 @@ import FoundationEssentials
 import Glibc
 import Outlet
 
-/// What the command line says of a measurement.
+/// The arguments of the command line for a row.
 struct Setting: Sendable {
     let url: String
     let argument: String
 
-    /// The argument as a number.
+    /// The argument as a number; 0 if it is none.
     var number: Int { Int(argument) ?? 0 }
 }
 
-/// One kind of measurement.
+/// A kind of measurement.
 struct Row: Sendable {
-    /// Whether a tenth of the units runs before what is measured.
+    /// Whether a tenth of the units runs before the measurement starts.
     var warmsUp = true
     let make: @Sendable (Setting) throws -> Unit
 }
 
-/// All that is measured, by name.
+/// All measurements by name.
 let rows: [String: Row] = [
-    // One layer more each, with as little else as can be.
+    // Each adds one layer to the one before, with minimal settings.
     "transport": Row { .transport($0) },
     "session-callback-inline": Row { .request(of: .bare(delivery: .inline), $0) },
     "session-callback-queue": Row { .request(of: .bare(), $0) },
@@ -29,11 +29,11 @@ let rows: [String: Row] = [
         let session = Session.bare()
         return .value(of: session, on: session.taskExecutor, $0)
     },
-    // As they come.
+    // With default settings.
     "session-defaults": Row { .request(of: Session(), $0) },
     "provider": Row { try .target(of: Provider(), $0) },
     "provider-plugin": Row { try .target(of: Provider(plugins: [IdlePlugin()]), $0) },
-    // With a plugin in a library; the argument is its file.
+    // With a native plugin; the argument is the path of its library.
     "session-native": Row { try .request(of: Session(plugins: PluginHost.one($0)), $0) },
     "provider-native": Row {
         try .target(of: Provider(session: Session(plugins: PluginHost.one($0))), $0)
@@ -47,7 +47,7 @@ let rows: [String: Row] = [
     "post": Row { .post(of: Session(), $0) },
     "post-async": Row { .postValue(of: Session(), $0) },
     "put-file": Row(warmsUp: false) { .putFile(of: Session(), $0) },
-    // TLS; the argument is the file of the authority.
+    // TLS; the argument is the path of the CA certificate, or of a directory for `tls-fresh`.
     "tls-inline": Row { .request(of: .trusting($0, delivery: .inline), $0) },
     "tls-queue": Row { .request(of: .trusting($0), $0) },
     "tls-async": Row { .value(of: .trusting($0), on: nil, $0) },
@@ -57,14 +57,14 @@ let rows: [String: Row] = [
         configuration.certificateAuthorities = .directory(path: setting.argument)
         return .transport(setting, configuration)
     },
-    // What comes in pieces; the argument is how many there are.
+    // Streams of events or messages; the argument is their number.
     "events": Row { .events(of: .bare(delivery: .inline), $0) },
     "events-awaited": Row { .awaitedEvents(of: Session(), $0) },
     "socket-receive": Row { .socketReceive(of: .bare(delivery: .inline), $0) },
     "socket-awaited": Row { .socketAwaited(of: Session(), $0) },
     "socket-send": Row { .socketSend(of: .bare(delivery: .inline), $0) },
     "socket-echo": Row { .socketEcho(of: .bare(delivery: .inline), $0) },
-    // Many, and large ones.
+    // Many concurrent requests, and large downloads.
     "inflight": Row(warmsUp: false) { .transport($0) },
     "download-file": Row(warmsUp: false) { setting in
         unlink(setting.argument)
@@ -74,7 +74,7 @@ let rows: [String: Row] = [
 ]
 
 extension SessionConfiguration {
-    /// No proxy, no field of the session's own, no limit of connections.
+    /// No proxy, no default header fields, no effective limit of connections.
     static var bare: Self {
         var configuration = SessionConfiguration.default
         configuration.proxy = .none
@@ -87,7 +87,9 @@ extension SessionConfiguration {
 }
 
 extension PluginHost {
-    /// A host of the plugin whose file is the argument.
+    /// Loads the plugin whose path is the row's argument.
+    ///
+    /// - Throws: An error if the plugin cannot be loaded.
     static func one(_ setting: Setting) throws -> PluginHost {
         let host = try PluginHost.load(directories: [], files: [setting.argument])
         for failure in host.failures { throw failure }

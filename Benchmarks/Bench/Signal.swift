@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Something that happens once, and a thread that waits for it.
+/// A one-time event that a thread can wait for.
 final class Signal: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 

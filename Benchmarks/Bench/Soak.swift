@@ -4,8 +4,10 @@ import Glibc
 import Outlet
 import Synchronization
 
-/// Many transfers of all kinds, half of them cancelled at random times; tells whether each ended
-/// exactly once, and whether memory, descriptors and threads stay where they were.
+/// Runs many transfers of all kinds, and cancels or suspends some of them at random times.
+///
+/// Checks that each transfer ends exactly once, and prints memory, descriptors and threads, which
+/// must not grow.
 final class Soak: Sendable {
     private struct State {
         var started = 0
@@ -27,9 +29,9 @@ final class Soak: Sendable {
         self.count = count
     }
 
-    /// Runs with `n` at a time.
+    /// Runs all transfers, `n` of them concurrently, and blocks until they have ended.
     ///
-    /// - Returns: How many transfers did not end exactly once.
+    /// - Returns: The number of transfers that did not end exactly once.
     func run(_ n: Int) -> Int {
         for _ in 0..<n { begin() }
         done.wait()
@@ -89,7 +91,7 @@ final class Soak: Sendable {
         if isLast { done.set() } else { begin() }
     }
 
-    /// Resident memory, open descriptors and threads of this process.
+    /// Returns the resident memory, open descriptors and threads of this process as text.
     static func resources() -> String {
         func entries(_ path: String) -> Int {
             (try? FileManager.default.contentsOfDirectory(atPath: path).count) ?? 0

@@ -1,14 +1,14 @@
 import OutletTransport
 
-/// What one measurement repeats.
+/// The unit of work that a measurement repeats.
 enum Unit: Sendable {
-    /// Begins, and tells at its end whether all went well.
+    /// Starts the unit, and calls `done` at its end with whether it succeeded.
     case ending(@Sendable (_ done: @escaping @Sendable (Bool) -> Void) -> Void)
-    /// Runs, on an executor if there is one, and says whether all went well.
+    /// Runs the unit, on the executor if there is one, and returns whether it succeeded.
     case awaited(on: (any TaskExecutor)?, @Sendable () async -> Bool)
 }
 
-/// Keeps `n` units under way until `count` have ended, each begun by the end of another.
+/// Runs `count` units, `n` of them concurrently: the end of each unit starts the next one.
 final class Work: Sendable {
     private struct State {
         var started = 0
@@ -29,11 +29,14 @@ final class Work: Sendable {
         self.state = Lock(state)
     }
 
-    /// How long each unit took, the first that ended first.
+    /// The duration of each unit in nanoseconds.
+    ///
+    /// Units with a `done` closure are in the order of their ends; awaited units are grouped by
+    /// task.
     var latencies: [Int64] { state.withLock { $0.latencies } }
     var failed: Int { state.withLock { $0.failed } }
 
-    /// Runs all.
+    /// Runs all units, `n` of them concurrently.
     func run(_ n: Int) async {
         switch unit {
         case .ending(let start):
@@ -46,7 +49,7 @@ final class Work: Sendable {
         }
     }
 
-    /// Blocks the thread, which is the program's main thread with nothing else to do.
+    /// Blocks the main thread, which has nothing else to do, until all units have ended.
     private func wait() { done.wait() }
 
     private func begin(
@@ -65,7 +68,7 @@ final class Work: Sendable {
         }
     }
 
-    /// Runs `n` tasks that await one unit after the other.
+    /// Runs `n` concurrent tasks, each of which awaits one unit after the other.
     private func runTasks(
         _ n: Int, on executor: (any TaskExecutor)?, _ run: @escaping @Sendable () async -> Bool
     ) async {

@@ -2,12 +2,16 @@ import FoundationEssentials
 import Glibc
 import Outlet
 
-// One measurement in a process of its own; `Benchmarks/run` starts them and compares.
+// Runs one measurement; `Benchmarks/run` starts a process for each and compares them.
 //
-//   OutletBench ROW URL CONCURRENCY COUNT [ARGUMENT]   a row of Rows.swift; prints one line of JSON
-//   OutletBench idle -                                 what the program needs before its first request
+//   OutletBench ROW URL CONCURRENCY COUNT [ARGUMENT]
+//       runs a row of Rows.swift and prints one line of JSON
+//   OutletBench idle -
+//       measures the program before its first request
 //   OutletBench soak URL COUNT [URL ...]
-//   OutletBench plugins URL COUNT FILE [FILE ...]      many requests through plugins: errors, and memory
+//       runs many transfers and cancels some of them; prints memory and threads
+//   OutletBench plugins URL COUNT FILE [FILE ...]
+//       sends many requests through plugins; prints failures and memory
 
 let arguments = CommandLine.arguments
 guard arguments.count > 2 else { exit(64) }
@@ -51,7 +55,7 @@ default:
     guard let row = rows[name] else { exit(64) }
     let n = number(3)
     let count = number(4)
-    // Of what does not warm up, what is made before the first request counts as well.
+    // Without a warm-up, the setup before the first request is part of the measurement.
     var measure = Measure()
     let unit = try row.make(
         Setting(url: arguments[2], argument: arguments.count > 5 ? arguments[5] : ""))

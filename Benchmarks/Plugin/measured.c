@@ -1,6 +1,8 @@
-/* measured.c - the plugin that Benchmarks/count measures: hooks that do nothing, or READS reads and
- * WRITES writes of a header field in prepare. HOOKS says how many hooks there are, from 1 to 6,
- * and FLAGS how they may be called. */
+/* measured.c - the plugin that Benchmarks/count measures.
+ *
+ * Its hooks do nothing, except that prepare reads a header field READS times and writes one WRITES
+ * times. HOOKS is the number of hooks, from 1 to 6. FLAGS are the descriptor's flags, which define
+ * how the hooks may be called. */
 #include <outlet/outlet.h>
 
 #ifndef HOOKS
@@ -102,7 +104,7 @@ static const outlet_hooks *hooks_of(outlet_instance *self) {
 
 static void destroy(outlet_instance *self) { (void)self; }
 
-/* Adds two numbers: what a typed call costs. */
+/* Adds two numbers, to measure a typed call. */
 static int64_t add(outlet_instance *self, int64_t a, int64_t b) {
     (void)self;
     return a + b;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/// Takes a line without its end: collects data, and counts an event at an empty line.
+/// Handles a line without its line ending: collects data, and counts an event at an empty line.
 static void line(struct events *events, const char *bytes, size_t size) {
     if (size && bytes[size - 1] == '\r') size--;
     if (!size) {

@@ -1,7 +1,7 @@
 #pragma once
 #include <stddef.h>
 
-/// A parser of server-sent events that looks for the ends of lines with memchr.
+/// A parser of server-sent events that searches for line endings with memchr.
 struct events {
     char *rest, *data;
     size_t rest_size, rest_capacity, data_size, data_capacity;

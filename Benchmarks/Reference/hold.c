@@ -1,8 +1,8 @@
-// A server that holds all requests until the last of them has come, then answers all.
+// A server that answers a number of requests only when all of them have arrived.
 //
-// At every loopback address (127.0.0.0/8), so that each measurement can have one of its own: the ports
-// of closed connections rest for a minute, and looking for a free one among them takes longer than
-// all that is measured.
+// It listens on every loopback address (127.0.0.0/8), so that each measurement can use another one.
+// The client ports of closed connections stay in TIME_WAIT for a minute, and to search a free port
+// among them takes longer than the whole measurement.
 #define _GNU_SOURCE
 #include "server.h"
 
@@ -34,7 +34,7 @@ int serve_holding(int port, int count) {
         .sin_addr.s_addr = htonl(INADDR_ANY),
     };
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    // Nobody else's business.
+    // Other machines cannot connect.
     if (setsockopt(listener, SOL_SOCKET, SO_BINDTODEVICE, "lo", sizeof "lo") < 0 ||
         bind(listener, (struct sockaddr *)&address, sizeof address) < 0 ||
         listen(listener, 65535) < 0) {

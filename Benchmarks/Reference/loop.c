@@ -90,7 +90,7 @@ static int on_timer(CURLM *handle, long timeout, void *client) {
 
 static void start(struct transfer *transfer) {
     CURL *easy = transfer->easy;
-    // From here on, because Outlet's count from the call that makes the request.
+    // The setup of the handle is included, because Outlet's latencies include making the request.
     transfer->started = now_ns();
     curl_easy_reset(easy);
     curl_slist_free_all(transfer->fields);
@@ -192,7 +192,7 @@ static void setup(int concurrency, struct transfer *transfers) {
     }
 }
 
-/// Runs `count` requests, `concurrency` at a time, and leaves how long each took.
+/// Runs `count` requests, `concurrency` of them concurrently, and stores their latencies.
 static void requests(struct transfer *transfers, int concurrency, long count) {
     to_start = count;
     started = finished = 0;
@@ -206,7 +206,7 @@ long run_job(
     struct transfer *transfers = calloc((size_t)concurrency, sizeof *transfers);
     latencies = calloc((size_t)count, sizeof *latencies);
     if (!transfers || !latencies) return 1;
-    // Of a burst, what all begin with counts as well.
+    // Without a warm-up, the setup is part of the measurement.
     struct measure measure = measure_begin();
     setup(concurrency, transfers);
     if (job->prepare) job->prepare(&transfers[0], argument);

@@ -1,7 +1,9 @@
 #pragma once
-/// Transfers as fast as libcurl allows: one thread, curl_multi_socket_action over epoll with sticky
-/// registration, handles that are reset and set up anew for each request (all options, five header
-/// fields, no proxy), header lines and body collected.
+/// Runs transfers as fast as libcurl allows.
+///
+/// One thread calls curl_multi_socket_action, driven by epoll. A socket's registration in epoll is
+/// kept between transfers. For each request the handle is reset and all its options are set again
+/// (five header fields, no proxy). Header lines and the body are stored.
 #include <curl/curl.h>
 #include <stdint.h>
 
@@ -11,26 +13,26 @@ struct transfer {
     char *head, *body;
     size_t head_size, head_capacity, body_size, body_capacity;
     int64_t started;
-    /// Where the body is written to, or read from for an upload; -1 for none.
+    /// The file that the response body is written to or an upload is read from; -1 for none.
     int file;
 };
 
-/// What kind of request is repeated.
+/// A kind of request to repeat.
 struct job {
     const char *name;
-    /// Whether a tenth of the requests runs before what is measured.
+    /// Whether a tenth of the requests runs before the measurement starts.
     int warms_up;
     /// Called once, before the first request, with the program's last argument ("" if missing).
     void (*prepare)(struct transfer *, const char *argument);
-    /// Sets what differs from a plain request.
+    /// Sets the options that differ from a plain request.
     void (*options)(struct transfer *, const char *argument);
-    /// Called behind each response: whether it is what was asked for.
+    /// Called after each response; returns 0 if the response is wrong.
     int (*check)(const struct transfer *, const char *argument);
 };
 
-/// Runs the requests and prints the line of JSON; returns how many have failed.
+/// Runs the requests and prints the line of JSON; returns the number of failed requests.
 long run_job(
     const struct job *job, const char *url, int concurrency, long count, const char *argument);
 
-/// Makes room for so many bytes, doubling.
+/// Grows a buffer to at least `needed` bytes by doubling its capacity.
 void grow(char **bytes, size_t *capacity, size_t needed);

@@ -34,8 +34,8 @@ struct measure measure_begin(void) {
     return begun;
 }
 
-/// The most memory that was resident. `ru_maxrss` would count that of the process which started this
-/// one.
+/// Returns the peak resident memory. `ru_maxrss` cannot replace it: it also counts the process
+/// before exec, which is a copy of its parent.
 static double peak_mib(void) {
     char line[256];
     long kib = 0;

@@ -1,8 +1,8 @@
 #pragma once
-/// Time, CPU and memory of a stretch of work, and the line of JSON that tells them.
+/// Measures time, CPU time and memory of a piece of work, and prints them as a line of JSON.
 #include <stdint.h>
 
-/// The five header fields that every measured request carries.
+/// The five header fields of every measured request.
 extern const char *const request_fields[5];
 
 struct measure {
@@ -12,7 +12,9 @@ struct measure {
 int64_t now_us(void);
 int64_t now_ns(void);
 struct measure measure_begin(void);
-/// Prints the line; `latencies` (ns, `count` of them, the first that ended first, sorted in place) may
-/// be NULL.
+/// Prints the line.
+///
+/// `latencies` are `count` durations in nanoseconds, in the order of the requests' ends. They are
+/// sorted in place. NULL means that they were not measured.
 void measure_end(
     const struct measure *begun, const char *name, int n, long count, int64_t *latencies);

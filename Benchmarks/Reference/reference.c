@@ -1,9 +1,9 @@
-// What libcurl and wslay cost without Outlet: the same work in plain C.
+// Measures libcurl and wslay without Outlet: the same work in plain C.
 //
 //   OutletReference JOB URL CONCURRENCY COUNT [ARGUMENT]   prints one line of JSON
-//   OutletReference hold PORT COUNT         a server that answers when COUNT requests have come
-//   OutletReference sink PORT               a server that takes what is uploaded
-//   OutletReference sockets PORT            a server of WebSockets
+//   OutletReference hold PORT COUNT         a server that answers when COUNT requests have arrived
+//   OutletReference sink PORT               a server that accepts uploads
+//   OutletReference sockets PORT            a WebSocket server
 //
 // `jobs` below and `socket_jobs` in sockets.c list the jobs.
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@ static void trust_directory(struct transfer *transfer, const char *directory) {
     curl_easy_setopt(transfer->easy, CURLOPT_CAPATH, directory);
 }
 
-/// HTTP/2 where the server speaks it, everything on one connection then.
+/// Uses HTTP/2 if the server supports it; all requests then share one connection.
 static void trust_file(struct transfer *transfer, const char *file) {
     curl_easy_setopt(transfer->easy, CURLOPT_CAINFO, file);
     curl_easy_setopt(transfer->easy, CURLOPT_CAPATH, NULL);
@@ -41,7 +41,7 @@ static void post(struct transfer *transfer, const char *size) {
     curl_easy_setopt(transfer->easy, CURLOPT_POST, 1L);
     curl_easy_setopt(transfer->easy, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(transfer->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
-    // Outlet sends none either.
+    // Outlet does not send Expect either.
     transfer->fields = curl_slist_append(transfer->fields, "Expect:");
     curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->fields);
 }
@@ -79,7 +79,8 @@ static void large_buffer(struct transfer *transfer, const char *argument) {
 }
 
 static void open_file(struct transfer *transfer, const char *path) {
-    // A new file: one that was cut is written back when it is closed, which is not measured here.
+    // Deletes the old file first: some file systems flush a truncated file when it is closed, which
+    // is not to be measured here.
     unlink(path);
     transfer->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 }

@@ -1,21 +1,26 @@
 #pragma once
-/// Servers with a thread for each connection, at the loopback address.
+/// Servers on 127.0.0.1 with one thread per connection.
 #include <stddef.h>
 
 /// Serves connections until the process is killed; prints "ready" once it listens.
+///
+/// Calls `connection` on a new thread for each connection, and closes the socket when it returns.
 int serve(int port, void (*connection)(int socket));
 
-/// Reads until there is an empty line, and ends the text behind what has come; 0 at the end.
+/// Reads until an empty line has arrived, and adds a NUL after the bytes read.
+///
+/// Returns the number of bytes, which may include some after the empty line; 0 if the connection
+/// ended before or the head is too long.
 size_t read_head(int socket, char *head, size_t capacity);
 
-/// Whether all was written.
+/// Writes all bytes; returns 0 on an error.
 int write_all(int socket, const char *bytes, size_t size);
 
-/// Takes what is uploaded, and answers.
+/// Serves uploads: reads each body, then answers with 200.
 int serve_sink(int port);
 
-/// Serves WebSockets: `/receive/N` sends N messages, `/send/N` answers the last of N, `/echo` each.
+/// Serves WebSockets: `/receive/N` sends N messages, `/send/N` answers message N, `/echo` each one.
 int serve_sockets(int port);
 
-/// Answers when `count` requests have come.
+/// Serves requests, and answers them when `count` of them have arrived.
 int serve_holding(int port, int count);

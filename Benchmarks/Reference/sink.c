@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/// Answers each request of a connection once all of its body has come.
+/// Answers each request of a connection after its whole body has arrived.
 static void take_bodies(int socket) {
     static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     char *input = malloc(1 << 18);

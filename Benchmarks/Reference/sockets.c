@@ -39,7 +39,7 @@ static int accept_handshake(int socket, const char *head) {
     return write_all(socket, answer, (size_t)size);
 }
 
-/// A text message of the server's, followed by others like it.
+/// Fills `frames` with `count` encoded text messages of the server.
 static void fill(char *frames, int count) {
     for (int index = 0; index < count; index++, frames += MESSAGE + 2) {
         frames[0] = (char)0x81, frames[1] = MESSAGE;
@@ -56,7 +56,8 @@ static void send_messages(int socket, long count) {
     }
 }
 
-/// Takes messages until the client closes; answers each, or the `last` one.
+/// Reads messages until the client closes; answers each one, or only message number `last` if that
+/// is not 0.
 static void take_messages(int socket, long last) {
     char input[1 << 16], answer[FRAMES * (MESSAGE + 2)];
     fill(answer, FRAMES);
@@ -66,7 +67,7 @@ static void take_messages(int socket, long last) {
         if (more <= 0) return;
         size += (size_t)more;
         size_t done = 0, length, answers = 0;
-        // All of the client's frames are short and masked.
+        // All frames of the client are masked and shorter than 126 bytes.
         for (; size - done >= 6; done += length) {
             length = 6 + (size_t)(input[done + 1] & 0x7f);
             if (size - done < length) break;
@@ -102,7 +103,7 @@ int serve_sockets(int port) { return serve(port, serve_socket); }
 struct client {
     int socket;
     wslay_event_context_ptr context;
-    /// How many messages are to be sent, and how many have come; the most under way at a time.
+    /// The number of messages to send, the number received, and the limit of messages in flight.
     long to_send, received, under_way;
 };
 
@@ -159,7 +160,7 @@ static int open_socket(struct client *client, const char *url) {
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
         path, host, port);
     if (!write_all(client->socket, head, (size_t)size)) return 0;
-    // Byte by byte: messages may follow at once.
+    // Byte by byte, because messages may follow the head immediately and wslay must read them.
     for (size_t length = 0; length < sizeof head - 1;) {
         if (recv(client->socket, head + length, 1, 0) != 1) return 0;
         head[++length] = 0;
@@ -174,7 +175,7 @@ static int open_socket(struct client *client, const char *url) {
     return wslay_event_context_client_init(&client->context, &callbacks, client) == 0;
 }
 
-/// Sends as many as may be under way, and takes what comes, until `expected` messages have come.
+/// Sends messages up to the limit in flight, and receives, until `expected` messages have arrived.
 static int exchange(struct client *client, long expected) {
     static const uint8_t text[MESSAGE] = "a message of so many bytes";
     struct wslay_event_msg message = {WSLAY_TEXT_FRAME, text, sizeof text};

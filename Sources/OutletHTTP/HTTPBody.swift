@@ -1,23 +1,23 @@
 public import FoundationEssentials
 
-/// What a request carries behind its head.
+/// The body of a request.
 public enum HTTPBody: Sendable {
     /// No body.
     case none
     /// Bytes in memory.
     case data(Data)
-    /// A file's whole content, read while it is sent.
+    /// The whole content of a file, read while it is sent.
     case file(path: String)
-    /// Bytes made while they are sent.
+    /// Bytes that a stream produces while they are sent.
     case stream(any BodyStream)
 
-    /// The bytes, when they are in memory.
+    /// The bytes; `nil` if there is no body, or it is a file or a stream.
     public var data: Data? {
         guard case .data(let data) = self else { return nil }
         return data
     }
 
-    /// Whether the bytes are read while they are sent.
+    /// Whether the body is a file or a stream, which is read while it is sent.
     @inlinable package var isRead: Bool {
         switch self {
         case .none, .data: false
@@ -25,7 +25,7 @@ public enum HTTPBody: Sendable {
         }
     }
 
-    /// Whether there is no body at all; empty data is a body of length zero.
+    /// Whether there is no body; empty data is a body of length 0.
     @inlinable public var isNone: Bool {
         guard case .none = self else { return false }
         return true
@@ -33,7 +33,7 @@ public enum HTTPBody: Sendable {
 }
 
 extension HTTPBody: Equatable, Hashable {
-    /// Equal when the bytes or the paths are, or the stream is the same object.
+    /// Whether both have equal bytes, equal paths, or the same stream object.
     public static func == (a: HTTPBody, b: HTTPBody) -> Bool {
         switch (a, b) {
         case (.none, .none): true
@@ -44,7 +44,7 @@ extension HTTPBody: Equatable, Hashable {
         }
     }
 
-    /// Hashes what equality compares.
+    /// Hashes the bytes, the path, or the identity of the stream.
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .none: hasher.combine(0)
@@ -57,38 +57,46 @@ extension HTTPBody: Equatable, Hashable {
 
 /// A source of body bytes that can be read again from its start.
 ///
-/// A redirect, an authentication round or a retry sends the body once more; ``rewind()`` makes
-/// that possible. Calls never overlap, but may come from different threads one after another.
+/// A redirect, an authentication challenge or a retry sends the body again, and calls
+/// ``rewind()`` before. Calls never overlap, but successive calls may come from different threads.
 public protocol BodyStream: AnyObject, Sendable {
-    /// How many bytes the stream gives in all; `nil` when that is not known (sent chunked).
+    /// The total length in bytes; `nil` if it is not known, which HTTP/1.1 sends in chunks.
     ///
-    /// A request whose stream gives fewer or more fails, unless its own `Content-Length` says less.
+    /// The request fails if the stream produces fewer or more bytes. A smaller `Content-Length` of
+    /// the request's own limits what is sent.
     var length: Int64? { get }
 
     /// Copies the next bytes into `buffer`.
     ///
-    /// - Returns: How many bytes were copied; 0 at the end.
+    /// - Parameter buffer: Filled from its start; valid until the call returns.
+    /// - Returns: The number of bytes copied; 0 at the end of the stream.
     /// - Throws: Any error; the request fails with it.
     ///
-    /// Thread: the transport's second loop. May block on a disk, not on a network.
+    /// Thread: the transport's event loop for transfers with files and streams. The call may block
+    /// on a disk, but not on a network: all transfers of that loop wait for it.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
 
-    /// Says whether bytes have to be waited for, so that a ``read(into:)`` now could not give any.
+    /// Returns whether the transport must wait before it calls ``read(into:)``.
     ///
-    /// - Parameter ready: Kept if they have to be, and called once, on any thread, when there is something to
-    ///   read, be it the end or an error. One that was kept before is not called any more.
-    /// - Returns: Whether to wait. The default never has to.
+    /// Return `true` while there are no bytes, the end is not reached and there is no error. Then
+    /// keep `ready` in place of the one from an earlier call, which must not be called any more.
+    ///
+    /// - Parameter ready: To be called once, from any thread, as soon as ``read(into:)`` can return
+    ///   bytes, return 0 or throw.
+    /// - Returns: `true` if `ready` was kept. The default implementation returns `false`.
     ///
     /// Thread: as for ``read(into:)``.
     func mustWait(ready: @escaping @Sendable () -> Void) -> Bool
 
     /// Goes back to the first byte.
     ///
-    /// - Throws: When the bytes are gone; the request fails with that error.
+    /// - Throws: Any error if the bytes cannot be produced again; the request fails with it.
+    ///
+    /// Thread: as for ``read(into:)``.
     func rewind() throws
 }
 
 extension BodyStream {
-    /// Never.
+    /// Returns `false`: ``read(into:)`` can always be called.
     public func mustWait(ready: @escaping @Sendable () -> Void) -> Bool { false }
 }

@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// One header field: a name and a value, both as they go on the wire.
+/// One header field: a name and a value, both as sent or received.
 public struct HTTPHeader: Equatable, Hashable, Sendable {
-    /// The field's name; its case is kept, and ignored in look-ups.
+    /// The field's name; its case is kept, but ignored in look-ups.
     public let name: String
-    /// The field's value, without surrounding blanks.
+    /// The field's value; a received value has no blanks at its ends.
     public let value: String
 
-    /// Makes a field; ``HTTPRequest/checkSyntax()`` refuses names and values that HTTP cannot carry.
+    /// Makes a field from any text; ``HTTPRequest/checkSyntax()`` refuses what HTTP cannot send.
     public init(name: String, value: String) {
         self.name = name
         self.value = value
@@ -15,14 +15,15 @@ public struct HTTPHeader: Equatable, Hashable, Sendable {
 }
 
 extension HTTPHeader {
-    /// The same bytes; strings are equal, too, that are only canonically equivalent.
+    /// Whether names and values have the same bytes; `String` would also treat canonically
+    /// equivalent texts as equal.
     public static func == (a: HTTPHeader, b: HTTPHeader) -> Bool {
         a.name.hasSameBytes(as: b.name) && a.value.hasSameBytes(as: b.value)
     }
 }
 
 extension HTTPHeader: CustomStringConvertible {
-    /// `Name: value`, as it goes on the wire; ``Redaction/value(of:)`` is for logs.
+    /// `Name: value`, secrets included; for logs use ``Redaction/value(of:)``.
     public var description: String { "\(name): \(value)" }
 }
 
@@ -50,7 +51,7 @@ extension HTTPHeader {
     /// An `Authorization` field of the Basic scheme (RFC 7617), in UTF-8.
     ///
     /// - Parameters:
-    ///   - username: The name; without a colon, which ends it.
+    ///   - username: The name; must not contain a colon, which would end it.
     ///   - password: The password.
     public static func authorization(username: String, password: String) -> HTTPHeader {
         let credential = Data("\(username):\(password)".utf8).base64EncodedString()
@@ -64,7 +65,9 @@ extension HTTPHeader {
         authorization("Bearer \(bearerToken)")
     }
 
-    /// An `Authorization` field with a complete value, scheme included.
+    /// An `Authorization` field.
+    ///
+    /// - Parameter value: The complete value, scheme included.
     public static func authorization(_ value: String) -> HTTPHeader {
         HTTPHeader(name: "Authorization", value: value)
     }

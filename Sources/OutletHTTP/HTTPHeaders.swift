@@ -1,35 +1,38 @@
-/// Header fields in order, names matched without regard to case.
+/// Header fields in order; names are compared case-insensitively (ASCII).
 ///
-/// ``add(name:value:)`` and ``update(name:value:)`` keep one field per name, as dictionaries of
-/// headers do elsewhere; ``append(name:value:)`` repeats a field, which HTTP allows
-/// (RFC 9110 §5.3). Fields received from a server keep their bytes until a value is asked for, which
-/// is UTF-8, or Latin-1 where the bytes are not that.
+/// ``add(name:value:)`` and ``update(name:value:)`` keep one field per name, as Alamofire does.
+/// ``append(name:value:)`` adds a field even if the name exists, which HTTP allows
+/// (RFC 9110 §5.3). Fields received from a server keep their bytes; a value is decoded when it is
+/// read, as UTF-8, or as Latin-1 if the bytes are not valid UTF-8.
 public struct HTTPHeaders: Sendable {
-    // Not an enum of the two: that keeps its tag in bits of the reference, and memory that is
-    // referred to by such alone is lost to a leak check.
+    // Two properties instead of an enum: an enum stores its tag in spare bits of the reference, and
+    // leak checkers do not recognise such a reference and report the memory as lost.
 
-    /// The fields as values; none as long as ``received`` has them.
+    /// The fields as strings; empty while ``received`` holds the fields.
     private var own: [HTTPHeader] = []
 
-    /// The fields as they came from a peer, until one is changed.
+    /// The fields as received from a server; `nil` once a field is changed.
     private var received: HeaderBlock?
 
-    /// Whether every name is known to be a token, no value to hold a control character, and no field
-    /// to say how a message is framed.
+    /// Whether all fields are known to be ``HTTPHeader/isWellFormed``; `false` if that is not known.
     ///
-    /// Found out when a field is set, because a request is sent more often than its fields change.
+    /// Computed when a field is set, because a request is sent more often than its fields change.
     package private(set) var isWellFormed = true
 
     /// No fields.
     public init() {}
 
-    /// The fields given; of equal names the last wins and takes the place of the first.
+    /// Makes fields from a list; of equal names the last value wins, at the first one's position.
     public init(_ headers: [HTTPHeader]) {
         self.init()
         for header in headers { update(header) }
     }
 
-    /// The entries of a dictionary, by name; of names that differ in case only, the last wins.
+    /// Makes fields from a dictionary, sorted by name.
+    ///
+    /// Of names that differ in case only, the last one in that order wins.
+    ///
+    /// - Parameter dictionary: The values by field name.
     public init(_ dictionary: [String: String]) {
         self.init()
         var fields: [HTTPHeader] = []
@@ -47,13 +50,13 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// The fields of a received header section, unchanged.
+    /// Makes the fields of a received header section, unchanged.
     public init(_ block: HeaderBlock) {
         received = block
         isWellFormed = false
     }
 
-    /// The fields in order, as values.
+    /// The fields in order, as strings.
     private var fields: [HTTPHeader] {
         guard let received else { return own }
         return received.fields.map {
@@ -61,9 +64,10 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Calls `body` with each field in order until it answers false.
+    /// Calls `body` with each field in order until it returns `false`.
     ///
-    /// For the wire: unlike iteration, it copies no strings of fields that are values already.
+    /// The transport uses it to send the fields: unlike iteration, it retains no strings of fields
+    /// that were set by the caller.
     package func forEachField(_ body: (_ name: String, _ value: String) -> Bool) {
         guard received == nil else {
             for header in self { guard body(header.name, header.value) else { return } }
@@ -76,7 +80,8 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Whether both are copies of one, of which none was changed; false for fields from a peer.
+    /// Whether both share the same array storage, so that neither was changed since the copy; `false`
+    /// for received fields.
     package func isSame(as other: HTTPHeaders) -> Bool {
         guard received == nil, other.received == nil, own.count == other.own.count else {
             return false
@@ -86,7 +91,7 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Where the first field of a name is, from a position on.
+    /// The position of the first field with a name, at or after `start`.
     private static func position(
         of name: String, in fields: [HTTPHeader], from start: Int = 0
     ) -> Int? {
@@ -123,12 +128,16 @@ public struct HTTPHeaders: Sendable {
         update(header)
     }
 
-    /// Sets a field: replaces the first of that name, removes further ones, or appends it.
+    /// Sets a field: replaces the first one of that name and removes the rest, or appends it.
+    ///
+    /// - Parameters:
+    ///   - name: The field's name; compared case-insensitively, sent as given.
+    ///   - value: The new value.
     public mutating func update(name: String, value: String) {
         update(HTTPHeader(name: name, value: value))
     }
 
-    /// Sets a field: replaces the first of that name, removes further ones, or appends it.
+    /// Sets a field: replaces the first one of that name and removes the rest, or appends it.
     public mutating func update(_ header: HTTPHeader) {
         if isWellFormed { isWellFormed = header.isWellFormed }
         mutate { fields in
@@ -143,13 +152,13 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Puts a field in the place of the one at a position.
+    /// Replaces the field at a position.
     package mutating func replace(at position: Int, with header: HTTPHeader) {
         if isWellFormed { isWellFormed = header.isWellFormed }
         mutate { $0[position] = header }
     }
 
-    /// Appends those fields of `defaults` whose names are not there yet.
+    /// Appends the fields of `defaults` whose names do not exist here; repeated ones included.
     public mutating func addMissing(from defaults: HTTPHeaders) {
         if isWellFormed { isWellFormed = defaults.isWellFormed }
         mutate { fields in
@@ -160,33 +169,37 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Removes all fields of a name; the case of ASCII letters is ignored.
+    /// Removes all fields with a name, compared case-insensitively.
     public mutating func remove(name: String) {
         mutate { $0.removeAll { $0.isNamed(name) } }
     }
 
     // MARK: Repeated fields
 
-    /// Appends a field, even if there is one of the same name.
+    /// Appends a field, even if one with the same name exists.
     public mutating func append(name: String, value: String) {
         append(HTTPHeader(name: name, value: value))
     }
 
-    /// Appends a field, even if there is one of the same name.
+    /// Appends a field, even if one with the same name exists.
     public mutating func append(_ header: HTTPHeader) {
         if isWellFormed { isWellFormed = header.isWellFormed }
         mutate { $0.append(header) }
     }
 
-    /// The values of all fields of a name, in order; empty if there is none.
+    /// Returns the values of all fields with a name, in order; empty if there is none.
+    ///
+    /// - Parameter name: The name, compared case-insensitively.
     public func values(for name: String) -> [String] {
         guard let received else { return own.lazy.filter { $0.isNamed(name) }.map(\.value) }
         return received.indices(named: name).map { received.value(of: received.fields[$0]) }
     }
 
-    /// The nth field of a name, from 0: where it is among all, and its value.
+    /// Returns the nth field with a name: its position among all fields, and its value.
     ///
-    /// - Parameter name: Any bytes.
+    /// - Parameters:
+    ///   - name: The bytes of the name, compared case-insensitively; need not be UTF-8.
+    ///   - nth: The index among the fields with that name, from 0.
     package func field(
         named name: UnsafeBufferPointer<UInt8>, _ nth: Int
     ) -> (position: Int, value: String)? {
@@ -209,9 +222,10 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// The value of the first field of a name, as a reference to an address (RFC 3986 §4.1).
+    /// Returns the value of the first field with a name as a URI reference (RFC 3986 §4.1).
     ///
-    /// Bytes that are not UTF-8 are percent-encoded each, where a value would have them as Latin-1.
+    /// If the bytes are not valid UTF-8, each byte above 0x7F is percent-encoded, so that the next
+    /// request has the bytes that the server sent; ``value(for:)`` would decode them as Latin-1.
     package func reference(for name: String) -> String? {
         guard let received else { return values(for: name).first }
         return received.indices(named: name).first.map {
@@ -219,8 +233,8 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// Whether all fields of a name came as their values are: none has a byte in it, a carriage return
-    /// or a zero, that is read as a space.
+    /// Whether no field with a name was received with a CR or NUL in its value, which
+    /// ``value(for:)`` returns as a space.
     package func areAsReceived(_ name: String) -> Bool {
         guard let received else { return true }
         return received.indices(named: name).allSatisfy {
@@ -228,12 +242,12 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// About how many bytes of memory the fields take; no table is made to find out.
+    /// An estimate of the memory that the fields use, in bytes; does not parse received fields.
     package var weight: Int {
         received.map { $0.byteCount * 2 } ?? own.count * 64
     }
 
-    /// Whether a field of one of these names is there; cheaper than asking for values.
+    /// Whether a field with one of these names exists; cheaper than reading values.
     package func containsAny(of wanted: FieldNames) -> Bool {
         guard let received else {
             return own.contains { field in wanted.names.contains { field.isNamed($0) } }
@@ -241,13 +255,18 @@ public struct HTTPHeaders: Sendable {
         return received.containsAny(of: wanted)
     }
 
-    /// The value of a field; repeated ones are joined by `", "` (RFC 9110 §5.3).
+    /// Returns the value of a field; values of repeated fields are joined with `", "`
+    /// (RFC 9110 §5.3).
     ///
-    /// `Set-Cookie` cannot be joined: its first value is returned, ``values(for:)`` has them all.
+    /// Values of `Set-Cookie` cannot be joined: this returns the first one, ``values(for:)`` returns
+    /// all.
+    ///
+    /// - Parameter name: The name, compared case-insensitively.
+    /// - Returns: `nil` if there is no such field.
     public func value(for name: String) -> String? {
         if received == nil {
             guard let first = Self.position(of: name, in: own) else { return nil }
-            // Most fields are there once: no list is made then.
+            // Most fields are not repeated: this avoids an array.
             guard Self.position(of: name, in: own, from: first + 1) != nil else {
                 return own[first].value
             }
@@ -258,7 +277,9 @@ public struct HTTPHeaders: Sendable {
             ? values[0] : values.joined(separator: ", ")
     }
 
-    /// The value of a field; setting `nil` removes it.
+    /// The value of a field, as ``value(for:)``; `nil` if there is none.
+    ///
+    /// Setting a value calls ``update(name:value:)``; setting `nil` removes all fields of that name.
     public subscript(_ name: String) -> String? {
         get { value(for: name) }
         set {
@@ -272,7 +293,7 @@ public struct HTTPHeaders: Sendable {
 
     // MARK: Order and views
 
-    /// Sorts the fields by name, case ignored; equal names keep their order.
+    /// Sorts the fields by name, case-insensitively; fields with equal names keep their order.
     public mutating func sort() {
         mutate { fields in
             fields = fields.enumerated()
@@ -284,7 +305,7 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// The fields sorted by name, case ignored.
+    /// Returns the fields sorted by name, case-insensitively.
     public func sorted() -> HTTPHeaders {
         var sorted = self
         sorted.sort()
@@ -292,6 +313,8 @@ public struct HTTPHeaders: Sendable {
     }
 
     /// The fields as a dictionary; repeated ones are joined as in ``value(for:)``.
+    ///
+    /// Of names that differ in case only, the first one is the key.
     public var dictionary: [String: String] {
         var dictionary: [String: String] = [:]
         var names: [String: String] = [:]
@@ -326,13 +349,13 @@ extension HTTPHeader {
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {
-    /// Fields in the order written; of equal names the last wins.
+    /// Makes fields in the order written; of equal names the last value wins.
     public init(dictionaryLiteral elements: (String, String)...) {
         self.init()
         for (name, value) in elements { update(name: name, value: value) }
     }
 
-    /// Fields in the order written; of equal names the last wins.
+    /// Makes fields in the order written; of equal names the last value wins.
     public init(arrayLiteral elements: HTTPHeader...) {
         self.init(elements)
     }
@@ -342,7 +365,7 @@ extension HTTPHeaders: RandomAccessCollection {
     /// The position of the first field.
     public var startIndex: Int { 0 }
 
-    /// The position behind the last field.
+    /// The position after the last field.
     public var endIndex: Int { received?.count ?? own.count }
 
     /// The field at a position.
@@ -354,7 +377,7 @@ extension HTTPHeaders: RandomAccessCollection {
 }
 
 extension HTTPHeaders: Equatable, Hashable {
-    /// Equal when the fields are, in order, names compared to the letter.
+    /// Whether both have the same fields in the same order; names are compared case-sensitively.
     public static func == (a: HTTPHeaders, b: HTTPHeaders) -> Bool { a.fields == b.fields }
 
     /// Hashes the fields in order.

@@ -21,17 +21,21 @@ public struct HTTPMethod: RawRepresentable, Equatable, Hashable, Sendable {
     /// `TRACE`.
     public static let trace = HTTPMethod(rawValue: "TRACE")
 
-    /// The method as it goes on the wire.
+    /// The method as sent.
     public let rawValue: String
 
-    /// Makes a method of any name; ``HTTPRequest/checkSyntax()`` refuses what is not a token.
+    /// Makes a method.
+    ///
+    /// - Parameter rawValue: The method as sent, case-sensitive; ``HTTPRequest/checkSyntax()``
+    ///   refuses it if it is not a token.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
 }
 
 extension HTTPMethod {
-    /// Whether repeating the request has the effect of sending it once (RFC 9110 §9.2.2).
+    /// Whether sending a request several times has the same effect as sending it once
+    /// (RFC 9110 §9.2.2); `false` for methods that this type does not define.
     public var isIdempotent: Bool {
         switch self {
         case .get, .head, .options, .trace, .put, .delete, .query: true
@@ -41,6 +45,6 @@ extension HTTPMethod {
 }
 
 extension HTTPMethod: CustomStringConvertible {
-    /// The method as it goes on the wire.
+    /// The method as sent.
     public var description: String { rawValue }
 }

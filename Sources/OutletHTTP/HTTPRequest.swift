@@ -1,8 +1,9 @@
 public import FoundationEssentials
 
-/// What is asked of a server: method, address, fields and body.
+/// An HTTP request: URL, method, header fields and body.
 ///
-/// A copy costs one reference: a request passes through many hands on its way.
+/// All properties share one copy-on-write storage: copying a request costs one retain, because
+/// layers, interceptors and plugins copy it often.
 public struct HTTPRequest: Sendable, Equatable, Hashable {
     @usableFromInline struct Parts: Sendable, Hashable {
         @usableFromInline var url: URL?
@@ -19,7 +20,7 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
 
     @usableFromInline var parts: Boxed<Parts>
 
-    /// Where to; `nil` and addresses without a scheme fail when the request is sent.
+    /// The URL to request; sending fails if it is `nil` or has no scheme.
     @inlinable public var url: URL? {
         get { parts.value.url }
         set { parts.value.url = newValue }
@@ -37,60 +38,66 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
         _modify { yield &parts.value.headers }
     }
 
-    /// What is sent behind the head.
+    /// The request body.
     @inlinable public var body: HTTPBody {
         get { parts.value.body }
         _modify { yield &parts.value.body }
     }
 
-    /// Whether there is a body; asking ``body`` would copy it.
+    /// Whether there is a body; reading ``body`` instead would copy the enum with its payload.
     @inlinable package var hasBody: Bool { !parts.value.body.isNone }
 
-    /// Whether there is a body that is read while it is sent.
+    /// Whether the body is a file or a stream, which is read while it is sent.
     @inlinable package var readsBody: Bool { parts.value.body.isRead }
 
-    /// Whether it is anything but a `GET` without a body.
+    /// Whether the method is not `GET`, or there is a body.
     @inlinable package var mayHaveBody: Bool { hasBody || parts.value.method.rawValue != "GET" }
 
-    /// Whether it is a `GET` without a body whose fields are known to be well formed, and say
-    /// nothing of framing.
+    /// Whether ``checkSyntax()`` can be skipped: a `GET` without a body, all of whose fields were
+    /// checked when they were set and none of which affects framing.
     package var isPlainlyValid: Bool {
         !mayHaveBody && parts.value.headers.isWellFormed
     }
 
     /// How long the transfer may make no progress, in seconds; 0 means no limit.
+    ///
+    /// If it equals ``defaultTimeoutInterval``, the session's `timeoutIntervalForRequest` applies
+    /// instead.
     @inlinable public var timeoutInterval: TimeInterval {
         get { parts.value.timeoutInterval }
         set { parts.value.timeoutInterval = newValue }
     }
 
-    /// Whether a `GET` may carry a body, which servers are free to ignore (RFC 9110 §9.3.1).
+    /// Whether a `GET` may have a body, which servers may ignore or reject (RFC 9110 §9.3.1).
+    ///
+    /// If `false`, the default, a session refuses a `GET` with a body in memory.
     public var allowsBodyInGET: Bool {
         get { parts.value.allowsBodyInGET }
         set { parts.value.allowsBodyInGET = newValue }
     }
 
-    /// Which of several requests that wait for a connection to the same host goes first; never sent.
+    /// The order in which requests that wait for a connection get one; not sent to the server.
     @inlinable public var priority: TransferPriority {
         get { parts.value.priority }
         set { parts.value.priority = newValue }
     }
 
-    /// Whether a stored response may answer; the session's setting where this is the default.
+    /// Whether the cache may answer the request; the default uses the session's setting.
     public var cachePolicy: CachePolicy {
         get { parts.value.cachePolicy }
         set { parts.value.cachePolicy = newValue }
     }
 
-    /// Whether the session's cookies are sent with it, and those of its answer kept.
+    /// Whether the session sends its cookies with the request and stores those of the response;
+    /// `true` by default.
     public var httpShouldHandleCookies: Bool {
         get { parts.value.handlesCookies }
         set { parts.value.handlesCookies = newValue }
     }
 
-    /// What is known of the request besides what is sent.
+    /// Values that accompany the request but are not sent: its id, its attempt, and your own.
     @inlinable public var context: RequestContext {
-        // Not a copy: it is large, and asked for one value after the other.
+        // Yields the stored context: a copy for each value that is read would be expensive.
         _read {
             let context = parts.value.context.value ?? RequestContext.empty
             yield context.value
@@ -102,23 +109,24 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
         }
     }
 
-    /// Whether anything is known of it besides what is sent.
+    /// Whether the request has a context; without one, ``context`` yields an empty one.
     @inlinable package var hasContext: Bool { parts.value.context.value != nil }
 
-    /// What a request has that sets no limit of its own: 60 seconds.
+    /// The ``timeoutInterval`` of requests that set none: 60 seconds.
     ///
-    /// A session puts its own setting in this one's place.
+    /// A session replaces this value with its `timeoutIntervalForRequest`.
     public static let defaultTimeoutInterval: TimeInterval = 60
 
     /// Makes a request.
     ///
     /// - Parameters:
-    ///   - url: Where to.
+    ///   - url: The URL to request; sending fails if it is `nil` or has no scheme.
     ///   - method: The request method.
-    ///   - headers: The header fields.
-    ///   - body: What is sent behind the head.
-    ///   - timeoutInterval: How long the transfer may make no progress, in seconds.
-    ///   - cachePolicy: Whether a stored response may answer.
+    ///   - headers: The header fields, sent in this order and case.
+    ///   - body: The request body.
+    ///   - timeoutInterval: How long the transfer may make no progress, in seconds; 0 means no
+    ///     limit, the default means the session's setting.
+    ///   - cachePolicy: Whether the cache may answer; the default means the session's setting.
     public init(
         url: URL?, method: HTTPMethod = .get, headers: HTTPHeaders = HTTPHeaders(),
         body: HTTPBody = .none, timeoutInterval: TimeInterval = defaultTimeoutInterval,
@@ -130,37 +138,39 @@ public struct HTTPRequest: Sendable, Equatable, Hashable {
                 timeoutInterval: timeoutInterval, cachePolicy: cachePolicy))
     }
 
-    /// The body's bytes when they are in memory; setting `nil` removes the body.
+    /// The body's bytes; `nil` if there is no body, or it is a file or a stream.
+    ///
+    /// Setting `nil` removes the body, whatever its kind.
     public var httpBody: Data? {
         get { body.data }
         set { body = newValue.map(HTTPBody.data) ?? .none }
     }
 }
 
-/// Why a request cannot go on the wire.
+/// The error of a request that HTTP cannot represent, or whose fields contradict its framing.
 public enum HTTPRequestError: Error, Equatable, Sendable {
     /// The method is not a token (RFC 9110 §5.6.2).
     case invalidMethod(String)
     /// The field's name is not a token.
     case invalidHeaderName(String)
-    /// The field's value holds a control character other than HTAB (RFC 9110 §5.5); the value itself
-    /// is left out, it may be a secret.
+    /// The field's value contains a control character other than HTAB (RFC 9110 §5.5).
+    ///
+    /// The error does not contain the value, because it may be a secret.
     case invalidHeaderValue(name: String)
-    /// The field says how a message is framed or what becomes of its connection, which only the
-    /// transport does.
+    /// The field controls message framing or the connection; only the transport may set it.
     case reservedHeader(name: String)
-    /// The field may be there only once.
+    /// The field, `Host` or `Content-Length`, appears more than once.
     case repeatedHeader(name: String)
-    /// The field `Host` is not a host, or a host and a port.
+    /// The value of `Host` is neither a host nor a host with a port.
     case invalidHost(String)
-    /// The field `Content-Length` is not a number, in digits alone.
+    /// The value of `Content-Length` is not a decimal number without a sign.
     case invalidContentLength(String)
-    /// The field `Content-Length` says another length than the body has, in bytes.
+    /// The value of `Content-Length` differs from the length of the body in memory; both in bytes.
     case contentLengthMismatch(declared: Int64, body: Int64)
 }
 
 extension HTTPRequestError: CustomStringConvertible {
-    /// What is wrong, and where.
+    /// The part of the request that is wrong, and why.
     public var description: String {
         switch self {
         case .invalidMethod(let method):
@@ -193,16 +203,19 @@ extension HTTPRequestError: CustomStringConvertible {
 }
 
 extension HTTPRequest {
-    /// Refuses what HTTP cannot carry, and what would leave client and server at odds about where
-    /// the request ends.
+    /// Checks that HTTP can represent the request, and that client and server agree where it ends.
     ///
-    /// These are methods and names that are no tokens, values with control characters other than
-    /// HTAB, fields that are the transport's (`Transfer-Encoding`, `TE`, `Trailer`, `Connection`,
-    /// `Keep-Alive`, `Proxy-Connection`, `Upgrade`), a `Host` that is none, and a `Content-Length`
-    /// that is no length or not that of a body in memory. A file's length is compared when it is
-    /// opened.
+    /// Refuses:
+    /// - a method or field name that is not a token;
+    /// - a field value with a control character other than HTAB;
+    /// - a field that only the transport may set: `Transfer-Encoding`, `TE`, `Trailer`,
+    ///   `Connection`, `Keep-Alive`, `Proxy-Connection` or `Upgrade`;
+    /// - a repeated or malformed `Host` or `Content-Length`;
+    /// - a `Content-Length` that differs from the length of a body in memory.
     ///
-    /// - Throws: ``HTTPRequestError``.
+    /// The length of a file is compared later, when the file is opened.
+    ///
+    /// - Throws: ``HTTPRequestError`` for the first fault found.
     public func checkSyntax() throws(HTTPRequestError) {
         try checkFields()
         guard !headers.isWellFormed, let declared = headers["Content-Length"]?.decimal(Int64.self)
@@ -218,7 +231,7 @@ extension HTTPRequest {
         }
     }
 
-    /// As ``checkSyntax()``, but for the body's length: the body may still change.
+    /// As ``checkSyntax()`` without comparing the body's length, because the body may still change.
     package func checkFields() throws(HTTPRequestError) {
         guard method == .get || isToken(method.rawValue) else {
             throw .invalidMethod(method.rawValue)
@@ -230,9 +243,10 @@ extension HTTPRequest {
 }
 
 extension HTTPHeaders {
-    /// Refuses names that are no tokens, and values with control characters other than HTAB.
+    /// Checks that names are tokens and values have no control characters other than HTAB.
     ///
-    /// - Throws: ``HTTPRequestError``.
+    /// - Throws: ``HTTPRequestError/invalidHeaderName(_:)`` or
+    ///   ``HTTPRequestError/invalidHeaderValue(name:)`` for the first field that is wrong.
     public func checkSyntax() throws(HTTPRequestError) {
         guard !isWellFormed else { return }
         for header in self {
@@ -243,17 +257,19 @@ extension HTTPHeaders {
 }
 
 extension HTTPHeader {
-    /// Whether the name is a token, the value has no control characters, and the field does not say
-    /// how a message is framed.
+    /// Whether the name is a token, the value has no control characters other than HTAB, and the
+    /// field does not affect framing or the connection.
     package var isWellFormed: Bool { isToken(name) && isFieldValue(value) && !isFraming }
 }
 
-/// Whether a text has no control characters but HTAB (RFC 9110 §5.5): some end the line that it is
-/// sent in, and servers take offence at the others or read them as one of those.
+/// Whether a text has no control characters other than HTAB (RFC 9110 §5.5).
+///
+/// CR and LF would end the field's line; servers reject the others or treat them as line ends.
 package func isFieldValue(_ text: String) -> Bool {
     var text = text
     return text.withUTF8 { bytes in
-        // Eight at a time: a control character is rare, and only then is it worth a closer look.
+        // Tests eight bytes at a time. A word that may contain a control character, which is rare,
+        // ends the loop; the rest is tested byte by byte.
         var index = 0
         while index &+ 8 <= bytes.count {
             let word = UnsafeRawBufferPointer(bytes).loadUnaligned(
@@ -268,10 +284,10 @@ package func isFieldValue(_ text: String) -> Bool {
     }
 }
 
-/// Whether a value that a peer has sent can be sent back to it as it came.
+/// Whether a value received from a server can be sent back with the same bytes.
 ///
-/// Control characters cannot be sent; and what is not ASCII may have come as Latin-1, and would go
-/// out as UTF-8.
+/// Control characters cannot be sent. Text outside ASCII may have been received as Latin-1, but
+/// would be sent as UTF-8.
 package func isReturnable(_ text: String) -> Bool {
     isFieldValue(text) && text.utf8.allSatisfy { $0 < 0x80 }
 }

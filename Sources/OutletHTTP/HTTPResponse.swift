@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// The head of a response: what a server said before the body.
+/// The head of a response: status line and header fields, without the body.
 ///
-/// A copy costs one reference: a head passes through many hands on its way.
+/// All properties share one copy-on-write storage: copying a head costs one retain.
 public struct HTTPResponse: Sendable, Equatable, Hashable {
     @usableFromInline struct Parts: Sendable, Hashable {
         @usableFromInline var url: URL?
@@ -13,25 +13,25 @@ public struct HTTPResponse: Sendable, Equatable, Hashable {
 
     @usableFromInline var parts: Boxed<Parts>
 
-    /// The address that answered.
+    /// The URL that sent the response, after redirects.
     @inlinable public var url: URL? {
         get { parts.value.url }
         set { parts.value.url = newValue }
     }
 
-    /// The status code; 100 to 599 from well-behaved servers.
+    /// The status code; HTTP defines 100 to 599, but servers can send others.
     @inlinable public var statusCode: Int {
         get { parts.value.statusCode }
         set { parts.value.statusCode = newValue }
     }
 
-    /// The protocol spoken, such as `HTTP/1.1` or `HTTP/2`.
+    /// The protocol version, such as `HTTP/1.1` or `HTTP/2`.
     public var httpVersion: String {
         get { parts.value.httpVersion }
         set { parts.value.httpVersion = newValue }
     }
 
-    /// The header fields in order, repeats kept.
+    /// The header fields in the order received, repeated ones included.
     @inlinable public var headers: HTTPHeaders {
         get { parts.value.headers }
         _modify { yield &parts.value.headers }
@@ -40,10 +40,10 @@ public struct HTTPResponse: Sendable, Equatable, Hashable {
     /// Makes a response head.
     ///
     /// - Parameters:
-    ///   - url: The address that answered, after redirects.
-    ///   - statusCode: The status code.
-    ///   - httpVersion: Such as `HTTP/1.1` or `HTTP/2`.
-    ///   - headers: The header fields in order, repeats kept.
+    ///   - url: The URL that sent the response, after redirects.
+    ///   - statusCode: The status code; any number is accepted.
+    ///   - httpVersion: The protocol version, such as `HTTP/1.1` or `HTTP/2`.
+    ///   - headers: The header fields, in order.
     public init(
         url: URL?, statusCode: Int, httpVersion: String = "HTTP/1.1",
         headers: HTTPHeaders = HTTPHeaders()
@@ -52,14 +52,15 @@ public struct HTTPResponse: Sendable, Equatable, Hashable {
             Parts(url: url, statusCode: statusCode, httpVersion: httpVersion, headers: headers))
     }
 
-    /// The media type of `Content-Type`, lower case, without parameters.
+    /// The media type of `Content-Type`, in lower case and without parameters; `nil` if there is
+    /// none.
     public var mimeType: String? {
         guard let field = headers.value(for: "Content-Type") else { return nil }
         let type = field.prefix(whileByte: { $0 != UInt8(ascii: ";") }).trimmingBlanks
         return type.isEmpty ? nil : type.lowercasedASCII
     }
 
-    /// The body's length as announced in `Content-Length`, in bytes; -1 when it was not.
+    /// The value of `Content-Length`, in bytes; -1 if the field is missing or not a number.
     public var expectedContentLength: Int64 {
         headers.value(for: "Content-Length").flatMap { $0.decimal() } ?? -1
     }

@@ -1,11 +1,10 @@
 public import FoundationEssentials
 
-/// What is known of a request besides what is sent.
+/// Values that accompany a request inside the library and are never sent.
 ///
-/// Whose it is, which attempt and which hop, and what those it passes have to tell each other. Never sent.
-///
-/// The session fills in ``id``, ``attempt`` and ``hop`` for requests that pass interceptors, middleware,
-/// plugins or layers of the user's; everybody on the way may add values of their own:
+/// The session sets ``id``, ``attempt`` and ``hop`` for requests that pass user-defined
+/// interceptors, middleware, plugins or layers. Each of these can add its own values for the next
+/// ones:
 ///
 /// ```swift
 /// enum Tenant: RequestContextKey { typealias Value = String }
@@ -13,26 +12,27 @@ public import FoundationEssentials
 /// request.context[Tenant.self] = "blue"
 /// ```
 ///
-/// A context goes along with copies of its request, and to the hops that redirects lead to. It takes no
-/// part in comparing requests.
+/// Copies of the request have the same context, and so have requests that follow a redirect.
+/// Comparing and hashing requests ignores it.
 public struct RequestContext: Sendable {
-    /// The id of the session's request, the same at every attempt; `nil` until a session has taken it.
+    /// The id of the session's request, the same for all attempts; `nil` before a session sets it.
     public package(set) var id: UUID?
-    /// Which attempt this is, from 1.
+    /// The number of this attempt, from 1.
     public package(set) var attempt = 1
-    /// How many redirects have led here in this attempt.
+    /// The number of redirects followed in this attempt.
     public package(set) var hop = 0
-    /// Whether the call takes a body that is in memory: not a download, a stream or a WebSocket.
+    /// Whether the caller accepts a response body in memory: `false` for a download, a stream whose
+    /// body is not collected, and a WebSocket.
     package var takesBody = true
-    /// Whether the request has a transfer of its own, which no equal request shares: what is done with it on
-    /// the wire is not what would be done with others.
+    /// Whether the request must not share a coalesced transfer with equal requests, because plugins
+    /// treat it differently.
     package var needsOwnTransfer = false
-    /// What the request was made of, where a provider made it.
+    /// The target that a provider made the request from; `nil` for other requests.
     package var targetValue: (any Sendable)?
-    /// A list, because there are few.
+    /// The values by key; an array instead of a dictionary, because there are few.
     @usableFromInline var values: [Entry] = []
 
-    /// A value and the type that names it.
+    /// A value and the identity of its key type.
     @usableFromInline struct Entry: Sendable {
         @usableFromInline let key: ObjectIdentifier
         @usableFromInline let value: any AnyObject & Sendable
@@ -43,17 +43,17 @@ public struct RequestContext: Sendable {
         }
     }
 
-    /// Holds a value: a cast between classes costs a tenth of one of any value.
+    /// A box for a value: casting it to its class costs a tenth of a cast from `Any`.
     @usableFromInline final class Held<Value: Sendable>: Sendable {
         @usableFromInline let value: Value
 
         @usableFromInline init(_ value: Value) { self.value = value }
     }
 
-    /// A context that says nothing.
+    /// Makes an empty context.
     public init() {}
 
-    /// The context of requests that have none.
+    /// The shared empty context of requests that have none.
     @usableFromInline static let empty = Boxed(RequestContext())
 
     /// Sets ``id`` and ``attempt``.
@@ -62,11 +62,11 @@ public struct RequestContext: Sendable {
         self.attempt = attempt
     }
 
-    /// The value under a key; `nil` if there is none.
+    /// The value for a key; `nil` if there is none.
     ///
-    /// Setting `nil` removes it.
+    /// Setting `nil` removes the value.
     ///
-    /// - Parameter key: The type that names the value.
+    /// - Parameter key: The key type, such as `Tenant.self`.
     @inlinable public subscript<Key: RequestContextKey>(_ key: Key.Type) -> Key.Value? {
         get {
             for entry in values where entry.key == ObjectIdentifier(key) {
@@ -87,13 +87,13 @@ public struct RequestContext: Sendable {
     }
 }
 
-/// Names a value in a ``RequestContext`` by a type.
+/// A type that serves as the key of a value in a ``RequestContext``.
 public protocol RequestContextKey {
-    /// What is kept under this name.
+    /// The type of the value.
     associatedtype Value: Sendable
 }
 
-/// A value that takes no part in comparing what holds it.
+/// A wrapper whose values are always equal, so that synthesised comparisons ignore the property.
 @usableFromInline struct Uncompared<Value: Sendable>: Sendable, Hashable {
     @usableFromInline var value: Value
 

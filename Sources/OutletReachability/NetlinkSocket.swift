@@ -4,13 +4,13 @@ import Glibc
 import OutletFiles
 import OutletHTTP
 
-/// A socket to the kernel's routing tables (rtnetlink(7)): one owner, closed at its end.
+/// An rtnetlink(7) socket, to read the kernel's routing tables; closed by `deinit`.
 ///
 /// Thread: one at a time.
 final class NetlinkSocket: @unchecked Sendable {
     // because its only property is a constant pointer.
 
-    /// A system call failed, or the kernel refused.
+    /// The error of a system call, or of the kernel's answer.
     struct Failure: Error, CustomStringConvertible, Equatable {
         let call: String
         let code: Int32
@@ -18,7 +18,7 @@ final class NetlinkSocket: @unchecked Sendable {
         var description: String { "netlink: \(call): \(String(cString: strerror(code)))" }
     }
 
-    /// The groups that tell of what changes a way out.
+    /// The multicast groups that report changes of links, addresses and routes.
     static let changes =
         RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR
         | RTMGRP_IPV6_ROUTE
@@ -28,8 +28,8 @@ final class NetlinkSocket: @unchecked Sendable {
     /// Opens a socket.
     ///
     /// - Parameters:
-    ///   - groups: The groups whose messages it gets unasked; 0 for none.
-    ///   - waits: Whether reading waits for a message.
+    ///   - groups: The multicast groups to join; 0 for none.
+    ///   - waits: Whether reads block until a message arrives.
     init(groups: Int32, waits: Bool) throws(Failure) {
         let flags = Int32(SOCK_CLOEXEC.rawValue) | (waits ? 0 : Int32(SOCK_NONBLOCK.rawValue))
         guard let opened = mnl_socket_open2(NETLINK_ROUTE, flags) else {
@@ -47,13 +47,16 @@ final class NetlinkSocket: @unchecked Sendable {
 
     var descriptor: Int32 { mnl_socket_get_fd(socket) }
 
-    /// The number by which the kernel knows this socket.
+    /// The netlink port number of this socket.
     private var port: UInt32 { mnl_socket_get_portid(socket) }
 
-    /// Reads all links and routes; does not wait for anything but the kernel.
+    /// Reads all links and routes from the kernel.
+    ///
+    /// - Throws: ``Failure``; with `EAGAIN` if the tables have changed during each of eight
+    ///   attempts.
     static func table() throws(Failure) -> RouteTable {
-        // A table that changes while it is read is read again. The rest of such an answer goes with
-        // its socket, and does not meet the next one.
+        // If a table changes while it is read, both are read again with a new socket, which does
+        // not receive the rest of the interrupted answer.
         for _ in 0..<8 {
             do {
                 let socket = try NetlinkSocket(groups: 0, waits: true)
@@ -78,7 +81,7 @@ final class NetlinkSocket: @unchecked Sendable {
         }
     }
 
-    /// Asks for all links, or all routes.
+    /// Requests all links, or all routes.
     private func request(_ type: Int, sequence: UInt32) throws(Failure) {
         let sent = withUnsafeTemporaryAllocation(
             byteCount: 64, alignment: MemoryLayout<nlmsghdr>.alignment
@@ -87,14 +90,14 @@ final class NetlinkSocket: @unchecked Sendable {
             message.pointee.nlmsg_type = UInt16(type)
             message.pointee.nlmsg_flags = UInt16(NLM_F_REQUEST | NLM_F_DUMP)
             message.pointee.nlmsg_seq = sequence
-            // Of every family: all bytes are zero.
+            // The header is all zeros, which requests every address family.
             mnl_nlmsg_put_extra_header(message, MemoryLayout<ifinfomsg>.size)
             return mnl_socket_sendto(socket, message, Int(message.pointee.nlmsg_len))
         }
         guard sent >= 0 else { throw Failure(call: "send", code: errno) }
     }
 
-    /// Takes what has come unasked; its content does not matter, the tables are read anew.
+    /// Discards all change notifications; the tables are read completely instead.
     func drain() {
         while (try? receive()) != nil {}
     }
@@ -110,7 +113,9 @@ final class NetlinkSocket: @unchecked Sendable {
 }
 
 extension RouteTable.Link {
-    /// What the interface is, by its hardware and by what sysfs says of its driver.
+    /// The interface's type, from its hardware type and from the `DEVTYPE` in sysfs.
+    ///
+    /// Reads a file in `/sys`.
     var type: NetworkPath.InterfaceType {
         if isLoopback { return .loopback }
         let facts = try? Data(contentOf: URL(filePath: "/sys/class/net/\(name)/uevent"))
@@ -120,7 +125,7 @@ extension RouteTable.Link {
         }
         return switch Int32(hardware) {
         case ARPHRD_ETHER: .wiredEthernet
-        // What modems have.
+        // The hardware type of cellular modems.
         case ARPHRD_RAWIP: .cellular
         default: .other
         }

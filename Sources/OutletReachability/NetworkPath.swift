@@ -1,36 +1,36 @@
-/// Whether this machine has a way out, and over which interfaces.
+/// The default routes of this machine: whether there is one, and over which interfaces.
 public struct NetworkPath: Sendable, Equatable {
-    /// Whether there is a way out.
+    /// Whether there is a default route.
     public enum Status: Sendable, Equatable {
-        /// There is a default route over an interface that runs.
+        /// There is a default route over a running interface.
         case satisfied
-        /// There is none.
+        /// There is no such route.
         case unsatisfied
-        /// The system does not tell.
+        /// The kernel does not provide its routing tables.
         case unknown
     }
 
-    /// What an interface is.
+    /// The type of a network interface.
     public enum InterfaceType: String, Sendable, CaseIterable {
-        /// Ethernet on a wire, and what looks like it, such as a container's.
+        /// Wired or virtual Ethernet, such as that of a container.
         case wiredEthernet
         /// Wi-Fi.
         case wifi
         /// A modem for mobile networks.
         case cellular
-        /// The machine itself.
+        /// The loopback interface.
         case loopback
-        /// Tunnels and the rest.
+        /// Any other type, such as a tunnel.
         case other
     }
 
-    /// An interface of this machine that runs.
+    /// A running network interface of this machine.
     public struct Interface: Sendable, Equatable, Hashable {
-        /// Its name, such as `eth0`.
+        /// The name, such as `eth0`.
         public let name: String
-        /// Its number in the kernel.
+        /// The kernel's index of the interface.
         public let index: Int32
-        /// What it is.
+        /// The type.
         public let type: InterfaceType
 
         /// Makes an interface.
@@ -41,16 +41,22 @@ public struct NetworkPath: Sendable, Equatable {
         }
     }
 
-    /// Whether there is a way out.
+    /// Whether there is a default route.
     public let status: Status
-    /// The interfaces that default routes go over, by their numbers.
+    /// The interfaces of the default routes, ordered by index.
     public let interfaces: [Interface]
     /// Whether there is a default route for IPv4.
     public let supportsIPv4: Bool
     /// Whether there is a default route for IPv6.
     public let supportsIPv6: Bool
 
-    /// Makes a path.
+    /// Makes a path, for example for a ``PathMonitor`` in tests.
+    ///
+    /// - Parameters:
+    ///   - status: Whether there is a default route.
+    ///   - interfaces: The interfaces of the default routes.
+    ///   - supportsIPv4: Whether there is a default route for IPv4.
+    ///   - supportsIPv6: Whether there is a default route for IPv6.
     public init(
         status: Status, interfaces: [Interface] = [], supportsIPv4: Bool = false,
         supportsIPv6: Bool = false
@@ -61,7 +67,8 @@ public struct NetworkPath: Sendable, Equatable {
         self.supportsIPv6 = supportsIPv6
     }
 
-    /// The path as far as it goes over interfaces that a rule lets pass.
+    /// Returns the path with the interfaces whose type is allowed only; unsatisfied if none is
+    /// left.
     func restricted(_ isAllowed: (InterfaceType) -> Bool) -> NetworkPath {
         let allowed = interfaces.filter { isAllowed($0.type) }
         return NetworkPath(

@@ -1,69 +1,77 @@
 public import Dispatch
 import OutletTransport
 
-/// Tells whether a network can be reached, and when that changes.
+/// Reports whether a network can be reached, and changes of that.
 ///
-/// A default route is no promise: whether a server answers is known only by asking it.
+/// It checks routes only. A server may be unreachable although there is a route; only a request can
+/// find that out.
 ///
 /// Thread: any.
 open class NetworkReachabilityManager: @unchecked Sendable {
-    // because all that changes is behind a lock.
+    // because all mutable state is protected by a lock.
 
     /// Whether a network can be reached.
     public enum NetworkReachabilityStatus: Sendable, Equatable {
-        /// The system does not tell.
+        /// The kernel does not provide its routing tables.
         case unknown
-        /// It cannot.
+        /// There is no route.
         case notReachable
-        /// It can.
+        /// There is a route.
         case reachable(ConnectionType)
 
-        /// Over what.
+        /// The type of the network.
         public enum ConnectionType: Sendable, Equatable {
-            /// Anything that usually costs nothing by the byte.
+            /// At least one interface that is not cellular.
             case ethernetOrWiFi
-            /// A mobile network, and nothing else.
+            /// Cellular interfaces only.
             case cellular
         }
     }
 
-    /// Called with the status.
+    /// Receives the status.
     public typealias Listener = @Sendable (NetworkReachabilityStatus) -> Void
 
-    /// The machine's way out.
+    /// A manager for the default routes of this machine; never `nil`.
     public static let `default` = NetworkReachabilityManager()
 
-    /// Where changes are noticed.
+    /// The serial queue on which changes of the routing tables are processed.
     public let reachabilityQueue = DispatchQueue(label: "outlet.reachability")
 
     private let monitor: PathMonitor
-    /// An address whose own route counts, where one was given.
+    /// The host whose own route is checked if it is an IP address; `nil` for default routes only.
     private let address: String?
 
     private struct State: Sendable {
         var path: NetworkPath?
         var isListening = false
-        /// Generation of the listener: late updates of a former one are ignored.
+        /// The generation of the listener; late updates of a former one are ignored.
         var generation = 0
     }
     private let state = Lock(State())
 
-    /// Looks at the machine's way out.
+    /// Makes a manager for the default routes of this machine.
     ///
-    /// - Returns: Never `nil`; optional as ``init(host:)`` is, so that both are used alike.
+    /// - Returns: Never `nil`; optional like ``init(host:)``, so that both are used in the same
+    ///   way.
     public convenience init?() {
         self.init(monitor: .system)
     }
 
-    /// Looks at the way to a host: at its own route if it is an address, else at the way out.
+    /// Makes a manager for the route to a host.
     ///
-    /// - Returns: `nil` for an empty name.
+    /// - Parameter host: If it is an IP address or `localhost`, the route to that address is
+    ///   checked. For any other name the default routes are checked; the name is not resolved.
+    /// - Returns: `nil` if `host` is empty.
     public convenience init?(host: String) {
         guard !host.isEmpty else { return nil }
         self.init(monitor: .system, address: host)
     }
 
-    /// Looks at what a monitor tells.
+    /// Makes a manager with a custom monitor, for example in tests.
+    ///
+    /// - Parameters:
+    ///   - monitor: Provides the path while a listener is registered.
+    ///   - address: An IP address whose own route is checked; `nil` for the default routes.
     public init(monitor: PathMonitor, address: String? = nil) {
         self.monitor = monitor
         self.address = address
@@ -73,15 +81,16 @@ open class NetworkReachabilityManager: @unchecked Sendable {
 
     /// Whether a network can be reached.
     open var isReachable: Bool { isReachableOnCellular || isReachableOnEthernetOrWiFi }
-    /// Whether one can be reached over a mobile network only.
+    /// Whether a network can be reached over cellular interfaces only.
     open var isReachableOnCellular: Bool { status == .reachable(.cellular) }
-    /// Whether one can be reached over anything else.
+    /// Whether a network can be reached over at least one interface that is not cellular.
     open var isReachableOnEthernetOrWiFi: Bool { status == .reachable(.ethernetOrWiFi) }
 
-    /// The path last told while listening; of this moment otherwise.
+    /// The last path that the monitor has reported to the listener; without a listener, the current
+    /// one, read from the kernel.
     open var path: NetworkPath { state.withLock { $0.path } ?? NetworkPath.current }
 
-    /// Whether a network can be reached, as of ``path``.
+    /// Whether a network can be reached, according to ``path``.
     open var status: NetworkReachabilityStatus { status(of: path) }
 
     private func status(of path: NetworkPath) -> NetworkReachabilityStatus {
@@ -96,12 +105,14 @@ open class NetworkReachabilityManager: @unchecked Sendable {
         }
     }
 
-    /// Tells the status at once, and from then on when it changes; ends a former listening.
+    /// Calls a listener with the current status, and again whenever the status changes.
+    ///
+    /// Replaces a former listener.
     ///
     /// - Parameters:
-    ///   - queue: Where `listener` runs; ``reachabilityQueue`` if `nil`.
-    ///   - listener: Called with each new status.
-    /// - Returns: Whether the listening began, which it always does.
+    ///   - queue: Where `listener` runs; `nil` for ``reachabilityQueue``.
+    ///   - listener: Receives each new status, asynchronously.
+    /// - Returns: Always true.
     @discardableResult
     open func startListening(
         onQueue queue: DispatchQueue? = nil, onUpdatePerforming listener: @escaping Listener
@@ -132,7 +143,7 @@ open class NetworkReachabilityManager: @unchecked Sendable {
         return true
     }
 
-    /// Tells no more.
+    /// Removes the listener; a call already dispatched to its queue still happens.
     open func stopListening() {
         let wasListening = state.withLock { state in
             defer {

@@ -4,38 +4,42 @@ public import OutletHTTP
 public import OutletSession
 public import OutletTransport
 
-/// Lets requests that failed for want of a network wait for one, and tries them again.
+/// Retries requests that failed because there was no network, as soon as there is one.
 ///
-/// All that wait share one look at the path. A request that is not helped by the path being
-/// there is tried again with growing delays, and not more often than ``retryLimit``.
+/// A failed request waits until the ``NetworkPath`` is not unsatisfied, and is then retried. If the
+/// path was there all the time, its first retry follows at once and the next ones after 0.5, 1, 2
+/// seconds and so on. All waiting requests share one monitor.
 ///
 /// Thread: any.
 public final class OfflineRetrier: RequestInterceptor {
-    /// Five seconds.
+    /// The default of `maximumWait`: five seconds.
     public static let defaultWait = DispatchTimeInterval.seconds(5)
-    /// Failures that say that there is no network.
+    /// The codes of errors that mean that there is no network.
     public static let defaultURLErrorOfflineCodes: Set<TransferError.Code> = [
         .notConnectedToInternet
     ]
-    /// Whether an error is, or holds, one of ``defaultURLErrorOfflineCodes``.
+    /// Returns whether an error is, or contains, a transfer error with one of
+    /// ``defaultURLErrorOfflineCodes``.
     public static let defaultIsOfflineError: @Sendable (_ error: any Error) -> Bool = { error in
         transferCode(of: error).map { defaultURLErrorOfflineCodes.contains($0) } ?? false
     }
-    /// Failures that a missing network may be behind: then, and only then, they wait, too.
+    /// The codes of errors that a missing network may have caused.
+    ///
+    /// Requests with such an error are retried only if the path was unsatisfied while they waited.
     public static let suspectCodes: Set<TransferError.Code> = [.cannotFindHost, .dnsLookupFailed]
 
-    /// How often a request is tried again.
+    /// The maximum number of retries of a request, by any retrier.
     public let retryLimit: UInt
     private let monitor: PathMonitor
     private let maximumWait: TimeInterval
     private let isOfflineError: @Sendable (_ error: any Error) -> Bool
     private let deadlines = Deadlines()
-    /// Orders what is done to the monitor.
+    /// Serialises the calls of the monitor, and receives its paths.
     private let queue = DispatchQueue(label: "outlet.OfflineRetrier")
 
     private struct Waiting: Sendable {
         let retryCount: Int
-        /// Whether the error alone does not tell.
+        /// Whether the error has one of ``suspectCodes``.
         let isSuspect: Bool
         let deadline: Deadlines.Token
         let completion: @Sendable (RetryResult) -> Void
@@ -44,7 +48,7 @@ public final class OfflineRetrier: RequestInterceptor {
         var waiting: [Int: Waiting] = [:]
         var lastKey = 0
         var isMonitoring = false
-        /// Whether the path was missing since the look at it began.
+        /// Whether the path was unsatisfied since the monitor was started.
         var hasBeenOffline = false
     }
     private let state = Lock(State())
@@ -52,10 +56,12 @@ public final class OfflineRetrier: RequestInterceptor {
     /// Makes a retrier.
     ///
     /// - Parameters:
-    ///   - monitor: Tells the path.
-    ///   - maximumWait: How long a request waits for a network before its failure stands.
-    ///   - retryLimit: How often a request is tried again.
-    ///   - isOfflineError: Whether an error says that there is no network.
+    ///   - monitor: Provides the network path; by default that of the kernel.
+    ///   - maximumWait: How long a request waits for a network before it fails with its error; five
+    ///     seconds by default, `.never` for no limit.
+    ///   - retryLimit: The maximum number of retries of a request.
+    ///   - isOfflineError: Returns whether an error means that there is no network. Called on any
+    ///     thread, once for each failed attempt.
     public init(
         monitor: PathMonitor = .system, maximumWait: DispatchTimeInterval = defaultWait,
         retryLimit: UInt = 5,
@@ -68,6 +74,13 @@ public final class OfflineRetrier: RequestInterceptor {
     }
 
     /// Makes a retrier that waits for a network over one type of interface.
+    ///
+    /// - Parameters:
+    ///   - requiredInterfaceType: The type of interface to wait for.
+    ///   - maximumWait: How long a request waits before it fails with its error; five seconds by
+    ///     default, `.never` for no limit.
+    ///   - retryLimit: The maximum number of retries of a request.
+    ///   - isOfflineError: Returns whether an error means that there is no network.
     public convenience init(
         requiredInterfaceType: NetworkPath.InterfaceType,
         maximumWait: DispatchTimeInterval = defaultWait, retryLimit: UInt = 5,
@@ -78,7 +91,14 @@ public final class OfflineRetrier: RequestInterceptor {
             maximumWait: maximumWait, retryLimit: retryLimit, isOfflineError: isOfflineError)
     }
 
-    /// Makes a retrier that waits for a network over any but some types of interfaces.
+    /// Makes a retrier that waits for a network over an interface of any type except some.
+    ///
+    /// - Parameters:
+    ///   - prohibitedInterfaceTypes: The types of interfaces to ignore.
+    ///   - maximumWait: How long a request waits before it fails with its error; five seconds by
+    ///     default, `.never` for no limit.
+    ///   - retryLimit: The maximum number of retries of a request.
+    ///   - isOfflineError: Returns whether an error means that there is no network.
     public convenience init(
         prohibitedInterfaceTypes: [NetworkPath.InterfaceType],
         maximumWait: DispatchTimeInterval = defaultWait, retryLimit: UInt = 5,
@@ -93,7 +113,7 @@ public final class OfflineRetrier: RequestInterceptor {
         if state.withLock({ $0.isMonitoring }) { monitor.stop() }
     }
 
-    /// None: a wait ends with the retrier's own limit.
+    /// 0: the session sets no time limit, because `maximumWait` limits the wait.
     public var answerTimeout: TimeInterval? { 0 }
 
     /// Returns the request unchanged.
@@ -102,7 +122,9 @@ public final class OfflineRetrier: RequestInterceptor {
         completion: @escaping @Sendable (Result<HTTPRequest, any Error>) -> Void
     ) { completion(.success(request)) }
 
-    /// Waits for a network if the request failed because there was none.
+    /// Waits for a network if the error means, or may mean, that there was none.
+    ///
+    /// Any other error, and one after ``retryLimit`` retries, is not retried.
     public func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
@@ -171,7 +193,7 @@ public final class OfflineRetrier: RequestInterceptor {
     private func verdict(_ waiting: Waiting, hasBeenOffline: Bool) -> RetryResult {
         if hasBeenOffline { return .retry }
         if waiting.isSuspect { return .doNotRetry }
-        // The path was there all the time, and did not help the last time either.
+        // The path was there all the time: only the first retry follows at once.
         return waiting.retryCount == 0
             ? .retry : .retryWithDelay(Double(1 << min(waiting.retryCount, 16)) / 4)
     }
@@ -197,7 +219,7 @@ extension OfflineRetrier: IdleAdapter {
 }
 
 extension DispatchTimeInterval {
-    /// The interval in seconds; a hundred years stand for `never`.
+    /// The interval in seconds; a hundred years for `never`.
     fileprivate var seconds: TimeInterval {
         switch self {
         case .seconds(let value): TimeInterval(value)
@@ -211,7 +233,14 @@ extension DispatchTimeInterval {
 }
 
 extension RequestInterceptor where Self == OfflineRetrier {
-    /// Lets requests wait for a network.
+    /// Returns a retrier that waits for a network.
+    ///
+    /// - Parameters:
+    ///   - monitor: Provides the network path; by default that of the kernel.
+    ///   - maximumWait: How long a request waits before it fails with its error; five seconds by
+    ///     default, `.never` for no limit.
+    ///   - retryLimit: The maximum number of retries of a request.
+    ///   - isOfflineError: Returns whether an error means that there is no network.
     public static func offlineRetrier(
         monitor: PathMonitor = .system,
         maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait, retryLimit: UInt = 5,
@@ -223,7 +252,14 @@ extension RequestInterceptor where Self == OfflineRetrier {
             isOfflineError: isOfflineError)
     }
 
-    /// Lets requests wait for a network over one type of interface.
+    /// Returns a retrier that waits for a network over one type of interface.
+    ///
+    /// - Parameters:
+    ///   - requiredInterfaceType: The type of interface to wait for.
+    ///   - maximumWait: How long a request waits before it fails with its error; five seconds by
+    ///     default, `.never` for no limit.
+    ///   - retryLimit: The maximum number of retries of a request.
+    ///   - isOfflineError: Returns whether an error means that there is no network.
     public static func offlineRetrier(
         requiredInterfaceType: NetworkPath.InterfaceType,
         maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait, retryLimit: UInt = 5,
@@ -235,7 +271,14 @@ extension RequestInterceptor where Self == OfflineRetrier {
             retryLimit: retryLimit, isOfflineError: isOfflineError)
     }
 
-    /// Lets requests wait for a network over any but some types of interfaces.
+    /// Returns a retrier that waits for a network over an interface of any type except some.
+    ///
+    /// - Parameters:
+    ///   - prohibitedInterfaceTypes: The types of interfaces to ignore.
+    ///   - maximumWait: How long a request waits before it fails with its error; five seconds by
+    ///     default, `.never` for no limit.
+    ///   - retryLimit: The maximum number of retries of a request.
+    ///   - isOfflineError: Returns whether an error means that there is no network.
     public static func offlineRetrier(
         prohibitedInterfaceTypes: [NetworkPath.InterfaceType],
         maximumWait: DispatchTimeInterval = OfflineRetrier.defaultWait, retryLimit: UInt = 5,

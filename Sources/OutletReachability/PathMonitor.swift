@@ -1,22 +1,22 @@
 public import Dispatch
 import OutletTransport
 
-/// Watches the path: anything that can tell the current one and its changes.
+/// Provides the current network path and its changes.
 ///
-/// ``system`` asks the kernel; tests give paths of their own.
+/// ``system`` reads the kernel's routing tables; tests can provide their own paths.
 public struct PathMonitor: Sendable {
-    /// Called with the path.
+    /// Receives the path.
     public typealias Handler = @Sendable (NetworkPath) -> Void
 
     let start: @Sendable (_ queue: DispatchQueue, _ onUpdate: @escaping Handler) -> Void
     let stop: @Sendable () -> Void
 
-    /// Makes a monitor of two closures.
+    /// Makes a monitor from two closures.
     ///
     /// - Parameters:
-    ///   - start: Calls the handler on the queue, soon with the current path and then with every
-    ///     change. Not called twice without `stop` in between.
-    ///   - stop: Ends that; `start` may follow.
+    ///   - start: Starts to call the handler on the queue, first with the current path and then
+    ///     with every change. It is not called twice without a call of `stop` in between.
+    ///   - stop: Stops the calls; `start` may be called again afterwards.
     public init(
         start: @escaping @Sendable (_ queue: DispatchQueue, _ onUpdate: @escaping Handler) -> Void,
         stop: @escaping @Sendable () -> Void
@@ -25,16 +25,17 @@ public struct PathMonitor: Sendable {
         self.stop = stop
     }
 
-    /// The kernel's routing tables, over rtnetlink; costs nothing while it is not started.
+    /// A new monitor of the kernel's routing tables (rtnetlink); uses no resources until it is
+    /// started.
     ///
-    /// Tells ``NetworkPath/Status-swift.enum/unknown`` where the kernel does not answer.
+    /// Reports ``NetworkPath/Status-swift.enum/unknown`` if the kernel does not answer.
     public static var system: PathMonitor {
         let monitor = RouteMonitor()
         return PathMonitor(
             start: { monitor.start(queue: $0, onUpdate: $1) }, stop: { monitor.stop() })
     }
 
-    /// The same, seeing only interfaces that a rule lets pass.
+    /// Returns a monitor that reports only the interfaces whose type is allowed.
     func restricted(
         _ isAllowed: @escaping @Sendable (NetworkPath.InterfaceType) -> Bool
     ) -> PathMonitor {
@@ -45,7 +46,7 @@ public struct PathMonitor: Sendable {
     }
 }
 
-/// Reads the routing tables at the start and whenever the kernel tells of a change.
+/// Reads the routing tables at the start and whenever the kernel reports a change.
 private final class RouteMonitor: Sendable {
     private let watch = Lock<RouteWatch?>(nil)
 
@@ -91,9 +92,9 @@ private final class RouteMonitor: Sendable {
     }
 }
 
-/// Calls a closure when the kernel tells of a change, until it is cancelled.
+/// Calls a closure when the kernel reports a change, until it is cancelled.
 private final class RouteWatch: @unchecked Sendable {
-    // because a dispatch source may be cancelled from any thread, which is all that is done to it.
+    // because the only use of the dispatch source is to cancel it, which any thread may do.
     private let source: any DispatchSourceRead
 
     init(_ socket: NetlinkSocket, queue: DispatchQueue, onChange: @escaping @Sendable () -> Void) {
@@ -103,7 +104,7 @@ private final class RouteWatch: @unchecked Sendable {
             socket.drain()
             onChange()
         }
-        // Keeps the socket open as long as the source looks at it.
+        // Keeps the socket open as long as the source uses its descriptor.
         source.setCancelHandler { withExtendedLifetime(socket) {} }
         source.resume()
     }
@@ -112,6 +113,6 @@ private final class RouteWatch: @unchecked Sendable {
 }
 
 extension NetworkPath {
-    /// The path of this moment, as the kernel tells it.
+    /// The current path, read from the kernel at each access.
     public static var current: NetworkPath { RouteMonitor.currentPath() }
 }

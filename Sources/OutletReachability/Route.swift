@@ -1,10 +1,11 @@
-// CMnl's headers declare the types of sockets, too, and then they are that module's.
+// CMnl's headers declare socket types as well, so Swift imports them from that module.
 import CMnl
 import Glibc
 
-/// The kernel's choice of a route to one address.
+/// The kernel's route to one address.
 enum Route {
-    /// Whether there is one; `nil` when the text is no numeric address.
+    /// Whether there is a route to an address; `nil` if the text is no IP address and not
+    /// `localhost`, or if no socket can be opened.
     static func exists(to address: String) -> Bool? {
         var hints = addrinfo()
         hints.ai_flags = AI_NUMERICHOST
@@ -18,7 +19,7 @@ enum Route {
             info.pointee.ai_family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        // Connecting a datagram socket looks a route up and sends nothing.
+        // Connecting a datagram socket looks up the route and sends nothing.
         return connect(descriptor, info.pointee.ai_addr, info.pointee.ai_addrlen) == 0
     }
 }

@@ -1,7 +1,7 @@
 import CMnl
 import Glibc
 
-/// The interfaces and default routes of this machine, as rtnetlink(7) tells them: a pure value.
+/// The interfaces and default routes of this machine, parsed from rtnetlink(7) messages.
 struct RouteTable: Equatable, Sendable {
     struct Link: Equatable, Sendable {
         let index: Int32
@@ -15,22 +15,23 @@ struct RouteTable: Equatable, Sendable {
 
     struct Route: Equatable, Sendable {
         let isIPv6: Bool
-        /// The interface it goes over.
+        /// The index of its interface.
         let link: Int32
     }
 
     private(set) var links: [Link] = []
-    /// Default routes only, several where one has several hops.
+    /// The default routes only; a multipath route has one entry for each next hop.
     private(set) var routes: [Route] = []
 
-    /// Takes the messages of one datagram; what is cut short or unknown is passed over.
+    /// Adds the messages of one datagram; ignores truncated and unknown messages.
     ///
     /// - Parameters:
-    ///   - datagram: What the kernel sent.
-    ///   - sequence: The number of the request that it answers.
-    ///   - port: The socket that asked; 0 for any.
-    /// - Returns: Whether more datagrams are to come.
-    /// - Throws: What the kernel refused with; `EINTR` if the tables changed meanwhile: ask again.
+    ///   - datagram: The bytes from the kernel.
+    ///   - sequence: The sequence number of the request that they answer.
+    ///   - port: The port number of the requesting socket; 0 for any.
+    /// - Returns: Whether more datagrams follow.
+    /// - Throws: The kernel's error; `EINTR` if the tables changed meanwhile and must be read
+    ///   again.
     mutating func take(
         _ datagram: [UInt8], sequence: UInt32, port: UInt32
     ) throws(NetlinkSocket.Failure) -> Bool {
@@ -38,7 +39,8 @@ struct RouteTable: Equatable, Sendable {
             datagram.withUnsafeBytes { bytes in
                 var next = bytes.baseAddress?.assumingMemoryBound(to: nlmsghdr.self)
                 var left = Int32(bytes.count)
-                // libmnl takes lengths for signed numbers, and a very long message for a whole one.
+                // libmnl treats lengths as signed numbers, so `mnl_nlmsg_ok` accepts a length above
+                // `Int32.max`.
                 while let message = next, mnl_nlmsg_ok(message, left),
                     message.pointee.nlmsg_len <= UInt32(left)
                 {
@@ -86,7 +88,8 @@ struct RouteTable: Equatable, Sendable {
     }
 
     private mutating func takeRoute(_ message: UnsafePointer<nlmsghdr>) {
-        // A destination of no bits is the default; unreachable and the like have other types.
+        // A destination of 0 bits is a default route; "unreachable" and similar routes have other
+        // types.
         guard let route = message.head(rtmsg.self), route.rtm_dst_len == 0,
             Int(route.rtm_type) == RTN_UNICAST
         else { return }
@@ -109,8 +112,9 @@ struct RouteTable: Equatable, Sendable {
         }
     }
 
-    /// The interfaces of several hops, each an `rtnexthop` with attributes of its own, for which
-    /// libmnl has no iterator.
+    /// Returns the interfaces of a multipath route.
+    ///
+    /// Each hop is an `rtnexthop` followed by its attributes; libmnl has no iterator for them.
     private static func links(ofHops hops: UnsafeRawBufferPointer) -> [Int32] {
         let size = MemoryLayout<rtnexthop>.size
         var links: [Int32] = []
@@ -120,15 +124,15 @@ struct RouteTable: Equatable, Sendable {
             let length = Int(hop.rtnh_len)
             guard length >= size, place + length <= hops.count else { break }
             links.append(hop.rtnh_ifindex)
-            // Hops begin at multiples of four.
+            // Hops are aligned to four bytes.
             place += (length + 3) & ~3
         }
         return links
     }
 
-    /// What the table amounts to.
+    /// Returns the network path: the running interfaces, except loopback, with a default route.
     ///
-    /// - Parameter typeOf: Says what an interface is.
+    /// - Parameter typeOf: Returns the type of an interface.
     func path(typeOf: (Link) -> NetworkPath.InterfaceType) -> NetworkPath {
         let usable = links.filter { $0.isRunning && !$0.isLoopback }
         let used = routes.filter { route in usable.contains { $0.index == route.link } }
@@ -143,13 +147,13 @@ struct RouteTable: Equatable, Sendable {
 }
 
 extension UnsafePointer<nlmsghdr> {
-    /// What a message begins with; `nil` if it is shorter.
+    /// Returns the header of a message's payload; `nil` if the payload is shorter.
     fileprivate func head<Head>(_ type: Head.Type) -> Head? {
         guard mnl_nlmsg_get_payload_len(self) >= MemoryLayout<Head>.size else { return nil }
         return mnl_nlmsg_get_payload(self)?.loadUnaligned(as: type)
     }
 
-    /// The attributes after that.
+    /// Returns the attributes after that header.
     fileprivate func attributes<Head>(after head: Head.Type) -> [UnsafePointer<nlattr>] {
         guard let start = mnl_nlmsg_get_payload_offset(self, MemoryLayout<Head>.size),
             let end = mnl_nlmsg_get_payload_tail(self)

@@ -2,26 +2,26 @@ import COpenSSL
 import FoundationEssentials
 import Glibc
 
-/// What a certificate says (RFC 5280).
+/// The parsed fields of a certificate (RFC 5280).
 package struct Certificate: Sendable, Equatable, Hashable {
-    /// Whom it is for, as in `CN=example.org,O=Example` (RFC 2253).
+    /// The subject, such as `CN=example.org,O=Example` (RFC 2253).
     package let subject: String
-    /// Who signed it.
+    /// The issuer, in the form of ``subject``.
     package let issuer: String
-    /// The hosts it is for: DNS names as written, IP addresses in their usual form.
+    /// The subject's hosts: DNS names as in the certificate, and IP addresses in text form.
     package let subjectAlternativeNames: [String]
-    /// Its first second, in seconds since 1970.
+    /// The first second of its validity, in seconds since 1970.
     package let notBefore: Int64
-    /// Its last second, in seconds since 1970.
+    /// The last second of its validity, in seconds since 1970.
     package let notAfter: Int64
-    /// Its public key (SubjectPublicKeyInfo), DER.
+    /// The public key (SubjectPublicKeyInfo) as DER.
     package let publicKey: [UInt8]
-    /// The SHA-256 of its public key (SubjectPublicKeyInfo, DER), 32 bytes.
+    /// The SHA-256 hash of ``publicKey``, 32 bytes.
     package let publicKeySHA256: [UInt8]
-    /// The certificate itself, DER.
+    /// The certificate as DER.
     package let der: [UInt8]
 
-    /// Reads a certificate in DER; `nil` when the bytes are none.
+    /// Parses a certificate in DER; `nil` if the bytes are none.
     package init?(der: [UInt8]) {
         let parsed = der.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
@@ -32,7 +32,7 @@ package struct Certificate: Sendable, Equatable, Hashable {
         self.init(parsed)
     }
 
-    /// Reads all certificates of a PEM text, in order; other objects are passed over.
+    /// Parses all certificates of a PEM text, in order; other objects are skipped.
     package static func certificates(pem: [UInt8]) -> [Certificate] {
         pem.withUnsafeBytes { bytes in
             guard let buffer = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count))
@@ -43,13 +43,13 @@ package struct Certificate: Sendable, Equatable, Hashable {
                 if let certificate = Certificate(parsed) { found.append(certificate) }
                 X509_free(parsed)
             }
-            // Where the text ends, OpenSSL leaves "no start line" in its queue of errors.
+            // At the end of the text, OpenSSL adds "no start line" to its error queue.
             ERR_clear_error()
             return found
         }
     }
 
-    /// Reads OpenSSL's own form, which stays the caller's.
+    /// Reads an `X509 *`, which the caller keeps.
     init?(_ parsed: OpaquePointer) {
         guard let notBefore = Self.time(X509_get0_notBefore(parsed)),
             let notAfter = Self.time(X509_get0_notAfter(parsed)),
@@ -82,7 +82,7 @@ package struct Certificate: Sendable, Equatable, Hashable {
         return Int64(timegm(&fields))
     }
 
-    /// Calls one of OpenSSL's `i2d` functions, which allocate the bytes when given a NULL pointer.
+    /// Calls one of OpenSSL's `i2d` functions, which allocate the bytes if they get a NULL pointer.
     private static func der(
         _ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>) -> Int32
     ) -> [UInt8]? {

@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// OpenSSL's form of some certificates (`STACK_OF(X509)`), owned.
+/// Owns a `STACK_OF(X509)` with its certificates.
 struct CertificateStack: ~Copyable {
     let raw: OpaquePointer
 
-    /// Reads certificates in DER; `nil` when one of them is none, or memory is short.
+    /// Parses certificates in DER; `nil` if one of them is invalid or memory is exhausted.
     init?(_ certificates: some Sequence<[UInt8]>) {
         guard let raw = OPENSSL_sk_new_null() else { return nil }
         var isFine = true
@@ -35,10 +35,10 @@ struct CertificateStack: ~Copyable {
         OPENSSL_sk_free(raw)
     }
 
-    /// How many there are.
+    /// The number of certificates.
     var count: Int32 { OPENSSL_sk_num(raw) }
 
-    /// One of them, which stays the stack's; `nil` beyond the end.
+    /// Returns a certificate, which the stack keeps; `nil` beyond the end.
     func certificate(at index: Int32) -> OpaquePointer? {
         OPENSSL_sk_value(raw, index).map { OpaquePointer($0) }
     }

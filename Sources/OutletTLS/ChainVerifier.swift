@@ -1,48 +1,49 @@
 import COpenSSL
 import Glibc
 
-/// Judges chains of certificates outside a handshake, by OpenSSL.
+/// Verifies chains of certificates with OpenSSL, outside of OpenSSL's own handshake verification.
 ///
 /// Thread: any.
 package final class ChainVerifier: @unchecked Sendable {
-    // because OpenSSL counts and locks the store, and nobody exchanges it after `init`.
+    // because OpenSSL locks the store, and `store` does not change after `init`.
 
-    /// What was found about a chain.
+    /// The result of verifying a chain.
     package struct Verdict: Sendable {
-        /// Why it is refused; `nil` when it is good.
+        /// Why the chain is refused; `nil` if it is valid.
         package let refusal: Verification.Refusal?
-        /// Whether a revocation list of the server certificate's issuer was among those given.
+        /// Whether one of the given revocation lists is of the server certificate's issuer.
         package let isListed: Bool
-        /// The way from the server's certificate as far up as it is proved, each certificate signed
-        /// by the next: what else a server sends says nothing about it.
+        /// The chain from the server's certificate up to the last one whose signature is proved,
+        /// each certificate signed by the next; other certificates that the server sends prove
+        /// nothing.
         package let path: [Certificate]
     }
 
     private let store: OpaquePointer?
 
-    /// Reads the authorities of a store.
+    /// Makes a verifier with the authorities of a trust store.
     ///
-    /// - Parameter trust: Where they lie; a bundle is read now, a directory when it is needed. What
-    ///   cannot be read counts as empty.
+    /// - Parameter trust: Where the authorities are; a bundle is read now, the files of a directory
+    ///   when they are needed. Files that cannot be read are ignored.
     package init(_ trust: TrustStore) {
         store = X509_STORE_new()
         guard let store else { return }
-        // As libcurl does: an authority that is trusted need not be one that signed itself.
+        // As in libcurl: a trusted authority need not be self-signed.
         X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
         if let bundle = trust.bundle { X509_STORE_load_file(store, bundle) }
         if let directory = trust.directory { X509_STORE_load_path(store, directory) }
         ERR_clear_error()
     }
 
-    /// Takes certificates for the only authorities.
+    /// Makes a verifier with the given certificates as its only authorities.
     ///
-    /// - Parameter anchors: DER; what cannot be read is left out.
+    /// - Parameter anchors: The certificates in DER; invalid ones are ignored.
     package convenience init(anchors: [[UInt8]]) {
         self.init(TrustStore())
         for anchor in anchors {
             guard let stack = CertificateStack([anchor]), let certificate = stack.certificate(at: 0)
             else { continue }
-            // The store keeps a reference of its own.
+            // The store retains the certificate.
             X509_STORE_add_cert(store, certificate)
         }
         ERR_clear_error()
@@ -52,14 +53,15 @@ package final class ChainVerifier: @unchecked Sendable {
         X509_STORE_free(store)
     }
 
-    /// Follows a chain to an authority, and looks at its dates and purposes.
+    /// Verifies that a chain leads to an authority, and the dates and purposes of its certificates.
     ///
     /// - Parameters:
-    ///   - chain: The certificates as the server sent them, its own first, DER.
-    ///   - anchors: The only authorities that count, DER; the store's when `nil`.
-    ///   - lists: Lists to look the chain's certificates up in; none are asked for elsewhere.
-    ///   - securityLevel: How strong keys and signatures must be
-    ///     (X509_VERIFY_PARAM_set_auth_level(3)); that of a connection.
+    ///   - chain: The certificates as the server has sent them, its own first, in DER.
+    ///   - anchors: The only certificates that are trusted as authorities, in DER; `nil` for those
+    ///     of the store.
+    ///   - lists: The revocation lists to search; no others are downloaded. `nil` for no check.
+    ///   - securityLevel: The required strength of keys and signatures
+    ///     (X509_VERIFY_PARAM_set_auth_level(3)); by default that of connections.
     package func verify(
         _ chain: [[UInt8]], anchors: [[UInt8]]? = nil, lists: RevocationLists? = nil,
         securityLevel: Int32 = TLSLibrary.securityLevel
@@ -96,7 +98,7 @@ package final class ChainVerifier: @unchecked Sendable {
             path: Self.path(context, leaf, isGood: isGood, securityLevel))
     }
 
-    /// Whether a certificate is for a host, a name or an address (RFC 6125).
+    /// Whether a certificate is valid for a host, a name or an IP address (RFC 6125).
     package static func isCertificate(_ der: [UInt8], for host: String) -> Bool {
         guard let stack = CertificateStack([der]), let leaf = stack.certificate(at: 0) else {
             return false
@@ -112,15 +114,16 @@ package final class ChainVerifier: @unchecked Sendable {
     /// Calls `body` with the store, for other checks against the same authorities.
     func withStore<Value>(_ body: (OpaquePointer) -> Value) -> Value? { store.map(body) }
 
-    // MARK: While OpenSSL works
+    // MARK: OpenSSL's verification callback
 
-    /// What the callback finds.
+    /// The findings of the callback.
     private struct Notes {
         var refusal: Verification.Refusal?
         var isUnlisted = false
     }
 
-    /// Called for each fault and each good certificate; a missing revocation list is no fault.
+    /// OpenSSL's callback for each fault and each valid certificate; accepts a missing revocation
+    /// list.
     private static let note: @convention(c) (Int32, OpaquePointer?) -> Int32 = { isGood, context in
         guard isGood == 0, let context,
             let notes = X509_STORE_CTX_get_ex_data(context, 0)?.assumingMemoryBound(to: Notes.self)
@@ -135,8 +138,8 @@ package final class ChainVerifier: @unchecked Sendable {
         return 0
     }
 
-    /// The chain that OpenSSL has built; of one that is not good, what signatures prove that are
-    /// strong enough.
+    /// Returns the chain that OpenSSL has built; if it is not valid, only up to the last
+    /// certificate that is proved by signatures of sufficient strength.
     private static func path(
         _ context: OpaquePointer, _ leaf: OpaquePointer, isGood: Bool, _ securityLevel: Int32
     ) -> [Certificate] {
@@ -156,7 +159,7 @@ package final class ChainVerifier: @unchecked Sendable {
         return path
     }
 
-    /// Bits of security that the levels ask for (SSL_CTX_set_security_level(3)).
+    /// The security bits that each level requires (SSL_CTX_set_security_level(3)).
     private static let bits: [Int32] = [0, 80, 112, 128, 192, 256]
 
     private static func isSigned(
@@ -172,7 +175,7 @@ package final class ChainVerifier: @unchecked Sendable {
 }
 
 extension ChainVerifier.Verdict {
-    /// A chain that could not even be looked at.
+    /// Makes the verdict of a chain that could not be verified at all.
     fileprivate init(failing reason: String) {
         refusal = Verification.Refusal(
             fault: .other, code: Int32(X509_V_ERR_UNSPECIFIED), reason: reason, depth: 0,

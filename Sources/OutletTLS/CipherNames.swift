@@ -1,13 +1,13 @@
 import COpenSSL
 
-/// Looks through lists of ciphers for what OpenSSL would pass over in silence.
+/// Finds unknown names in cipher lists, which OpenSSL ignores silently.
 package enum CipherNames {
-    /// The first part of a cipher list (ciphers(1)) that names nothing that is known.
+    /// Returns the first element of a cipher list (ciphers(1)) that OpenSSL does not know.
     ///
-    /// What a part takes out, or moves to the end, need not be known: lists take out what OpenSSL
-    /// has long forgotten.
+    /// Elements that remove or move ciphers (`!`, `-`, `+`) are not checked, because lists often
+    /// remove ciphers that OpenSSL no longer has.
     ///
-    /// - Returns: `nil` when all are known; an empty text for a list that leaves none.
+    /// - Returns: `nil` if all are known; an empty text if the list is empty or selects no cipher.
     package static func unknown(inList list: String) -> String? {
         let parts = list.utf8.split { separators.contains($0) }
         guard !parts.isEmpty else { return "" }
@@ -23,10 +23,10 @@ package enum CipherNames {
         return ""
     }
 
-    /// The first of the cipher suites of TLS 1.3 that is not known.
+    /// Returns the first cipher suite of TLS 1.3 that OpenSSL does not know.
     ///
-    /// - Parameter suites: Their names, separated by `:`.
-    /// - Returns: `nil` when all are known; an empty text for none.
+    /// - Parameter suites: The names, separated by `:`.
+    /// - Returns: `nil` if all are known; an empty text if there is no name.
     package static func unknown(inSuites suites: String) -> String? {
         let names = suites.utf8.split(separator: UInt8(ascii: ":"))
         guard !names.isEmpty else { return "" }

@@ -3,25 +3,25 @@ import FoundationEssentials
 import Glibc
 import OutletFiles
 
-/// Finds out what is wrong with a client's certificate and key, in words that name the file.
+/// Finds out why a client certificate or its key cannot be used, and names the file.
 ///
-/// libcurl says that they cannot be used, and leaves the reason to guesses.
+/// libcurl reports only that they cannot be used, not why.
 package enum ClientIdentity {
-    /// Where bytes lie.
+    /// Where a certificate or a key is read from.
     package enum Source: Sendable {
-        /// In a file.
+        /// A file.
         case file(path: String)
-        /// In memory.
+        /// Bytes in memory.
         case bytes([UInt8])
     }
 
-    /// How certificate and key are written.
+    /// The format of certificate and key.
     package enum Format: Sendable {
-        /// Text between `-----BEGIN` and `-----END`.
+        /// PEM.
         case pem
-        /// Bytes.
+        /// DER.
         case der
-        /// Both in one, behind a password (RFC 7292).
+        /// PKCS #12 (RFC 7292): both together, usually with a password.
         case pkcs12
     }
 
@@ -29,14 +29,16 @@ package enum ClientIdentity {
         let text: String
     }
 
-    /// Reads certificate and key, and compares them.
+    /// Reads certificate and key and checks that they belong together.
     ///
     /// - Parameters:
-    ///   - certificate: Where the certificate lies.
-    ///   - key: Where its key lies; with the certificate if `nil`.
-    ///   - format: How they are written.
-    ///   - password: What opens the key.
-    /// - Returns: What is wrong; `nil` when they can be used.
+    ///   - certificate: The certificate.
+    ///   - key: The private key; `nil` if `certificate` contains it.
+    ///   - format: The format of both.
+    ///   - password: The password of the key; `nil` for none.
+    /// - Returns: What is wrong; `nil` if they can be used.
+    ///
+    /// Thread: any that may wait for a disk.
     package static func fault(
         certificate: Source, key: Source?, format: Format, password: String?
     ) -> String? {
@@ -121,7 +123,7 @@ package enum ClientIdentity {
             return file
         }
         defer { BIO_free(file) }
-        // With text in place of a callback OpenSSL takes it for the password, and asks nobody.
+        // Without a callback, OpenSSL uses the argument as the password and does not prompt.
         let key = (password ?? "").withCString { password in
             let password = UnsafeMutableRawPointer(mutating: password)
             return format == .pem
@@ -157,7 +159,7 @@ package enum ClientIdentity {
         }
     }
 
-    /// The first reason in OpenSSL's queue of errors.
+    /// The first reason in OpenSSL's error queue.
     private static func lastReason() -> String {
         let code = ERR_peek_error()
         guard code != 0, let reason = ERR_reason_error_string(code) else { return "unknown reason" }
@@ -166,7 +168,7 @@ package enum ClientIdentity {
 }
 
 extension ClientIdentity.Source {
-    /// What a person calls it.
+    /// The name in error messages: the path, or the number of bytes.
     fileprivate var name: String {
         switch self {
         case .file(let path): path

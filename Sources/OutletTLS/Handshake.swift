@@ -1,19 +1,23 @@
 import COpenSSL
 import OutletPointers
 
-/// What a server has shown of itself in a handshake.
+/// The certificates and the OCSP response that a server has sent in a TLS handshake.
 package struct Handshake {
-    /// The certificates as it sent them, its own first; also where a session is resumed.
+    /// The certificates as the server has sent them, its own first; for a resumed session those of
+    /// the first handshake.
     package let certificates: [Certificate]
-    /// The OCSP response that it stapled, DER; that of the first handshake where a session is
-    /// resumed.
+    /// The stapled OCSP response in DER; `nil` if there is none.
+    ///
+    /// For a resumed session it is that of the first handshake.
     package let stapledResponse: [UInt8]?
     /// OpenSSL's security level of the connection (SSL_CTX_set_security_level(3)).
     package let securityLevel: Int32
 
+    /// Reads the data of a connection.
+    ///
     /// - Parameters:
     ///   - connection: The `SSL *`.
-    ///   - sent: The certificates that came with it, `STACK_OF(X509)`.
+    ///   - sent: The certificates that the server has sent, a `STACK_OF(X509)`.
     init(_ connection: OpaquePointer, _ sent: OpaquePointer?) {
         certificates = (0..<max(0, OPENSSL_sk_num(sent))).compactMap { index in
             OPENSSL_sk_value(sent, index).flatMap { Certificate(OpaquePointer($0)) }
@@ -40,8 +44,8 @@ package struct Handshake {
     }
 }
 
-/// The OCSP response of the handshake that made a TLS session: where that is resumed, no other
-/// comes.
+/// The OCSP response of a full handshake, kept with the TLS session, because the server sends none
+/// when the session is resumed.
 private final class Staple: Sendable {
     let response: [UInt8]
 
@@ -54,7 +58,7 @@ private final class Staple: Sendable {
             .map { ObjectPointer.object(at: $0) }
     }
 
-    /// Is kept by a session, and by those that OpenSSL makes of it for further tickets.
+    /// Attaches the response to a session; OpenSSL copies it to sessions for further tickets.
     func belong(to session: OpaquePointer) {
         guard Self.slot >= 0, Self.of(session) == nil else { return }
         let box = ObjectPointer.retained(self)
@@ -64,7 +68,7 @@ private final class Staple: Sendable {
     private static let slot: Int32 = CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL_SESSION, 0, nil, nil,
         { _, _, box, _, _, _ in
-            // The copy is one more owner.
+            // The copied session retains the response too.
             if let box = box?.pointee { ObjectPointer.retain(box) }
             return 1
         },

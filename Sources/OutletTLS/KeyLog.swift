@@ -3,20 +3,22 @@ import Glibc
 import OutletFiles
 import OutletPointers
 
-/// A file that gets the keys of TLS connections, in the form that Wireshark reads
-/// (`SSLKEYLOGFILE`).
+/// A file that the keys of TLS connections are written to, in the format of `SSLKEYLOGFILE`, which
+/// Wireshark reads.
 ///
 /// Thread: any.
 package final class KeyLog: Sendable {
-    /// Why a file cannot take keys.
+    /// The error of a key log file that cannot be opened.
     package struct OpeningError: Error, Equatable, Sendable, CustomStringConvertible {
-        /// The file, and what is wrong with it.
+        /// The path and what is wrong with the file.
         package let description: String
     }
 
     private let descriptor: Int32
 
-    /// Opens a file, made with mode 0600 if it is not there.
+    /// Opens a file for appending; creates it with mode 0600 if it does not exist.
+    ///
+    /// - Throws: ``OpeningError``.
     package init(path: String) throws(OpeningError) {
         do throws(PrivateFile.Failure) {
             descriptor = try PrivateFile.extend(path)
@@ -30,17 +32,17 @@ package final class KeyLog: Sendable {
         close(descriptor)
     }
 
-    /// Decides where the keys of the connection go that is made of an `SSL_CTX *`.
+    /// Sets the key log of the connections that are made with an `SSL_CTX *`.
     ///
     /// - Parameters:
-    ///   - context: The `SSL_CTX *`, as libcurl gives it to `CURLOPT_SSL_CTX_FUNCTION`.
-    ///   - log: Gets them; `nil` for nobody, whatever was set before.
+    ///   - context: The `SSL_CTX *`, as libcurl passes it to `CURLOPT_SSL_CTX_FUNCTION`.
+    ///   - log: The file for the keys; `nil` to write none, also if libcurl has set a callback.
     package static func watch(context: UnsafeMutableRawPointer, _ log: KeyLog?) {
         let context = OpaquePointer(context)
-        // libcurl sets a callback of its own if the environment says so, before it calls.
+        // If SSLKEYLOGFILE is set, libcurl has set a callback of its own before.
         SSL_CTX_set_keylog_callback(context, nil)
         guard let log else { return }
-        // The context keeps the log as long as it lives.
+        // The context retains the log until it is freed.
         let box = ObjectPointer.retained(log)
         guard slot >= 0, SSL_CTX_set_ex_data(context, slot, box) == 1 else {
             return ObjectPointer.release(box)
@@ -48,7 +50,7 @@ package final class KeyLog: Sendable {
         SSL_CTX_set_keylog_callback(context, keyCame)
     }
 
-    /// OpenSSL's callback for each line.
+    /// OpenSSL's callback for each line of the key log.
     private static let keyCame: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?) -> Void = {
         connection, line in
         guard let connection, let line, let context = SSL_get_SSL_CTX(connection),
@@ -57,15 +59,15 @@ package final class KeyLog: Sendable {
         ObjectPointer.object(at: box, as: KeyLog.self).write(line)
     }
 
-    /// One call of the system for each line, so that lines of several processes stay whole.
+    /// Writes a line with one system call, so that lines of several processes are not mixed.
     private func write(_ line: UnsafePointer<CChar>) {
         var bytes = Array(UnsafeRawBufferPointer(start: line, count: strlen(line)))
         bytes.append(UInt8(ascii: "\n"))
-        // A full disk costs lines, and no connection.
+        // Errors such as a full disk are ignored: connections must not fail because of the log.
         _ = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
     }
 
-    /// Where a context keeps its ``KeyLog``.
+    /// The index of the ``KeyLog`` in a context's extra data.
     private static let slot: Int32 = CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil,
         { _, box, _, _, _, _ in

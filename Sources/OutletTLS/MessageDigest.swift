@@ -1,11 +1,11 @@
 import COpenSSL
 package import FoundationEssentials
 
-/// Hashes that protocols fix: the WebSocket handshake, Digest authentication.
+/// The hash functions that the WebSocket handshake and Digest authentication require.
 package enum MessageDigest: Sendable {
-    /// MD5 (RFC 1321); broken, for what knows nothing better.
+    /// MD5 (RFC 1321); insecure, only for servers that offer nothing better.
     case md5
-    /// SHA-1 (FIPS 180-4); broken where others choose what is hashed.
+    /// SHA-1 (FIPS 180-4); not collision resistant.
     case sha1
     /// SHA-256 (FIPS 180-4).
     case sha256
@@ -21,7 +21,7 @@ package enum MessageDigest: Sendable {
         }
     }
 
-    /// The hash of a text's UTF-8 bytes; empty when OpenSSL was built without the algorithm.
+    /// Returns the hash of a text's UTF-8 bytes; empty if OpenSSL was built without the algorithm.
     package func hash(_ text: String) -> Data {
         var digest = Data(count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0

@@ -1,19 +1,19 @@
 import COpenSSL
 
-/// Certificate revocation lists as OpenSSL has them, read once and looked into often.
+/// Parsed certificate revocation lists, for repeated use.
 ///
 /// Thread: any.
 package final class RevocationLists: @unchecked Sendable {
-    // because nobody changes the stack after `init`, and OpenSSL locks a list while it sorts it for
-    // its first look-up.
+    // because the stack does not change after `init`, and OpenSSL locks a list while it sorts it
+    // for the first look-up.
 
     /// `STACK_OF(X509_CRL)`.
     let raw: OpaquePointer
 
-    /// Whether there is none.
+    /// Whether there is no list.
     package var isEmpty: Bool { OPENSSL_sk_num(raw) <= 0 }
 
-    /// Reads lists, each in DER or PEM; `nil` when one of them is none, or memory is short.
+    /// Parses lists, each in DER or PEM; `nil` if one of them is invalid or memory is exhausted.
     package init?(_ lists: [[UInt8]]) {
         guard let raw = OPENSSL_sk_new_null() else { return nil }
         self.raw = raw
@@ -27,7 +27,9 @@ package final class RevocationLists: @unchecked Sendable {
         OPENSSL_sk_free(raw)
     }
 
-    /// A PEM text may hold several lists, a DER file holds one.
+    /// Parses the lists of a PEM text, or the one list in DER, and adds them to `raw`.
+    ///
+    /// - Returns: Whether there was at least one list.
     private static func read(_ bytes: [UInt8], into raw: OpaquePointer) -> Bool {
         let before = OPENSSL_sk_num(raw)
         bytes.withUnsafeBytes { buffer in
@@ -37,7 +39,7 @@ package final class RevocationLists: @unchecked Sendable {
             while let list = PEM_read_bio_X509_CRL(file, nil, nil, nil) {
                 if OPENSSL_sk_push(raw, UnsafeRawPointer(list)) <= 0 { X509_CRL_free(list) }
             }
-            // Where the text ends, OpenSSL leaves "no start line" in its queue of errors.
+            // At the end of the text, OpenSSL adds "no start line" to its error queue.
             ERR_clear_error()
         }
         guard OPENSSL_sk_num(raw) == before else { return true }

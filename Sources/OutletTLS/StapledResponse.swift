@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// What a server's stapled OCSP response says about its certificate (RFC 6960, RFC 6066 §8).
+/// The status of a server's certificate in its stapled OCSP response (RFC 6960, RFC 6066 §8).
 package enum StapledResponse: Sendable, Equatable {
     /// The certificate is good.
     case good
@@ -8,16 +8,17 @@ package enum StapledResponse: Sendable, Equatable {
     case unknown
     /// The certificate was revoked.
     case revoked
-    /// The response proves nothing: it is broken, too old, of somebody else or about another one.
+    /// The response proves nothing: it is malformed, not valid now, not signed by a trusted
+    /// responder, or for another certificate.
     case invalid(reason: String)
 
-    /// Judges a response.
+    /// Verifies a response and reads the status of the server's certificate.
     ///
     /// - Parameters:
-    ///   - der: The response as it was stapled.
-    ///   - chain: The certificates as the server sent them, its own first, DER.
-    ///   - issuer: The certificate that signed the server's own, DER.
-    ///   - verifier: Knows the authorities that the responder must lead to.
+    ///   - der: The stapled response.
+    ///   - chain: The certificates as the server has sent them, its own first, in DER.
+    ///   - issuer: The certificate of the server certificate's issuer, in DER.
+    ///   - verifier: Has the authorities that the responder's certificate must lead to.
     package init(_ der: [UInt8], chain: [[UInt8]], issuer: [UInt8], verifier: ChainVerifier) {
         self = Self.judge(der, chain, issuer, verifier)
         ERR_clear_error()
@@ -50,7 +51,8 @@ package enum StapledResponse: Sendable, Equatable {
         return find(leaf, signer, basic)
     }
 
-    /// Looks the server's certificate up; responders choose how they write its issuer's hash.
+    /// Finds the status of the server's certificate; computes its identifier with the hash
+    /// algorithm of each entry, because responders choose the algorithm.
     private static func find(
         _ leaf: OpaquePointer, _ issuer: OpaquePointer, _ basic: OpaquePointer
     ) -> StapledResponse {
@@ -73,7 +75,7 @@ package enum StapledResponse: Sendable, Equatable {
         var thisUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
         var nextUpdate: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
         let status = OCSP_single_get0_status(single, nil, nil, &thisUpdate, &nextUpdate)
-        // Clocks may differ by five minutes, as libcurl has it.
+        // Clocks may differ by five minutes, as in libcurl.
         guard OCSP_check_validity(thisUpdate, nextUpdate, 300, -1) == 1 else {
             return .invalid(reason: "its time has passed or is to come")
         }

@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// What two sides agreed on, told by an `SSL *`.
+/// Reads the negotiated parameters of an `SSL *`.
 package enum TLSConnection {
-    /// Version and cipher, such as `TLSv1.3 TLS_AES_256_GCM_SHA384`.
+    /// Returns version and cipher, such as `TLSv1.3 TLS_AES_256_GCM_SHA384`.
     ///
-    /// - Parameter connection: The `SSL *`, as libcurl gives it for `CURLINFO_TLS_SSL_PTR`.
+    /// - Parameter connection: The `SSL *`, as libcurl returns it for `CURLINFO_TLS_SSL_PTR`.
     package static func agreement(of connection: UnsafeMutableRawPointer) -> String {
         let connection = OpaquePointer(connection)
         guard let version = SSL_get_version(connection) else { return "" }
@@ -14,9 +14,9 @@ package enum TLSConnection {
         return "\(String(cString: version)) \(String(cString: name))"
     }
 
-    /// Whether both sides have agreed on HTTP/2 (ALPN, RFC 7301).
+    /// Whether HTTP/2 was negotiated (ALPN, RFC 7301).
     ///
-    /// - Parameter connection: The `SSL *`, as libcurl gives it for `CURLINFO_TLS_SSL_PTR`.
+    /// - Parameter connection: The `SSL *`, as libcurl returns it for `CURLINFO_TLS_SSL_PTR`.
     package static func speaksHTTP2(_ connection: UnsafeMutableRawPointer) -> Bool {
         var name: UnsafePointer<UInt8>?
         var count: UInt32 = 0

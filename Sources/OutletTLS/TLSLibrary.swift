@@ -1,28 +1,28 @@
 internal import COpenSSL
 
-/// What the process asks of OpenSSL as a whole.
+/// Process-wide settings of OpenSSL.
 package enum TLSLibrary {
-    /// Keeps OpenSSL from freeing its locks when the process exits.
+    /// Keeps OpenSSL from freeing its locks when the process exits (`OPENSSL_INIT_NO_ATEXIT`,
+    /// OPENSSL_init_crypto(3)).
     ///
-    /// Its own handler runs in the exiting thread while others may still close connections, which
-    /// then crash (`OPENSSL_INIT_NO_ATEXIT`, OPENSSL_init_crypto(3)). What it would free, the
-    /// process's end frees. Only the first initialisation in a process counts.
+    /// OpenSSL's `atexit` handler runs on the exiting thread while other threads may still close
+    /// connections, which then crash. The memory is freed with the process anyway. Has an effect
+    /// only if it is the first initialisation of OpenSSL in the process.
     package static func keepsAtExit() {
         OPENSSL_init_ssl(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }
 
-    /// The security level of connections, by OpenSSL's configuration
+    /// The security level of connections in OpenSSL's configuration
     /// (SSL_CTX_set_security_level(3)).
     package static let securityLevel: Int32 = {
         guard let context = TLSContext() else { return 2 }
         return SSL_CTX_get_security_level(context.raw)
     }()
 
-    /// The cipher list of connections, by OpenSSL's configuration: `DEFAULT` unless that names
-    /// others.
+    /// The cipher list of connections in OpenSSL's configuration; `DEFAULT` unless it sets others.
     ///
-    /// For `CURLOPT_SSL_CIPHER_LIST`, where something is to be added to what is in force without
-    /// it. The suites of TLS 1.3 are a list of their own.
+    /// For `CURLOPT_SSL_CIPHER_LIST`, if something has to be added to the default list. The cipher
+    /// suites of TLS 1.3 are not in this list.
     package static let cipherList: String = {
         guard let context = TLSContext() else { return "DEFAULT" }
         return cipherList(of: context)
@@ -37,11 +37,11 @@ package enum TLSLibrary {
     }
 }
 
-/// An `SSL_CTX *` as OpenSSL's configuration makes it.
+/// Owns an `SSL_CTX *` with the settings of OpenSSL's configuration.
 struct TLSContext: ~Copyable {
     let raw: OpaquePointer
 
-    /// `nil` when memory is short.
+    /// Makes a context for clients; `nil` if memory is exhausted.
     init?() {
         guard let raw = SSL_CTX_new(TLS_client_method()) else { return nil }
         self.raw = raw
@@ -51,20 +51,20 @@ struct TLSContext: ~Copyable {
         SSL_CTX_free(raw)
     }
 
-    /// Sets the cipher list.
+    /// Sets the cipher list for TLS 1.2 and older.
     ///
-    /// - Returns: Whether one of its ciphers is known.
+    /// - Returns: Whether at least one of its ciphers is known.
     func use(_ list: String) -> Bool { SSL_CTX_set_cipher_list(raw, list) == 1 }
 
     /// Sets the cipher suites of TLS 1.3.
     ///
-    /// - Returns: False when it cannot; of names that are not known it may say nothing.
+    /// - Returns: Whether OpenSSL has accepted them; unknown names may be ignored silently.
     func useSuites(_ names: String) -> Bool { SSL_CTX_set_ciphersuites(raw, names) == 1 }
 
-    /// The suites for TLS 1.2 and older, the preferred one first.
+    /// The ciphers for TLS 1.2 and older, in order of preference.
     var ciphers: [String] { names(ofTLS13: false) }
 
-    /// The suites for TLS 1.3, the preferred one first.
+    /// The cipher suites for TLS 1.3, in order of preference.
     var suites: [String] { names(ofTLS13: true) }
 
     private func names(ofTLS13 isTLS13: Bool) -> [String] {

@@ -1,54 +1,55 @@
 import Glibc
 package import OutletFiles
 
-/// Where certificate authorities lie on this system.
+/// The paths of the certificate authorities.
 package struct TrustStore: Sendable, Equatable {
-    /// A PEM bundle (`CURLOPT_CAINFO`); `nil` when there is none or it is not needed.
+    /// A PEM bundle (`CURLOPT_CAINFO`); `nil` if there is none or it is not needed.
     package var bundle: String?
-    /// A directory of PEM files named by hash (`CURLOPT_CAPATH`).
+    /// A directory of PEM files named by hash (`CURLOPT_CAPATH`); `nil` for none.
     package var directory: String?
-    /// Who has named it.
+    /// Where the paths come from.
     package var source: Source
 
-    /// Who names a store.
+    /// Where the paths of a store come from.
     package enum Source: Sendable, Equatable {
         /// The program's settings.
         case program
-        /// Variables of the environment.
+        /// These environment variables.
         case variables([String])
-        /// Nobody: it is where this system keeps it.
+        /// The usual paths of Linux distributions.
         case system
     }
 
-    /// A store at a known place.
+    /// Makes a store with known paths.
     package init(bundle: String? = nil, directory: String? = nil, source: Source = .program) {
         self.bundle = bundle
         self.directory = directory
         self.source = source
     }
 
-    /// Places where distributions keep a hashed directory.
+    /// The paths of hashed directories in Linux distributions.
     package static let directories = [
         "/etc/ssl/certs", "/etc/pki/tls/certs", "/system/etc/security/cacerts",
     ]
-    /// Places where distributions keep a bundle.
+    /// The paths of PEM bundles in Linux distributions.
     package static let bundles = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem",
         "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
     ]
 
-    /// Finds the store that the environment or the system names.
+    /// Finds the store of the environment or the system.
     ///
-    /// `CURL_CA_BUNDLE` counts first, then `SSL_CERT_FILE` and `SSL_CERT_DIR`, which may both be
-    /// set. Without them a hashed directory is preferred: one authority is read when it is needed,
-    /// where a bundle is parsed whole (20 ms for Debian's).
+    /// `CURL_CA_BUNDLE` comes first, then `SSL_CERT_FILE` and `SSL_CERT_DIR`, which may both be
+    /// set. Without them a hashed directory is preferred, because only the needed authority is
+    /// read, while a bundle is parsed completely (20 ms for that of Debian).
     ///
     /// - Parameters:
-    ///   - environment: The process's environment.
-    ///   - directories: Where to look for a hashed directory.
-    ///   - bundles: Where to look for a bundle.
-    /// - Throws: ``TrustStoreError`` when a variable names nothing readable, or nothing is found.
+    ///   - environment: The environment of the process.
+    ///   - directories: The paths to search for a hashed directory.
+    ///   - bundles: The paths to search for a bundle.
+    /// - Throws: ``TrustStoreError/unreadable(variable:path:reason:)`` if a variable names a path
+    ///   that cannot be used, ``TrustStoreError/notFound(places:)`` if no store is found.
     package static func find(
         environment: [String: String], directories: [String] = directories,
         bundles: [String] = bundles
@@ -92,17 +93,22 @@ package struct TrustStore: Sendable, Equatable {
         throw .notFound(places: directories + bundles)
     }
 
-    /// What in a hashed directory is no plain file: OpenSSL opens such a name inside of a
-    /// handshake, and would wait there until a pipe has a writer.
+    /// Returns the first hashed name of a directory that is no plain file; `nil` if there is none.
+    ///
+    /// OpenSSL opens such names during a handshake, and opening a named pipe would block until it
+    /// has a writer.
     package static func fault(inDirectory path: String) -> NotPlainFile? {
         hashedName(in: path) { NotPlainFile("\(path)/\($0)") }
     }
 
-    /// Whether a directory holds names as `openssl rehash` makes them.
+    /// Whether a directory has file names as `openssl rehash` makes them.
     static func isHashed(_ path: String) -> Bool { hashedName(in: path) { _ in true } ?? false }
 
-    /// The first answer to a name in a directory that is one of a certificate or of a revocation
-    /// list: eight hexadecimal digits, a dot, an `r` for a list, a number.
+    /// Calls `answer` for each hashed name of a directory and returns the first result that is not
+    /// `nil`.
+    ///
+    /// A hashed name has eight hexadecimal digits, a dot, an `r` for a revocation list, and a
+    /// number.
     private static func hashedName<Answer>(
         in path: String, _ answer: (_ name: String) -> Answer?
     ) -> Answer? {
@@ -125,7 +131,7 @@ package struct TrustStore: Sendable, Equatable {
 }
 
 extension TrustStore: CustomStringConvertible {
-    /// The places, and who has named them.
+    /// The paths and where they come from.
     package var description: String {
         let places = [bundle, directory].compactMap(\.self).joined(separator: " and ")
         switch source {
@@ -135,7 +141,7 @@ extension TrustStore: CustomStringConvertible {
         }
     }
 
-    /// What to do if another authority is to be trusted.
+    /// How the user can trust another authority.
     package var advice: String {
         switch source {
         case .program: "if you trust its authority, add it to \(bundle ?? directory ?? "them")"
@@ -149,16 +155,16 @@ extension TrustStore: CustomStringConvertible {
     }
 }
 
-/// Why no certificate authorities can be had.
+/// Why no certificate authorities were found.
 package enum TrustStoreError: Error, Equatable, Sendable {
-    /// A variable of the environment names a file or directory that cannot be read.
+    /// An environment variable names a file or directory that cannot be used.
     case unreadable(variable: String, path: String, reason: String)
-    /// None of the usual places holds any.
+    /// None of the usual paths has certificate authorities.
     case notFound(places: [String])
 }
 
 extension TrustStoreError: CustomStringConvertible {
-    /// What is missing, and where it was looked for.
+    /// What is missing, and which paths were searched.
     package var description: String {
         switch self {
         case .unreadable(let variable, let path, let reason):
@@ -169,7 +175,7 @@ extension TrustStoreError: CustomStringConvertible {
         }
     }
 
-    /// What to try.
+    /// What the user can do about it.
     package var advice: String {
         switch self {
         case .unreadable(let variable, _, _): "correct or unset \(variable)"

@@ -1,19 +1,19 @@
 import COpenSSL
 import OutletPointers
 
-/// What was found, and decided, about the certificates of one connection.
+/// The result of verifying the certificates of one connection.
 ///
 /// Thread: the one that runs the connection.
 package final class Verification {
-    /// The kinds of refusal that call for different remedies.
+    /// The kind of a fault.
     package enum Fault: Sendable {
-        /// The certificate's last second has passed.
+        /// The certificate has expired.
         case expired
-        /// The certificate's first second is to come.
+        /// The certificate is not valid yet.
         case notYetValid
-        /// No trusted authority has signed it, or nobody but itself.
+        /// The certificate is not signed by a trusted authority, or is self-signed.
         case untrusted
-        /// Anything else.
+        /// Any other fault.
         case other
 
         init(_ code: Int32) {
@@ -32,34 +32,34 @@ package final class Verification {
 
     /// Why a chain is refused.
     package struct Refusal: Sendable, Equatable {
-        /// What is wrong.
+        /// The kind of the fault.
         package let fault: Fault
-        /// OpenSSL's verdict (`X509_V_ERR_…`).
+        /// OpenSSL's code (`X509_V_ERR_…`).
         package let code: Int32
-        /// The verdict in OpenSSL's words.
+        /// OpenSSL's description of the code.
         package let reason: String
-        /// How far from the server's certificate: 0 is its own.
+        /// The position in the chain; 0 is the server's own certificate.
         package let depth: Int
-        /// The certificate that is to blame.
+        /// The certificate that caused the fault; `nil` if none did.
         package let certificate: Certificate?
     }
 
-    /// What a judge decides about a server.
+    /// The decision of a judge about a server.
     package enum Judgement: Sendable {
         /// The handshake fails.
         case refused
-        /// It goes on; `isVerified` tells whether the server is known to be the one that was meant.
+        /// The handshake continues; `isVerified` says whether the server's identity is verified.
         case accepted(isVerified: Bool)
     }
 
-    /// The first thing that was wrong; `nil` while all is well.
+    /// The first fault; `nil` if there was none so far.
     package private(set) var refusal: Refusal?
-    /// What the judge has decided; `nil` before that, or without a judge.
+    /// The decision of the judge; `nil` before it, or without a judge.
     package private(set) var judgement: Judgement?
 
-    /// OpenSSL's form of the server's own certificate, counted.
+    /// The server's own certificate, an `X509 *`, retained.
     private var leaf: OpaquePointer?
-    /// Decides once; let go of then, with what it holds.
+    /// Called once; released then with its captures.
     private var judge: ((Handshake) -> Judgement)?
     private let isJudged: Bool
 
@@ -72,28 +72,29 @@ package final class Verification {
         X509_free(leaf)
     }
 
-    /// The server's own certificate, if it was looked at.
+    /// The server's own certificate; `nil` before it was verified.
     package var serverCertificate: Certificate? { leaf.flatMap { Certificate($0) } }
 
     // MARK: The context of a connection
 
-    /// Watches the verification of the connection that is made of an `SSL_CTX *`.
+    /// Installs callbacks for the verification of the connection made with an `SSL_CTX *`.
     ///
-    /// Without a judge it changes nothing. A judge decides in place of OpenSSL, once for a
-    /// connection: before a certificate of the client's is sent, and if a session is resumed,
-    /// before anything else is. OpenSSL's rules for the handshake itself stay in force.
+    /// Without a judge, OpenSSL verifies as usual, and the callbacks only record the result. A
+    /// judge decides in place of OpenSSL, once for a connection: before a client certificate is
+    /// sent, and for a resumed session before any data is sent. OpenSSL's other rules for the
+    /// handshake stay in force.
     ///
     /// - Parameters:
-    ///   - context: The `SSL_CTX *`, as libcurl gives it to `CURLOPT_SSL_CTX_FUNCTION`.
-    ///   - judge: Called in the handshake. Must not block.
-    /// - Returns: `nil` when memory is short; the context must not be used then.
+    ///   - context: The `SSL_CTX *`, as libcurl passes it to `CURLOPT_SSL_CTX_FUNCTION`.
+    ///   - judge: Called during the handshake, on its thread. Must not block.
+    /// - Returns: `nil` if memory is exhausted; the context must not be used then.
     package static func watch(
         context: UnsafeMutableRawPointer, judge: ((Handshake) -> Judgement)? = nil
     ) -> Verification? {
         let context = OpaquePointer(context)
         let verification = Verification(judge)
-        // The context keeps it as long as it lives, because libcurl may use it for longer than the
-        // transfer that made it.
+        // The context retains the object until it is freed, because libcurl may use the context
+        // longer than the transfer that made it.
         let box = ObjectPointer.retained(verification)
         guard slot >= 0, SSL_CTX_set_ex_data(context, slot, box) == 1 else {
             ObjectPointer.release(box)
@@ -104,16 +105,16 @@ package final class Verification {
             return verification
         }
         guard copenssl_ask_for_staple(context, stapleMayHaveCome) else { return nil }
-        // What the judge refuses ends the handshake, whatever the caller has set.
+        // With SSL_VERIFY_PEER a refusal ends the handshake, whatever libcurl has set before.
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
         SSL_CTX_set_cert_verify_callback(context, certificatesCame, nil)
         SSL_CTX_set_info_callback(context, stepped)
         return verification
     }
 
-    /// What belongs to a connection.
+    /// Returns the object that was installed for a connection's context; `nil` if there is none.
     ///
-    /// - Parameter connection: The `SSL *`, as libcurl gives it for `CURLINFO_TLS_SSL_PTR`.
+    /// - Parameter connection: The `SSL *`, as libcurl returns it for `CURLINFO_TLS_SSL_PTR`.
     package static func of(_ connection: UnsafeMutableRawPointer) -> Verification? {
         of(OpaquePointer(connection))
     }
@@ -125,7 +126,7 @@ package final class Verification {
         return ObjectPointer.object(at: box)
     }
 
-    /// Where a context keeps its ``Verification``.
+    /// The index of the ``Verification`` in a context's extra data.
     private static let slot: Int32 = CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil,
         { _, box, _, _, _, _ in
@@ -134,7 +135,7 @@ package final class Verification {
 
     // MARK: Without a judge
 
-    /// OpenSSL's callback, once for each certificate of a chain, the root first.
+    /// OpenSSL's callback, called for each certificate of a chain, the root first.
     private static let verified: @convention(c) (Int32, OpaquePointer?) -> Int32 = {
         isGood, store in
         guard let store, let connection = connection(of: store), let verification = of(connection)
@@ -176,32 +177,36 @@ package final class Verification {
             return 1
         }
 
-    /// The server has shown its certificates.
+    /// Records the server's certificate; calls the judge for TLS 1.3.
+    ///
+    /// - Returns: Whether the handshake continues.
     private func mayGoOn(
         _ connection: OpaquePointer, sent: OpaquePointer?, leaf: OpaquePointer?
     ) -> Bool {
         guard let leaf else { return false }
         if let known = self.leaf {
-            // TLS 1.2 may be negotiated again, but not with another server.
+            // A renegotiation (TLS 1.2) must present the same certificate.
             return judgement.isAcceptance && X509_cmp(known, leaf) == 0
         }
         guard X509_up_ref(leaf) == 1 else { return false }
         self.leaf = leaf
-        // Before TLS 1.3 the stapled response follows, and the judge wants to see it.
+        // Before TLS 1.3 the stapled response arrives later, and the judge needs it.
         if SSL_version(connection) < TLS1_3_VERSION { return true }
         return decide(connection, sent)
     }
 
-    /// OpenSSL's callback behind the server's first messages (`SSL_CTX_set_tlsext_status_cb`): of
-    /// TLS 1.2 if no session is resumed, of TLS 1.3 always.
+    /// OpenSSL's callback after the server's first messages (`SSL_CTX_set_tlsext_status_cb`).
+    ///
+    /// Called in TLS 1.3 always, in TLS 1.2 only if no session is resumed.
     private static let stapleMayHaveCome:
         @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { connection, _ in
             guard let connection, let verification = of(connection) else { return 0 }
             return verification.decide(connection, SSL_get_peer_cert_chain(connection)) ? 1 : 0
         }
 
-    /// OpenSSL's callback for each step of a handshake, of which the last counts: a session that is
-    /// resumed in TLS 1.2 comes to no other.
+    /// OpenSSL's callback for each step of a handshake; only the last step is used.
+    ///
+    /// No other callback is called for a session that is resumed in TLS 1.2.
     private static let stepped: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = {
         connection, step, _ in
         guard step & SSL_CB_HANDSHAKE_DONE != 0, let connection else { return }
@@ -210,11 +215,11 @@ package final class Verification {
         {
             return
         }
-        // The handshake cannot fail any more, but nothing can be written after this.
+        // The handshake can no longer fail, but after this call nothing can be written.
         SSL_set_shutdown(connection, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
     }
 
-    /// Asks the judge, once.
+    /// Calls the judge, the first time only; returns whether the server is accepted.
     private func decide(_ connection: OpaquePointer, _ sent: OpaquePointer?) -> Bool {
         if let judge {
             self.judge = nil
@@ -231,7 +236,7 @@ extension Verification.Judgement? {
 }
 
 extension Verification.Refusal {
-    /// What is wrong where OpenSSL stands in a chain.
+    /// Reads the current error of an `X509_STORE_CTX *`.
     init(_ context: OpaquePointer) {
         let code = X509_STORE_CTX_get_error(context)
         self.init(
@@ -243,7 +248,7 @@ extension Verification.Refusal {
 }
 
 extension Verification.Refusal: CustomStringConvertible {
-    /// The verdict and the certificate that it is about.
+    /// The reason and the certificate.
     package var description: String {
         certificate.map { "\(reason): \($0)" } ?? reason
     }

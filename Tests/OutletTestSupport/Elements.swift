@@ -1,8 +1,9 @@
 extension Collection {
-    /// The element at a place, the first being 0, in place of a subscript, which ends all tests where
-    /// there are too few.
+    /// Returns the element at `place`, counted from 0.
     ///
-    /// - Throws: ``TestSupportError`` with how many there are.
+    /// Throws where a subscript would trap: a trap ends the whole test process.
+    ///
+    /// - Throws: ``TestSupportError`` with the number of elements if there is none at `place`.
     public func at(_ place: Int) throws -> Element {
         guard place >= 0, let index = index(startIndex, offsetBy: place, limitedBy: endIndex),
             index != endIndex

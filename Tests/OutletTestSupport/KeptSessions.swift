@@ -1,16 +1,18 @@
 public import OutletSession
 public import OutletTransport
 
-/// Keeps sessions until the end of their test: requests end with their session.
+/// Retains sessions until the end of a test.
+///
+/// A session that is released cancels its requests, so a test must keep it until they end.
 public final class KeptSessions: Sendable {
     private let sessions = Lock<[Session]>([])
 
-    /// No sessions yet.
+    /// Creates a store without sessions.
     public init() {}
 
-    /// Makes a session on a transport, and keeps it.
+    /// Makes a session on a transport, and retains it.
     ///
-    /// The other parameters are those of `Session.init`.
+    /// The parameters are passed on to `Session.init`.
     public func make(
         _ transport: any Transport, startRequestsImmediately: Bool = true,
         interceptor: (any RequestInterceptor)? = nil

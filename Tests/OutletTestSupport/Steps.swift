@@ -1,11 +1,11 @@
-/// The same numbers for the same seed (SplitMix64).
+/// A random number generator that repeats its numbers for the same seed (SplitMix64).
 public struct Steps: RandomNumberGenerator {
     private var state: UInt64
 
-    /// Begins a sequence.
+    /// Starts the sequence of a seed.
     public init(state: UInt64) { self.state = state }
 
-    /// The next number.
+    /// Returns the next number of the sequence.
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var z = state

@@ -1,7 +1,7 @@
 public import OutletHTTP
 internal import OutletTransport
 
-/// A body stream of bytes in memory that counts how often it was rewound.
+/// A body stream over bytes in memory, which counts its rewinds.
 public final class TestStream: BodyStream {
     /// The error of a stream that cannot be rewound.
     public struct Gone: Error {}
@@ -16,7 +16,7 @@ public final class TestStream: BodyStream {
     ///
     /// - Parameters:
     ///   - text: The content.
-    ///   - length: The length that the stream declares, in bytes; `nil` for none.
+    ///   - length: The length that the stream declares, in bytes; `nil` if it declares none.
     ///   - canRewind: Whether ``rewind()`` succeeds.
     public init(_ text: String, length: Int64? = nil, canRewind: Bool = true) {
         bytes = Array(text.utf8)
@@ -27,7 +27,9 @@ public final class TestStream: BodyStream {
     /// How often the stream was rewound.
     public var rewinds: Int { state.withLock { $0.rewinds } }
 
-    /// Copies the next bytes.
+    /// Copies the next bytes into `buffer`.
+    ///
+    /// - Returns: The number of bytes; 0 at the end.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         state.withLock { state in
             let piece = bytes[state.position...].prefix(buffer.count)
@@ -39,7 +41,7 @@ public final class TestStream: BodyStream {
 
     /// Goes back to the first byte.
     ///
-    /// - Throws: ``Gone`` if it was made so.
+    /// - Throws: ``Gone`` if the stream was made with `canRewind: false`.
     public func rewind() throws {
         guard canRewind else { throw Gone() }
         state.withLock { $0 = (0, $0.rewinds + 1) }

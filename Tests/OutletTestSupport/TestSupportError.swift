@@ -1,16 +1,16 @@
 internal import Glibc
 
-/// Something the tests stand on did not work: says what, and the fact that shows it.
+/// An error of the test support itself, not of the code under test.
 public struct TestSupportError: Error, Sendable, CustomStringConvertible {
-    /// One line for people.
+    /// What failed and why, on one line.
     public let description: String
 
-    /// An error with its line.
+    /// Creates an error with its description.
     public init(_ description: String) {
         self.description = description
     }
 
-    /// An error from a system call's error number.
+    /// Creates an error with the description of a system call's `errno`.
     init(_ what: String, errno code: Int32) {
         self.init("\(what): \(String(cString: strerror(code)))")
     }

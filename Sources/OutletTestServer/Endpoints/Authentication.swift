@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Endpoints that want to know who asks.
+/// Endpoints that require authentication.
 extension Endpoint {
     /// `/basic-auth/{user}/{password}` (RFC 7617).
     static func basicAuthentication(_ request: Request) -> Answer {
@@ -15,7 +15,7 @@ extension Endpoint {
         return .now(.json(["authenticated": .bool(true), "user": .string(user)]))
     }
 
-    /// `/bearer`: any token will do (RFC 6750 §2.1).
+    /// `/bearer`: accepts any token (RFC 6750 §2.1).
     static func bearer(_ request: Request) -> Answer {
         guard let token = credentials("Bearer", of: request), !token.isEmpty else {
             return .now(denied("Bearer"))
@@ -23,7 +23,9 @@ extension Endpoint {
         return .now(.json(["authenticated": .bool(true), "token": .string(token)]))
     }
 
-    /// What follows the scheme in `Authorization`; the scheme's case does not matter.
+    /// Returns the text after the scheme in `Authorization`; `nil` if the scheme is another one.
+    ///
+    /// The case of the scheme is ignored.
     private static func credentials(_ scheme: String, of request: Request) -> String? {
         guard let value = request.exchange.header("Authorization") else { return nil }
         let parts = value.split(separator: " ", maxSplits: 1)

@@ -1,10 +1,10 @@
 internal import CZlib
 
-/// Endpoints whose interest is the body: its size, its pace, its encoding.
+/// Endpoints about response bodies: their size, speed and encoding.
 extension Endpoint {
     private static let largestBody = 1 << 40
 
-    /// `/bytes/{n}`: always the same bytes, with their length.
+    /// `/bytes/{n}`: the first `n` bytes of ``BytePattern``, with a `Content-Length`.
     static func bytes(_ request: Request) -> Answer {
         guard let count = request.number(in: 0...largestBody) else {
             return .now(.error(400, "bytes: not a count from 0 to \(largestBody)"))
@@ -13,7 +13,7 @@ extension Endpoint {
         return .now(Reply(headers: type, body: .pattern(count: count)))
     }
 
-    /// `/stream/{n}`: so many lines of JSON, chunked.
+    /// `/stream/{n}`: `n` lines of JSON, chunked.
     static func stream(_ request: Request) -> Answer {
         guard let count = request.number(in: 0...1_000_000) else {
             return .now(.error(400, "stream: not a count from 0 to 1000000"))
@@ -27,7 +27,7 @@ extension Endpoint {
         return .now(Reply(headers: [("Content-Type", "application/json")], body: body))
     }
 
-    /// `/gzip`: JSON in `Content-Encoding: gzip`, whatever the request accepts.
+    /// `/gzip`: JSON with `Content-Encoding: gzip`, regardless of `Accept-Encoding`.
     static func gzip(_ request: Request) -> Answer {
         let exchange = request.exchange
         let json: JSON = [
@@ -44,6 +44,8 @@ extension Endpoint {
     }
 
     /// `/drip?duration=SECONDS&numbytes=N&code=CODE&delay=SECONDS`: a body sent byte by byte.
+    ///
+    /// The head is sent after the delay. The defaults are 2 s, 10 bytes, 200 and 2 s.
     static func drip(_ request: Request) -> Answer {
         func value(_ name: String, default: Double) -> Double? {
             guard let text = request.exchange.queryValue(name) else { return `default` }
@@ -59,7 +61,7 @@ extension Endpoint {
         return delay == 0 ? .now(reply) : .after(seconds: delay, reply)
     }
 
-    /// The bytes in gzip's format (RFC 1952); `nil` when out of memory.
+    /// Compresses bytes to the gzip format (RFC 1952); `nil` if zlib fails.
     private static func gzip(_ bytes: [UInt8]) -> [UInt8]? {
         var stream = z_stream()
         let gzipWindow: Int32 = 15 + 16

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// Endpoints that say what they were sent.
+/// Endpoints that return what the request contained.
 extension Endpoint {
     static func echo(_ request: Request) -> Answer {
         .now(.json(description(of: request)))
@@ -10,7 +10,7 @@ extension Endpoint {
         .now(.json(["headers": JSON(headers: request.exchange.headers)]))
     }
 
-    /// The query's fields as header fields of the response.
+    /// `/response-headers?NAME=VALUE`: adds the query's fields to the response's header fields.
     static func responseHeaders(_ request: Request) -> Answer {
         let fields = request.exchange.query
         var reply = Reply.json(JSON(fields: fields))
@@ -50,7 +50,9 @@ extension Endpoint {
         }
     }
 
-    /// Method, target, headers and, where the method may have one, the body.
+    /// Describes a request: method, URL, query, headers and, except for GET and HEAD, the body.
+    ///
+    /// `/anything` describes the body for every method.
     static func description(of request: Request) -> JSON {
         let exchange = request.exchange
         var members: [(String, JSON)] = [
@@ -79,7 +81,7 @@ extension Endpoint {
         return "http://\(host)\(request.exchange.target)"
     }
 
-    /// The body as text, or as a `data:` URL if it is not UTF-8.
+    /// Returns the body as text, or as a `data:` URL if it is not valid UTF-8.
     private static func text(_ body: [UInt8]) -> String {
         String(validating: body, as: UTF8.self)
             ?? "data:application/octet-stream;base64," + Data(body).base64EncodedString()

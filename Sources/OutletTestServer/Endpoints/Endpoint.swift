@@ -1,21 +1,21 @@
-/// What the server serves: a path's first segment, the methods it takes, how it answers.
+/// An endpoint of the server: the methods it accepts and how it answers.
 ///
-/// The paths and the shape of the answers are httpbin's, so that what is tried here also works
-/// there; `/etag`, `/drip` and `/bytes` are its too, `/hold` and `/unstable` are
-/// not.
+/// The first segment of a path selects the endpoint. Paths and answers are those of httpbin, so
+/// that a request that works here also works there. Only `/hold` and `/unstable` are additions.
 struct Endpoint: Sendable {
     let methods: [String]
     let answer: @Sendable (Request) -> Answer
 
-    /// What an endpoint answers to.
+    /// A request to an endpoint.
     struct Request {
         let exchange: Exchange
         let port: UInt16
 
-        /// The path's segments behind the first one.
+        /// The path's segments after the first one.
         var arguments: [String] { Array(exchange.path.dropFirst()) }
 
-        /// The path's second segment as a number in a range.
+        /// Returns the path's second segment as a number; `nil` if it is none in the range, or not
+        /// the last segment.
         func number(in range: ClosedRange<Int>) -> Int? {
             guard arguments.count == 1, let number = Int(arguments[0]), range.contains(number)
             else { return nil }
@@ -51,7 +51,7 @@ struct Endpoint: Sendable {
     private static let get = ["GET", "HEAD"]
     private static let any = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
-    /// The answer to a request, whatever it asks for.
+    /// Returns the answer to any request: the endpoint's, or else 404, 405 or that of `OPTIONS`.
     static func answer(to exchange: Exchange, port: UInt16) -> Answer {
         guard let name = exchange.path.first, let endpoint = table[name] else {
             let path = "/" + exchange.path.joined(separator: "/")

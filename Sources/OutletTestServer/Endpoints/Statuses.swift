@@ -1,6 +1,6 @@
-/// Endpoints that answer with a status of interest: redirects, conditions.
+/// Endpoints about status codes: redirects, conditional requests.
 extension Endpoint {
-    /// `/status/{code}`; of a comma list the first one.
+    /// `/status/{code}`: an empty body with that status; the first one of a comma-separated list.
     static func status(_ request: Request) -> Answer {
         let list = request.arguments.first?.split(separator: ",") ?? []
         guard request.arguments.count == 1, let code = list.first.flatMap({ Int($0) }),
@@ -15,7 +15,7 @@ extension Endpoint {
         }
     }
 
-    /// `/redirect/{n}`: so many redirects, then `/get`.
+    /// `/redirect/{n}`: redirects `n` times, finally to `/get`.
     static func redirect(_ request: Request) -> Answer {
         guard let count = request.number(in: 1...10_000) else {
             return .now(.error(400, "redirect: not a count from 1 to 10000"))
@@ -24,7 +24,7 @@ extension Endpoint {
         return .now(Reply(status: 302, headers: [("Location", location)]))
     }
 
-    /// `/redirect-to?url=URL&status_code=CODE`.
+    /// `/redirect-to?url=URL&status_code=CODE`: redirects to a URL, with 302 by default.
     static func redirectTo(_ request: Request) -> Answer {
         guard let url = request.exchange.queryValue("url") else {
             return .now(.error(400, "redirect-to: no target: add ?url="))
@@ -36,7 +36,7 @@ extension Endpoint {
         return .now(Reply(status: code, headers: [("Location", url)]))
     }
 
-    /// `/etag/{tag}`: honours `If-None-Match` and `If-Match` (RFC 9110 §13.1).
+    /// `/etag/{tag}`: evaluates `If-None-Match` and `If-Match` (RFC 9110 §13.1).
     static func entityTag(_ request: Request) -> Answer {
         guard request.arguments.count == 1 else {
             return .now(.error(400, "etag: no tag: try /etag/one"))

@@ -1,6 +1,8 @@
-/// An endpoint that needs more than one attempt.
+/// An endpoint that fails before it succeeds, to test retries.
 extension Endpoint {
-    /// `/unstable/{n}?key=KEY`: 503 to the first n requests of a key, then `/anything`, and so on.
+    /// `/unstable/{n}?key=KEY`: answers `n` requests of a key with 503, then one as `/anything`.
+    ///
+    /// Then it starts again.
     static func unstable(_ request: Request) -> Answer {
         guard let failures = request.number(in: 1...100) else {
             return .now(.error(400, "unstable: not a count from 1 to 100"))

@@ -1,9 +1,9 @@
-/// Endpoints that answer later.
+/// Endpoints that delay their answer.
 extension Endpoint {
-    /// The longest wait that may be asked for, in seconds.
+    /// The longest delay that a request may set, in seconds.
     static let longestWait = 86_400.0
 
-    /// `/delay/{seconds}`, decimals allowed; otherwise as `/anything`.
+    /// `/delay/{seconds}`: answers as `/anything` after a delay, which may be a decimal fraction.
     static func delay(_ request: Request) -> Answer {
         guard request.arguments.count == 1, let seconds = Double(request.arguments[0]),
             (0...longestWait).contains(seconds)
@@ -11,7 +11,7 @@ extension Endpoint {
         return .after(seconds: seconds, .json(description(of: request)))
     }
 
-    /// `/hold/{n}`: answers 1 KiB each when so many requests have come, none before.
+    /// `/hold/{n}`: answers with 1 KiB as soon as `n` requests with the same `n` are waiting.
     static func hold(_ request: Request) -> Answer {
         guard let count = request.number(in: 1...16_384) else {
             return .now(.error(400, "hold: not a count from 1 to 16384"))

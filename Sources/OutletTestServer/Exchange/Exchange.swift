@@ -2,20 +2,22 @@ import OutletPointers
 
 internal import CMicroHTTPD
 
-/// One request as it arrived, and the reply once there is one; lives on the daemon's thread.
+/// A received request, and its reply once there is one.
+///
+/// Thread: only the daemon's thread uses it.
 final class Exchange {
     /// The request target as sent: path and query, still percent-encoded.
     let target: String
-    /// The path's segments, decoded: `/status/200` is `["status", "200"]`.
+    /// The path's segments, percent-decoded: `/status/200` is `["status", "200"]`.
     let path: [String]
-    /// The query's fields in order, decoded.
+    /// The query's fields in order, percent-decoded.
     let query: [(name: String, value: String)]
 
     private(set) var hasHead = false
     private(set) var method = ""
-    /// The header fields in order, names as sent.
+    /// The header fields in order, with names as sent.
     private(set) var headers: [(name: String, value: String)] = []
-    /// The form's fields and files, filled while the body is read.
+    /// The form's fields and files; empty until ``readForm()``.
     private(set) var form = Form()
 
     var body: [UInt8] = []
@@ -30,7 +32,7 @@ final class Exchange {
         query = parts.count < 2 ? [] : Exchange.fields(of: parts[1])
     }
 
-    /// Takes method and header fields from libmicrohttpd.
+    /// Stores the method, and copies the header fields from libmicrohttpd.
     func readHead(method: String, connection: OpaquePointer) {
         self.method = method
         self.connection = connection
@@ -47,18 +49,18 @@ final class Exchange {
             }, context)
     }
 
-    /// The first value of a header field, names compared without regard to case.
+    /// Returns the first value of a header field; the case of `name` is ignored.
     func header(_ name: String) -> String? {
         let name = name.lowercased()
         return headers.first { $0.name.lowercased() == name }?.value
     }
 
-    /// The first value of a query field.
+    /// Returns the first value of a query field.
     func queryValue(_ name: String) -> String? {
         query.first { $0.name == name }?.value
     }
 
-    /// Reads the body as a form, if its content type says that it is one.
+    /// Parses the body as a form, if its content type is a form's.
     func readForm() {
         guard let connection else { return }
         form = Form(body: body, connection: connection)
@@ -74,7 +76,7 @@ final class Exchange {
         }
     }
 
-    /// Percent-decodes; what is no valid escape stays as it is.
+    /// Percent-decodes a text; invalid escapes stay as they are.
     private static func decode(_ text: Substring, plusIsSpace: Bool = false) -> String {
         var rest = text.utf8[...]
         var bytes: [UInt8] = []

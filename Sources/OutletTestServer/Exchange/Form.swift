@@ -9,10 +9,10 @@ struct Form {
 
     var isEmpty: Bool { fields.isEmpty && files.isEmpty }
 
-    /// No form.
+    /// Creates an empty form.
     init() {}
 
-    /// Reads a whole body; empty if the request's content type is not that of a form.
+    /// Parses a complete body; the form is empty if the request's content type is not a form's.
     init(body: [UInt8], connection: OpaquePointer) {
         let collector = Collector()
         let context = ObjectPointer.unretained(collector)
@@ -22,7 +22,7 @@ struct Form {
             let text = bytes.bindMemory(to: CChar.self)
             _ = MHD_post_process(processor, text.baseAddress, text.count)
         }
-        // The last field of a form is only handed over here.
+        // libmicrohttpd reports the last field only in this call.
         MHD_destroy_post_processor(processor)
         for part in collector.parts {
             let value = String(decoding: part.value, as: UTF8.self)
@@ -35,7 +35,7 @@ struct Form {
     }
 }
 
-/// The parts as they come: a value may come in pieces.
+/// Collects the parts of a form; libmicrohttpd may report a part's value in pieces.
 private final class Collector {
     var parts: [(name: String, isFile: Bool, value: [UInt8])] = []
 }

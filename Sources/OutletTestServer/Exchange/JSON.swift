@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// A JSON value whose objects keep their order, written without blanks.
+/// A JSON value whose objects keep the order of their members, encoded without whitespace.
 enum JSON: ExpressibleByDictionaryLiteral {
     case null
     case bool(Bool)
@@ -14,14 +14,14 @@ enum JSON: ExpressibleByDictionaryLiteral {
         self = .object(elements)
     }
 
-    /// An object of fields: a repeated name gets an array of its values, as httpbin writes it.
+    /// Makes an object of fields; the value of a repeated name is an array, as in httpbin.
     init(fields: [(name: String, value: String)]) {
         self.init(grouping: fields, names: { $0 }) { values in
             values.count == 1 ? .string(values[0]) : .array(values.map(JSON.string))
         }
     }
 
-    /// An object of header fields: the values of a repeated name are joined by a comma.
+    /// Makes an object of header fields; the values of a repeated name are joined with a comma.
     init(headers: [(name: String, value: String)]) {
         self.init(grouping: headers, names: { $0.lowercased() }) {
             .string($0.joined(separator: ","))
@@ -45,7 +45,7 @@ enum JSON: ExpressibleByDictionaryLiteral {
         self = .object(groups.map { ($0.name, value($0.values)) })
     }
 
-    /// The text in UTF-8.
+    /// The JSON text in UTF-8.
     var encoded: [UInt8] {
         var text: [UInt8] = []
         write(to: &text)
@@ -98,7 +98,9 @@ enum JSON: ExpressibleByDictionaryLiteral {
 }
 
 extension JSON: Decodable {
-    /// The value of a JSON text; `nil` if it is none.
+    /// Parses a JSON text in UTF-8; `nil` if it is not valid JSON.
+    ///
+    /// Objects are sorted by name, because the decoder does not keep their order.
     init?(text: [UInt8]) {
         guard let value = try? JSONDecoder().decode(JSON.self, from: Data(text)) else { return nil }
         self = value

@@ -1,12 +1,13 @@
-/// What an endpoint wants sent, and when.
+/// The reply of an endpoint, and when to send it.
 enum Answer {
-    /// At once.
+    /// Sends the reply immediately.
     case now(Reply)
-    /// After so many seconds, without holding up others.
+    /// Sends the reply after a delay, without blocking other requests.
     case after(seconds: Double, Reply)
-    /// When so many requests have come, all together.
+    /// Sends the replies of `count` requests when all of these have arrived.
     case together(count: Int, Reply)
-    /// At once, knowing how many requests of that key came before.
+    /// Sends immediately the reply that the closure returns for the number of earlier requests with
+    /// the same key.
     case counted(key: String, (Int) -> Reply)
 }
 
@@ -17,19 +18,19 @@ struct Reply {
     var headers: [(name: String, value: String)] = []
     var body: ReplyBody = .bytes([])
 
-    /// A JSON body.
+    /// Makes a reply with a JSON body.
     static func json(_ value: JSON, status: Int = 200) -> Reply {
         Reply(
             status: status, headers: [("Content-Type", "application/json")],
             body: .bytes(value.encoded + [UInt8(ascii: "\n")]))
     }
 
-    /// An error as JSON: `{"error": message}`.
+    /// Makes an error reply with the JSON body `{"error": message}`.
     static func error(_ status: Int, _ message: String) -> Reply {
         .json(["error": .string(message)], status: status)
     }
 
-    /// The same with one more header field.
+    /// Returns a copy with one more header field.
     func adding(_ name: String, _ value: String) -> Reply {
         var reply = self
         reply.headers.append((name, value))

@@ -3,19 +3,19 @@ import OutletPointers
 internal import CMicroHTTPD
 internal import Dispatch
 
-/// A response body: bytes at hand, or made while they are sent.
+/// A response body: bytes in memory, or bytes generated while they are sent.
 enum ReplyBody {
     case bytes([UInt8])
     /// `count` bytes of ``BytePattern``, with a `Content-Length`.
     case pattern(count: Int)
-    /// Lines made one by one, sent chunked.
+    /// `count` lines, generated one by one and sent chunked.
     case lines(count: Int, line: (Int) -> [UInt8])
-    /// `count` asterisks, one every `interval` seconds, with a `Content-Length`.
+    /// `count` asterisks with a `Content-Length`: one at once, then one every `interval` seconds.
     case drip(count: Int, interval: Double)
 
     private static let blockSize = 64 * 1024
 
-    /// The libmicrohttpd response, owned by the caller; `nil` when out of memory.
+    /// Makes the libmicrohttpd response, which the caller must destroy; `nil` if out of memory.
     func makeResponse(connection: OpaquePointer, suspensions: Suspensions) -> OpaquePointer? {
         let source: any BodySource
         let size: UInt64
@@ -42,11 +42,13 @@ enum ReplyBody {
     }
 }
 
-/// Makes the bytes of a body while libmicrohttpd sends them; lives on the daemon's thread.
+/// Generates the bytes of a body while libmicrohttpd sends them.
+///
+/// Thread: called on the daemon's thread.
 protocol BodySource {
-    /// Fills the start of `buffer` with the bytes from `position` on.
+    /// Writes the bytes of the body from `position` on to the start of `buffer`.
     ///
-    /// - Returns: How many bytes, 0 if the connection was suspended, `nil` at the end.
+    /// - Returns: The number of bytes; 0 if the connection was suspended; `nil` at the end.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer, at position: Int) -> Int?
 }
 
@@ -71,7 +73,9 @@ private let releaseBody: MHD_ContentReaderFreeCallback = { context in
     ObjectPointer.release(context)
 }
 
-/// Bytes that depend on their position alone and have no period that a buffer size could hide.
+/// A pattern in which each byte depends only on its position.
+///
+/// It repeats with no usual buffer size, so a test notices bytes that were lost or repeated.
 struct BytePattern: BodySource {
     static func byte(at position: Int) -> UInt8 {
         UInt8(truncatingIfNeeded: position &* 31 &+ position / 251)
@@ -83,7 +87,7 @@ struct BytePattern: BodySource {
     }
 }
 
-/// Lines, each made when its turn comes.
+/// Lines, each generated when libmicrohttpd asks for it.
 private struct LineSource: BodySource {
     let count: Int
     let line: (Int) -> [UInt8]
@@ -108,7 +112,7 @@ private struct LineSource: BodySource {
     }
 }
 
-/// A byte at a time, each after a wait.
+/// One byte at a time, with a fixed interval between them.
 private struct DripSource: BodySource {
     let interval: Double
     let connection: OpaquePointer

@@ -2,14 +2,13 @@ internal import CMicroHTTPD
 internal import Dispatch
 internal import Synchronization
 
-/// The connections that wait: taken out of the daemon's loop, put back when their time has come.
+/// Suspends connections (`MHD_suspend_connection`) and resumes them later.
 ///
-/// A handler that slept would stop the one thread that serves everybody.
+/// A callback must not sleep instead: it would block the one thread that serves all connections.
 final class Suspensions: Sendable {
-    /// A connection that libmicrohttpd holds for us.
+    /// A suspended connection of libmicrohttpd.
     ///
-    /// `@unchecked Sendable`
-    /// because `MHD_resume_connection` may be called from any thread.
+    /// `@unchecked Sendable` because `MHD_resume_connection` may be called from any thread.
     private struct Connection: @unchecked Sendable {
         let pointer: OpaquePointer
 
@@ -29,7 +28,7 @@ final class Suspensions: Sendable {
 
     /// Suspends a connection for a time.
     ///
-    /// - Returns: `false` if the server is being stopped: the connection goes on at once.
+    /// - Returns: `false` if the server is stopping; the connection is then not suspended.
     func suspend(_ connection: OpaquePointer, seconds: Double) -> Bool {
         let connection = Connection(pointer: connection)
         let id = state.withLock { state -> Int? in
@@ -46,9 +45,10 @@ final class Suspensions: Sendable {
         return true
     }
 
-    /// Suspends a connection until `count` of them have come, then lets all of them go on.
+    /// Suspends a connection until this was called `count` times with this count, then resumes all.
     ///
-    /// - Returns: `false` if this was the last one or the server is being stopped: it goes on.
+    /// - Returns: `false` if this is the last connection or the server is stopping; the connection
+    ///   is then not suspended.
     func hold(_ connection: OpaquePointer, until count: Int) -> Bool {
         let connection = Connection(pointer: connection)
         return state.withLock { state in
@@ -65,7 +65,7 @@ final class Suspensions: Sendable {
         }
     }
 
-    /// Resumes every connection and suspends none from now on.
+    /// Resumes all connections; later calls suspend none.
     func stop() {
         state.withLock { state in
             state.isStopping = true

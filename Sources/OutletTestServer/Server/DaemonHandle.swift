@@ -5,13 +5,17 @@ internal import Glibc
 
 /// A running libmicrohttpd daemon.
 ///
-/// `@unchecked Sendable`
-/// because `MHD_stop_daemon` may be called from any thread, and ``LoopbackServer`` sees to it that
-/// it is called once.
+/// `@unchecked Sendable` because `MHD_stop_daemon` may be called from any thread, and
+/// ``LoopbackServer`` ensures that it is called only once.
 struct DaemonHandle: @unchecked Sendable {
     private let daemon: OpaquePointer
 
-    /// Starts the daemon's thread; `service` must outlive it.
+    /// Starts the daemon's thread.
+    ///
+    /// - Parameters:
+    ///   - listener: The listening socket, which the daemon takes over.
+    ///   - service: Answers the requests; not retained, so it must exist until ``stop()`` returns.
+    /// - Throws: ``LoopbackServerError/cannotServe(errno:)`` if libmicrohttpd does not start.
     init(listener: ListeningSocket, service: Service) throws(LoopbackServerError) {
         let context = ObjectPointer.unretained(service)
         let contextWord = Int(bitPattern: context)
@@ -19,7 +23,7 @@ struct DaemonHandle: @unchecked Sendable {
         let options: [any CVarArg] = [
             MHD_OPTION.LISTEN_SOCKET.rawValue, listener.descriptor,
             MHD_OPTION.CONNECTION_LIMIT.rawValue, UInt32(16_384),
-            // Room for large header sections, and few rounds for a large upload.
+            // In bytes: enough for large header sections, and for few callbacks per large upload.
             MHD_OPTION.CONNECTION_MEMORY_LIMIT.rawValue, 128 * 1024,
             MHD_OPTION.URI_LOG_CALLBACK.rawValue,
             unsafeBitCast(requestBegan, to: Int.self), contextWord,
@@ -30,13 +34,15 @@ struct DaemonHandle: @unchecked Sendable {
         let daemon = withVaList(options) {
             MHD_start_daemon_va(flags, 0, nil, nil, requestArrived, context, $0)
         }
-        // The socket stays open on failure: libmicrohttpd does not say whether it closed it, and
-        // closing it twice could close a stranger's.
+        // On failure the socket is not closed here: libmicrohttpd does not report whether it has
+        // closed it, and a second `close` could close another, newly opened descriptor.
         guard let daemon else { throw .cannotServe(errno: errno) }
         self.daemon = daemon
     }
 
-    /// Ends the daemon's thread and closes its sockets; no connection may be suspended.
+    /// Ends the daemon's thread and closes its sockets.
+    ///
+    /// No connection may be suspended at that time. Blocks until the thread has ended.
     func stop() {
         MHD_stop_daemon(daemon)
     }
@@ -47,20 +53,20 @@ private typealias RequestBegan =
         UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?
     ) -> UnsafeMutableRawPointer?
 
-/// Makes the ``Exchange`` that libmicrohttpd passes along with the request.
+/// Makes the ``Exchange`` that libmicrohttpd passes to the other callbacks of the request.
 private let requestBegan: RequestBegan = { _, uri, _ in
     let exchange = Exchange(target: uri.map { String(cString: $0) } ?? "/")
     return ObjectPointer.retained(exchange)
 }
 
-/// Releases the ``Exchange``: answered, or its connection gone.
+/// Releases the ``Exchange`` when the request is answered or its connection is closed.
 private let requestEnded: MHD_RequestCompletedCallback = { _, _, context, _ in
     guard let pointer = context?.pointee else { return }
     context?.pointee = nil
     ObjectPointer.release(pointer)
 }
 
-/// Called with the head, then with each piece of the body, then for the answer.
+/// Called once with the head, then with each piece of the body, then to queue the response.
 private let requestArrived: MHD_AccessHandlerCallback = {
     serviceContext, connection, _, method, _, data, size, context in
     guard let serviceContext, let connection, let method, let size, let pointer = context?.pointee

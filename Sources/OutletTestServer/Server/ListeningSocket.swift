@@ -2,8 +2,8 @@ internal import Glibc
 
 /// A listening TCP socket on 127.0.0.1.
 ///
-/// Made here and not by libmicrohttpd, because there the port chosen by the system can only be
-/// asked for through a variadic function, which Swift cannot call.
+/// libmicrohttpd does not make the socket, because its only function that returns a port chosen by
+/// the system is variadic, and Swift cannot call variadic functions.
 struct ListeningSocket {
     let descriptor: Int32
     let port: UInt16

@@ -1,24 +1,25 @@
 internal import CMicroHTTPD
 internal import Synchronization
 
-/// An HTTP/1.1 server on 127.0.0.1 that answers as httpbin does, for demonstrations and tests.
+/// An HTTP/1.1 server on 127.0.0.1 with the endpoints of httpbin, for demonstrations and tests.
 ///
-/// One thread of its own serves all connections; endpoints that wait suspend their connection, so
-/// that any number of them may wait at once. ``Endpoint`` lists what is served.
+/// One separate thread serves all connections. An endpoint that delays its answer suspends the
+/// connection, so any number of requests can wait at once. ``Endpoint`` lists the endpoints.
 ///
 /// Thread: every member may be used from any thread.
 public final class LoopbackServer: Sendable {
-    /// The TCP port that is listened on, on 127.0.0.1 alone.
+    /// The TCP port of the server, which listens only on 127.0.0.1.
     public let port: UInt16
 
     private let service: Service
     private let daemon: Mutex<DaemonHandle?>
 
-    /// Starts a server; it accepts connections when this returns.
+    /// Starts a server, which accepts connections as soon as this returns.
     ///
     /// - Parameter port: The port to listen on; 0 lets the system choose a free one.
-    /// - Returns: The running server; it stops when released.
-    /// - Throws: ``LoopbackServerError`` if the port cannot be listened on.
+    /// - Returns: The running server; it stops when it is released.
+    /// - Throws: ``LoopbackServerError/cannotListen(port:errno:)`` if the port cannot be opened,
+    ///   ``LoopbackServerError/cannotServe(errno:)`` if libmicrohttpd does not start.
     public static func start(port: UInt16 = 0) throws(LoopbackServerError) -> LoopbackServer {
         let listener = try ListeningSocket(port: port)
         let service = Service(port: listener.port)
@@ -36,10 +37,12 @@ public final class LoopbackServer: Sendable {
         stop()
     }
 
-    /// The address of the root, without a slash at its end: `http://127.0.0.1:PORT`.
+    /// The URL of the root, without a slash at its end: `http://127.0.0.1:PORT`.
     public var baseURL: String { "http://127.0.0.1:\(port)" }
 
-    /// Closes the port and every connection, waiting ones included; calling it again does nothing.
+    /// Closes the port and all connections, suspended ones included.
+    ///
+    /// Blocks until the server's thread has ended. Further calls do nothing.
     public func stop() {
         guard
             let daemon = daemon.withLock({ daemon in
@@ -52,9 +55,9 @@ public final class LoopbackServer: Sendable {
         daemon.stop()
     }
 
-    /// The bytes that `/bytes/{count}` answers with: the same ones every time.
+    /// Returns the body of `/bytes/{count}`, which is the same for every request.
     ///
-    /// - Parameter count: How many bytes; not negative.
+    /// - Parameter count: The number of bytes; a negative number counts as 0.
     /// - Returns: The first `count` bytes of the pattern.
     public static func bytes(_ count: Int) -> [UInt8] {
         (0..<max(0, count)).map(BytePattern.byte(at:))

@@ -2,12 +2,12 @@ internal import Glibc
 
 /// Why a ``LoopbackServer`` did not start.
 public enum LoopbackServerError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The port is taken or not allowed; `errno` is what the system said.
+    /// The port is in use or not permitted; `errno` is the error of the failed system call.
     case cannotListen(port: UInt16, errno: Int32)
-    /// libmicrohttpd refused to start on the listening socket; `errno` is the last one seen.
+    /// libmicrohttpd did not start; `errno` is its value after the call, which may be unrelated.
     case cannotServe(errno: Int32)
 
-    /// One line for people.
+    /// What failed and why, on one line.
     public var description: String {
         switch self {
         case .cannotListen(let port, let errno):

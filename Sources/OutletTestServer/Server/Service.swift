@@ -1,18 +1,22 @@
 internal import CMicroHTTPD
 internal import Synchronization
 
-/// Answers requests: finds the endpoint, waits where it asks to, hands the reply to libmicrohttpd.
+/// Answers requests: calls their endpoint, delays the reply if the endpoint says so, and queues the
+/// reply in libmicrohttpd.
 final class Service: Sendable {
     let port: UInt16
     let suspensions = Suspensions()
-    /// How many requests of each key came, for endpoints that count.
+    /// The number of requests by key, for endpoints that return `Answer.counted`.
     private let counts = Mutex<[String: Int]>([:])
 
     init(port: UInt16) {
         self.port = port
     }
 
-    /// Called on the daemon's thread when a request is complete, and again when its wait is over.
+    /// Answers a request.
+    ///
+    /// Thread: called on the daemon's thread when the request is complete, and again when its
+    /// connection is resumed.
     func answer(_ exchange: Exchange, on connection: OpaquePointer) -> MHD_Result {
         if let reply = exchange.reply {
             return queue(reply, on: connection)

@@ -1,61 +1,63 @@
-/// Which addresses a session connects to: a defence against requests to one's own network (SSRF).
+/// The IP addresses that a session may connect to; prevents requests to internal networks (SSRF).
 ///
-/// A host is judged by the address that a connection is made to, after its name was looked up: a
-/// name that leads somewhere else the next time does not get around it. Each address that a name
-/// has is judged by itself, and the first that is allowed and answers is used. It holds for every
-/// hop of a redirect and for WebSockets; a connection that another session has made over the same
-/// transport is used only if its address is allowed.
+/// The policy is applied to the address of each connection, after the host name was resolved, so a
+/// name that resolves differently the next time (DNS rebinding) cannot bypass it. If a name has
+/// several addresses, those that are not allowed are skipped. The policy also applies to redirects,
+/// to WebSockets, and to open connections of another session with the same transport.
 ///
-/// The configured proxy and the configured Unix socket themselves are exempt. Through a proxy only
-/// addresses in the URL can be judged: names are refused, unless the policy is ``any`` or
+/// The configured proxy and the configured Unix socket are exempt. Through a proxy, only IP
+/// addresses in URLs can be checked. Host names are refused, unless the policy is ``any`` or
 /// ``isEnforcedByProxy`` is set.
+///
 ///
 /// ```swift
 /// configuration.addressPolicy = .publicOnly
 /// configuration.addressPolicy = try AddressPolicy(.publicOnly, allowing: ["10.1.2.0/24"])
 /// ```
 public struct AddressPolicy: Sendable, Hashable {
-    /// What becomes of addresses that no network of the policy names.
+    /// The rule for addresses that are in no network of the policy.
     public enum Base: String, Sendable, Hashable, CaseIterable {
         /// They are allowed.
         case any
-        /// They are allowed if they are addresses of the public internet.
+        /// Only addresses of the public internet are allowed.
         case publicOnly
         /// They are refused.
         case none
     }
 
-    /// What becomes of addresses that no network names.
+    /// The rule for addresses that are in no network of the policy.
     public let base: Base
-    /// Networks that are allowed whatever ``base`` says.
+    /// Networks that are allowed regardless of ``base``, unless they are denied.
     private let allowed: [AddressNetwork]
-    /// Networks that are refused in any case.
+    /// Networks that are always refused.
     private let denied: [AddressNetwork]
-    /// Whether the proxy refuses such addresses by itself, so that names may be left to it; off by
+    /// Whether the proxy itself refuses addresses that this policy does not allow; false by
     /// default.
+    ///
+    /// If true, host names are sent through a proxy without a check.
     public var isEnforcedByProxy = false
 
     /// Allows every address.
     public static let any = AddressPolicy(base: .any)
     /// Allows addresses of the public internet only.
     ///
-    /// Refused are loopback, private (RFC 1918, unique local, site-local), link-local, shared
-    /// (100.64/10) and unspecified addresses, those of clouds' metadata services, multicast,
-    /// broadcast, and what is reserved, for benchmarks or for documentation; and IPv6 addresses
-    /// that have one of these inside (mapped, compatible, translated, 6to4, NAT64, ISATAP), or that
-    /// belong to Teredo.
+    /// Refuses loopback, private (RFC 1918, unique local, site-local), link-local, shared
+    /// (100.64.0.0/10), unspecified, multicast and broadcast addresses, those of cloud metadata
+    /// services, and ranges reserved for documentation, benchmarks or other purposes. Also refuses
+    /// IPv6 addresses that contain such an IPv4 address (mapped, compatible, translated, 6to4,
+    /// NAT64, ISATAP), and all Teredo addresses.
     public static let publicOnly = AddressPolicy(base: .publicOnly)
 
-    /// Makes a policy of a base and exceptions from it.
+    /// Makes a policy from a base rule and exceptions.
     ///
-    /// An address of IPv4 inside one of IPv6 counts for `denying`, but not for `allowing`; an
-    /// IPv4-mapped address is the IPv4 address.
+    /// An IPv4 address contained in an IPv6 address (such as 6to4) is compared with `denying`, but
+    /// not with `allowing`. An IPv4-mapped address is treated as the IPv4 address.
     ///
     /// - Parameters:
-    ///   - base: What becomes of addresses that no network names.
+    ///   - base: The rule for addresses that are in neither list.
     ///   - allowing: Addresses, or networks such as `10.1.2.0/24` and `fd12::/16`, that are allowed
-    ///     whatever `base` says.
-    ///   - denying: The same, refused in any case.
+    ///     regardless of `base`.
+    ///   - denying: Addresses or networks that are always refused, even if `allowing` has them.
     /// - Throws: ``AddressPolicyError`` for a text that is neither an address nor a network.
     public init(
         _ base: Base, allowing: [String] = [], denying: [String] = []
@@ -82,10 +84,10 @@ public struct AddressPolicy: Sendable, Hashable {
         return networks
     }
 
-    /// Whether an address may be connected to.
+    /// Whether connections to an address are allowed.
     ///
     /// - Parameter address: An IPv4 or IPv6 address, such as `127.0.0.1` or `::1`.
-    /// - Returns: False for a text that is no address as well.
+    /// - Returns: False if the address is not allowed, or if the text is no address.
     public func allows(_ address: String) -> Bool {
         InternetAddress(address).map { allows($0) } ?? false
     }
@@ -103,12 +105,12 @@ public struct AddressPolicy: Sendable, Hashable {
         }
     }
 
-    /// Whether nothing is refused.
+    /// Whether the policy allows every address.
     package var isUnrestricted: Bool { base == .any && denied.isEmpty }
 }
 
 extension AddressPolicy: CustomStringConvertible {
-    /// The base, and the networks: `publicOnly, allowing 10.1.2.0/24`.
+    /// The base and the networks, such as `publicOnly, allowing 10.1.2.0/24`.
     public var description: String {
         var text = base.rawValue
         if !allowed.isEmpty {
@@ -121,9 +123,9 @@ extension AddressPolicy: CustomStringConvertible {
     }
 }
 
-/// A text in an ``AddressPolicy`` is neither an address nor a network.
+/// The error of a text in an ``AddressPolicy`` that is neither an address nor a network.
 public struct AddressPolicyError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The text.
+    /// The invalid text.
     public let network: String
 
     /// What is wrong.
@@ -132,12 +134,12 @@ public struct AddressPolicyError: Error, Sendable, Equatable, CustomStringConver
     }
 }
 
-/// The addresses that begin with the same bits.
+/// A network: the addresses that start with the same bits.
 private struct AddressNetwork: Sendable, Hashable, CustomStringConvertible {
     private let address: InternetAddress
     private let bits: Int
 
-    /// Reads an address, or a network as `address/bits`.
+    /// Parses an address, or a network in the form `address/bits`.
     init?(_ text: String) {
         let bytes = text.utf8
         let slash = bytes.firstIndex(of: UInt8(ascii: "/"))
@@ -152,7 +154,7 @@ private struct AddressNetwork: Sendable, Hashable, CustomStringConvertible {
         let digits = bytes[bytes.index(after: slash)...]
         let areDigits = digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard areDigits, var bits = Int(Substring(digits)) else { return nil }
-        // The network of a mapped address counts its first 96 bits as well.
+        // In the notation of an IPv4-mapped network, the bits include the prefix of 96 bits.
         if address.isIPv4, prefix.utf8.contains(UInt8(ascii: ":")) { bits -= 96 }
         guard (0...whole).contains(bits) else { return nil }
         self.bits = bits
@@ -168,18 +170,20 @@ private struct AddressNetwork: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension InternetAddress {
-    /// Whether an address belongs to the public internet (IANA's registries of special-purpose
-    /// addresses); the IPv4 addresses inside an IPv6 one are to be asked for themselves.
+    /// Whether the address belongs to the public internet, according to IANA's registries of
+    /// special-purpose addresses.
+    ///
+    /// The caller has to check the IPv4 addresses in ``embedded`` too.
     fileprivate var isPublic: Bool {
         if isIPv4 { return !Self.special.contains { $0.contains(self) } }
         return Self.global.contains { $0.contains(self) }
             && !Self.special.contains { $0.contains(self) }
     }
 
-    /// What is handed out of IPv6, and the prefix of NAT64.
+    /// The global unicast addresses of IPv6, and the prefix of NAT64.
     private static let global = ["2000::/3", "64:ff9b::/96"].compactMap { AddressNetwork($0) }
 
-    /// What is not for everybody, of IPv4 and of the global part of IPv6.
+    /// The networks of IPv4, and of the global part of IPv6, that are not public.
     private static let special = [
         "0.0.0.0/8",  // this network
         "10.0.0.0/8",  // private

@@ -1,15 +1,15 @@
 package import Glibc
 
-/// An IPv4 or IPv6 address; an IPv4 address in IPv6's form (`::ffff:0:0/96`) is the IPv4 address.
+/// An IPv4 or IPv6 address; an IPv4-mapped IPv6 address (`::ffff:0:0/96`) becomes the IPv4 address.
 package struct InternetAddress: Sendable, Hashable {
     /// Whether it is an IPv4 address.
     package let isIPv4: Bool
     /// The first 64 bits of an IPv6 address; 0 for IPv4.
     let high: UInt64
-    /// The last 64 bits of an IPv6 address; an IPv4 address in the last 32.
+    /// The last 64 bits of an IPv6 address; the 32 bits of an IPv4 address.
     let low: UInt64
 
-    /// An IPv4 address of its 32 bits, the first byte in the highest ones.
+    /// Makes an IPv4 address from its 32 bits, the first byte in the highest ones.
     init(ipv4: UInt32) {
         isIPv4 = true
         high = 0
@@ -23,9 +23,9 @@ package struct InternetAddress: Sendable, Hashable {
         self.low = isMapped ? low & 0xFFFF_FFFF : low
     }
 
-    /// Reads an address as people write it (`inet_pton`), IPv6 also in brackets and with a zone.
+    /// Parses an address (`inet_pton`); IPv6 also in brackets and with a zone, which is dropped.
     ///
-    /// - Returns: `nil` when the text is no address.
+    /// - Returns: `nil` if the text is no address.
     package init?(_ text: String) {
         var bytes = text.utf8[...]
         if bytes.first == UInt8(ascii: "["), bytes.last == UInt8(ascii: "]") {
@@ -46,7 +46,7 @@ package struct InternetAddress: Sendable, Hashable {
         }
     }
 
-    /// Reads an address as the system takes it; `nil` for other families.
+    /// Converts a socket address; `nil` for families other than IPv4 and IPv6.
     package init?(_ address: UnsafePointer<sockaddr>) {
         let raw = UnsafeRawPointer(address)
         switch Int32(address.pointee.sa_family) {
@@ -66,7 +66,7 @@ package struct InternetAddress: Sendable, Hashable {
             low: UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
     }
 
-    /// Whether the first `bits` bits are the network's.
+    /// Whether the first `bits` bits are equal to those of a network of the same family.
     package func isInside(_ network: InternetAddress, bits: Int) -> Bool {
         guard isIPv4 == network.isIPv4, (0...(isIPv4 ? 32 : 128)).contains(bits) else {
             return false
@@ -80,8 +80,10 @@ package struct InternetAddress: Sendable, Hashable {
         bits == 0 || (one ^ other) >> (64 - UInt64(bits)) == 0
     }
 
-    /// The IPv4 addresses that an IPv6 address stands for, or is reached by, if it says so: those
-    /// of 6to4, Teredo, NAT64, ISATAP and the two old forms of IPv4 in IPv6.
+    /// The IPv4 addresses that an IPv6 address contains: those of 6to4, Teredo, NAT64, ISATAP, and
+    /// of IPv4-compatible and IPv4-translated addresses.
+    ///
+    /// Packets to such an address may be forwarded to the IPv4 address.
     var embedded: [InternetAddress] {
         guard !isIPv4 else { return [] }
         let last = InternetAddress(ipv4: UInt32(truncatingIfNeeded: low))
@@ -89,7 +91,7 @@ package struct InternetAddress: Sendable, Hashable {
         if high >> 48 == 0x2002 {
             return [InternetAddress(ipv4: UInt32(truncatingIfNeeded: high >> 16))]
         }
-        // Teredo (RFC 4380): the server, and the client with its bits turned over.
+        // Teredo (RFC 4380): the server, and the client with its bits inverted.
         if high >> 32 == 0x2001_0000 {
             return [
                 InternetAddress(ipv4: UInt32(truncatingIfNeeded: high)),
@@ -106,7 +108,7 @@ package struct InternetAddress: Sendable, Hashable {
 }
 
 extension InternetAddress: CustomStringConvertible {
-    /// As `inet_ntop` writes it.
+    /// The text form that `inet_ntop` produces.
     package var description: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         if isIPv4 {

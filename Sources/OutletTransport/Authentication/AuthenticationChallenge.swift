@@ -1,16 +1,22 @@
-/// What a server or a proxy asks credentials for (RFC 9110 §11.6.1, §11.7.1).
+/// The challenge of a server or a proxy that requires credentials (RFC 9110 §11.6.1, §11.7.1).
 public struct AuthenticationChallenge: Sendable, Equatable {
-    /// What is protected, and how.
+    /// The server and realm, and the authentication scheme.
     public let protectionSpace: ProtectionSpace
-    /// How often this request was refused with credentials before.
+    /// How many times this request was refused with credentials before.
     public let previousFailureCount: Int
-    /// The scheme's parameters besides the realm, names in lower case.
+    /// The parameters of the scheme except the realm, by name in lower case.
     public let parameters: [String: String]
-    /// How many requests have answered it with the one that is being sent: the `nc` of Digest
-    /// (RFC 7616 §3.4), with which a server tells an answer from a repeated one.
+    /// The number of requests that have answered this challenge, including the current one.
+    ///
+    /// It is the `nc` parameter of Digest (RFC 7616 §3.4), with which a server detects replays.
     public var nonceCount = 1
 
     /// Makes a challenge.
+    ///
+    /// - Parameters:
+    ///   - protectionSpace: The server and realm, and the authentication scheme.
+    ///   - previousFailureCount: How many times the request was refused with credentials before.
+    ///   - parameters: The parameters of the scheme except the realm, by name in lower case.
     public init(
         protectionSpace: ProtectionSpace, previousFailureCount: Int = 0,
         parameters: [String: String] = [:]

@@ -1,14 +1,14 @@
-/// Ways to authenticate that a transport knows (RFC 9110 §16.4.1).
+/// The authentication schemes that a transport supports (RFC 9110 §16.4.1).
 public enum AuthenticationScheme: String, Sendable, Hashable, CaseIterable {
-    /// Kerberos by SPNEGO, with the tickets of the process's user (RFC 4559); name and password are
-    /// not used.
+    /// Kerberos with SPNEGO (RFC 4559), with the tickets of the process's user; user name and
+    /// password are not used.
     case negotiate
-    /// A token (RFC 6750), taken for the password.
+    /// A token (RFC 6750), which is stored as the password.
     case bearer
-    /// Hashes of the password (RFC 7616).
+    /// A hash of the password (RFC 7616).
     case digest
-    /// Hashes of the password, connection by connection; HTTP/1.1 only.
+    /// A hash of the password, which authenticates a connection; HTTP/1.1 only.
     case ntlm
-    /// The password, readable (RFC 7617).
+    /// The password in clear text (RFC 7617).
     case basic
 }

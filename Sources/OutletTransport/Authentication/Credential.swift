@@ -1,24 +1,31 @@
-/// What answers a server that asks who is there: a name and a password, or a token.
+/// A user name and a password, or a token, for authentication.
 public struct Credential: Sendable, Equatable, Hashable {
     /// The user's name; empty for a token.
     public var user: String
     /// The password or the token; never part of a description.
     public var password: String
-    /// How long the credential is kept.
+    /// How long the credential is stored.
     public var persistence: Persistence
-    /// The only scheme that it is used with; if `nil`, the safest of digest, NTLM and basic that
-    /// the server offers.
+    /// The only scheme to use it with; `nil` for the safest of digest, NTLM and basic that the
+    /// server offers.
     public var scheme: AuthenticationScheme?
 
-    /// How long a credential is kept.
+    /// How long a credential is stored.
     public enum Persistence: Sendable {
-        /// For the request that carries it.
+        /// Only for the request that has it.
         case none
-        /// For the session, once it was let in, in its storage of credentials.
+        /// In the session's credential storage, after a server has accepted it.
         case forSession
     }
 
-    /// Makes a credential of a name and a password.
+    /// Makes a credential from a user name and a password.
+    ///
+    /// - Parameters:
+    ///   - user: The user name.
+    ///   - password: The password.
+    ///   - persistence: How long it is stored; by default for the session.
+    ///   - scheme: The only scheme to use it with; `nil` for the safest of digest, NTLM and basic
+    ///     that the server offers.
     public init(
         user: String, password: String, persistence: Persistence = .forSession,
         scheme: AuthenticationScheme? = nil
@@ -29,30 +36,33 @@ public struct Credential: Sendable, Equatable, Hashable {
         self.scheme = scheme
     }
 
-    /// Makes a credential of a token (RFC 6750), given to servers that ask for one.
+    /// Makes a credential from a token (RFC 6750), with the scheme
+    /// ``AuthenticationScheme/bearer``.
     ///
     /// - Parameters:
     ///   - bearerToken: The token, without the scheme.
-    ///   - persistence: How long it is kept.
+    ///   - persistence: How long it is stored; by default for the session.
     public init(bearerToken: String, persistence: Persistence = .forSession) {
         self.init(
             user: "", password: bearerToken, persistence: persistence, scheme: .bearer)
     }
 }
 
-/// What a transport does with the credential of a job.
+/// How a transport uses the credential of a job.
 public enum CredentialUse: Sendable {
-    /// Answers the server's challenge with it.
+    /// It answers the server's challenge with the credential.
     case onChallenge
-    /// Sends it without being asked, where its scheme is known and allows that.
+    /// It sends the credential with the request, without waiting for a challenge, if the scheme is
+    /// known and allows that.
     case atOnce
-    /// Nothing: who starts the job answers challenges by further jobs. It only says who asks, which
-    /// the keys of stored and of shared responses hold.
+    /// It does not send the credential: a layer answers challenges with further jobs.
+    ///
+    /// The credential still distinguishes users in the keys of cached and shared responses.
     case identifiesOnly
 }
 
 extension Credential: CustomStringConvertible {
-    /// The user's name; the password is left out.
+    /// The user name, without the password.
     public var description: String { "\(user):•••" }
 }
 

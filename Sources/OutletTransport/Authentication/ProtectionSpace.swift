@@ -1,32 +1,32 @@
 import OutletHTTP
 
-/// The place that credentials belong to (RFC 9110 §11.5).
+/// The server or proxy, the realm and the scheme that credentials are valid for (RFC 9110 §11.5).
 public struct ProtectionSpace: Sendable, Equatable, Hashable {
-    /// The method of a space whose credentials answer whatever the server asks for.
+    /// The authentication method of a space whose credentials are used with any scheme.
     public static let anyMethod = "default"
 
     /// The host in canonical form, as `Origin.host`.
     public let host: String
     /// The port.
     public let port: Int
-    /// The address's scheme, `http` or `https`.
+    /// The URL's scheme, `http` or `https`.
     public let `protocol`: String
-    /// What the server calls the space; `nil` when it gives no name.
+    /// The realm that the server has sent; `nil` if there is none.
     public let realm: String?
-    /// How to authenticate, such as `basic` or `digest`, in lower case; or ``anyMethod``.
+    /// The authentication scheme, such as `basic` or `digest`, in lower case; or ``anyMethod``.
     public let authenticationMethod: String
-    /// Whether the proxy asks, not the server.
+    /// Whether the challenge came from a proxy.
     public let isProxy: Bool
 
-    /// Makes a space.
+    /// Makes a protection space.
     ///
     /// - Parameters:
-    ///   - host: The host's name.
+    ///   - host: The host's name or IP address; converted to its canonical form.
     ///   - port: The port.
-    ///   - protocol: The address's scheme.
-    ///   - realm: What the server calls the space.
-    ///   - authenticationMethod: How to authenticate.
-    ///   - isProxy: Whether the proxy asks.
+    ///   - protocol: The URL's scheme, `http` or `https`.
+    ///   - realm: The realm that the server has sent; `nil` if there is none.
+    ///   - authenticationMethod: The authentication scheme; by default any.
+    ///   - isProxy: Whether the challenge came from a proxy.
     public init(
         host: String, port: Int, protocol: String, realm: String?,
         authenticationMethod: String = ProtectionSpace.anyMethod, isProxy: Bool = false
@@ -39,7 +39,7 @@ public struct ProtectionSpace: Sendable, Equatable, Hashable {
         self.isProxy = isProxy
     }
 
-    /// The same place, whatever the method.
+    /// The same space with ``anyMethod``.
     package var forAnyMethod: ProtectionSpace {
         ProtectionSpace(
             host: host, port: port, protocol: self.protocol, realm: realm, isProxy: isProxy)

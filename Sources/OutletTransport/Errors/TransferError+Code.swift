@@ -1,109 +1,113 @@
 extension TransferError {
-    /// What went wrong, spelt as in URL loading elsewhere.
+    /// What went wrong, named like the codes of Foundation's `URLError`.
     ///
-    /// All codes known there are here, so that policies written for it keep their meaning; the last
-    /// ones nothing in this library reports, but a transport of one's own may.
+    /// All codes of `URLError` are here, so that retry policies written for them can be used
+    /// unchanged. This library never reports ``dnsLookupFailed`` and the codes after
+    /// ``transportClosed`` except ``userAuthenticationRequired``; a custom transport may.
     public enum Code: String, Sendable, CaseIterable {
-        /// Something that has no code of its own; see ``TransferError/reason``.
+        /// No other code applies; see ``TransferError/reason``.
         case unknown
         /// The transfer was cancelled.
         case cancelled
-        /// No progress, or no end, within the time allowed.
+        /// A time limit has passed, or the transfer was slower than
+        /// ``TransportConfiguration/minimumThroughput``.
         case timedOut
-        /// The address is not a URL, or has no host.
+        /// The URL is invalid, or has no host.
         case badURL
-        /// The scheme is neither http nor https.
+        /// The URL's scheme is not supported.
         case unsupportedURL
-        /// The name of the host does not resolve.
+        /// The host name cannot be resolved.
         case cannotFindHost
         /// The host does not accept the connection.
         case cannotConnectToHost
-        /// The connection broke, or closed before the response was whole.
+        /// The connection was lost, or closed before the response was complete.
         case networkConnectionLost
-        /// The name service failed.
+        /// The name server failed.
         case dnsLookupFailed
-        /// What would answer without a network (a stub, a recording) has no answer.
+        /// A stub or a recording that replaces the network has no response for the request.
         case resourceUnavailable
-        /// No network is up.
+        /// The network cannot be reached.
         case notConnectedToInternet
-        /// One redirect led to another, more often than allowed.
+        /// There were more redirects than allowed.
         case httpTooManyRedirects
-        /// A redirect leads to an address that cannot be followed.
+        /// The redirect's location cannot be followed.
         case redirectToNonExistentLocation
-        /// The answer is not HTTP, or breaks its rules.
+        /// The response is not valid HTTP.
         case badServerResponse
-        /// The body's encoding is broken.
+        /// The body does not match its `Content-Encoding`.
         case cannotDecodeContentData
-        /// The body is larger than allowed.
+        /// The body, or a WebSocket message, is larger than allowed.
         case dataLengthExceedsMaximum
-        /// The body decodes to more than allowed: a decompression bomb.
+        /// The decoded body is larger than allowed: a decompression bomb.
         case decompressionLimitExceeded
-        /// The head of the answer has more or larger fields than allowed.
+        /// The response's head has more or larger fields than allowed.
         case headerFieldsExceedMaximum
-        /// TLS could not be agreed on.
+        /// The TLS handshake failed, or the certificate authorities cannot be read.
         case secureConnectionFailed
-        /// The certificate's dates have passed.
+        /// The server's certificate has expired.
         case serverCertificateHasBadDate
-        /// The certificate's dates are yet to come.
+        /// The server's certificate is not valid yet.
         case serverCertificateNotYetValid
-        /// The certificate does not lead to a trusted authority, or is for another host.
+        /// The server's certificate is not signed by a trusted authority, is for another host, or
+        /// was refused by an evaluator.
         case serverCertificateUntrusted
-        /// The server refused the client's certificate.
+        /// The client's certificate cannot be used, or the server has refused it.
         case clientCertificateRejected
-        /// The server wants a certificate of the client's, and got none.
+        /// The server requires a client certificate, and none was sent.
         case clientCertificateRequired
-        /// The proxy refused, or speaks something else.
+        /// The proxy refused the connection, or is no proxy of the expected type.
         case proxyConnectionFailed
-        /// The file that a `file:` address names is not there.
+        /// The file of a `file:` URL does not exist.
         case fileDoesNotExist
-        /// The file that a `file:` address names is a directory.
+        /// The file of a `file:` URL is a directory.
         case fileIsDirectory
-        /// The file that a `file:` address names may not be read.
+        /// The process has no permission to read the file of a `file:` URL.
         case noPermissionsToReadFile
-        /// The file for the body cannot be made.
+        /// The file for the response's body cannot be created.
         case cannotCreateFile
-        /// The file for the body cannot be written; the disk may be full.
+        /// The file for the response's body cannot be written; the disk may be full.
         case cannotWriteToFile
-        /// The file with the body cannot be read.
+        /// The file or stream with the request's body cannot be read.
         case cannotOpenFile
-        /// The request's body stream cannot go back to its start.
+        /// The request's body stream cannot be rewound to be sent again.
         case requestBodyStreamExhausted
         /// The process has no more file descriptors.
         case tooManyOpenFiles
-        /// Too many requests wait for a connection already.
+        /// ``TransportConfiguration/maximumQueuedRequests`` requests wait for a connection already.
         case requestQueueFull
-        /// The host's address is one that the session's address policy refuses.
+        /// An ``AddressPolicy`` does not allow the host's IP address.
         case addressNotAllowed
-        /// A layer between the session and the network does not let the request pass.
+        /// A layer between the session and the network has refused the request; see
+        /// ``TransferError/cause``.
         case refused
-        /// The request cannot go on the wire (method, header, body).
+        /// The request cannot be sent, because its method, a header or its body is invalid.
         case badRequest
-        /// A setting of the transport has a value that it cannot have.
+        /// A setting of the transport has an invalid value.
         case badConfiguration
         /// The transport was shut down.
         case transportClosed
 
-        // MARK: Codes that nothing here reports
+        // MARK: Codes of URLError that this library does not report, with one exception
 
-        /// The answer cannot be read.
+        /// The response cannot be parsed.
         case cannotParseResponse
-        /// The body's raw bytes cannot be decoded.
+        /// The raw bytes of the body cannot be decoded.
         case cannotDecodeRawData
-        /// The body is empty, and must not be.
+        /// The body is empty although it must not be.
         case zeroByteResource
-        /// Somebody would have to log in.
+        /// There is no Kerberos ticket for the server or the proxy.
         case userAuthenticationRequired
-        /// Somebody was asked to log in, and did not.
+        /// The user has cancelled the authentication.
         case userCancelledAuthentication
-        /// The certificate's root is not known.
+        /// The root of the server's certificate is not known.
         case serverCertificateHasUnknownRoot
-        /// Only the cache may be used, and it has nothing.
+        /// Only the cache may be used, and it has no response.
         case cannotLoadFromNetwork
-        /// Roaming is off.
+        /// Roaming is turned off.
         case internationalRoamingOff
-        /// A call is active, and the network carries one thing at a time.
+        /// A phone call prevents the use of the network.
         case callIsActive
-        /// The network does not carry data.
+        /// The network does not allow data.
         case dataNotAllowed
         /// A file cannot be closed.
         case cannotCloseFile
@@ -111,17 +115,17 @@ extension TransferError {
         case cannotRemoveFile
         /// A file cannot be moved.
         case cannotMoveFile
-        /// Decoding a download broke off in the middle.
+        /// Decoding a download failed before its end.
         case downloadDecodingFailedMidStream
         /// Decoding a download failed at its end.
         case downloadDecodingFailedToComplete
-        /// A policy of the system asks for TLS.
+        /// App Transport Security requires TLS.
         case appTransportSecurityRequiresSecureConnection
-        /// A background session has no container to share.
+        /// A background session has no shared container.
         case backgroundSessionRequiresSharedContainer
-        /// A background session is another process's.
+        /// A background session is used by another process.
         case backgroundSessionInUseByAnotherProcess
-        /// A background session lost its process.
+        /// A background session was disconnected from its process.
         case backgroundSessionWasDisconnected
     }
 }

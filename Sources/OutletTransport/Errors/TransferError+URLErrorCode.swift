@@ -1,7 +1,8 @@
 extension TransferError.Code {
-    /// The number that URL loading elsewhere gives this code (`NSURLErrorDomain`).
+    /// The number of this code in `NSURLErrorDomain`.
     ///
-    /// Codes of this library alone have the number of what is nearest.
+    /// Codes that only this library has return the number of the closest code there, or -1
+    /// (unknown).
     public var urlErrorCode: Int {
         switch self {
         case .badRequest, .badConfiguration: Self.badURL.urlErrorCode
@@ -14,9 +15,10 @@ extension TransferError.Code {
         }
     }
 
-    /// The code for a number of URL loading elsewhere (`NSURLErrorDomain`).
+    /// Makes the code for a number of `NSURLErrorDomain`.
     ///
-    /// - Returns: `nil` for a number that is none of its codes.
+    /// - Parameter urlErrorCode: The number, such as -1001 for ``timedOut``.
+    /// - Returns: `nil` for a number that is not in that domain.
     public init?(urlErrorCode: Int) {
         guard let code = Self.codes[urlErrorCode] else { return nil }
         self = code

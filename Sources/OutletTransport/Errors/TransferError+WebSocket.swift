@@ -1,5 +1,5 @@
 extension TransferError {
-    /// Nothing is sent any more.
+    /// The error of messages that are sent on a closed WebSocket.
     package static var webSocketIsOver: TransferError {
         TransferError(
             code: .networkConnectionLost, stage: .sending, reason: "the WebSocket is closed")

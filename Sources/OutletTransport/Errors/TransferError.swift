@@ -1,21 +1,21 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// Why a transfer failed: a stable code, the stage, the host, and what a person can do about it.
+/// Why a transfer failed: a stable code, the stage, the host, the reason and an advice.
 ///
-/// Two are equal when they tell of the same failure, whichever request it was.
+/// The comparison ignores ``method``, ``url`` and ``cause``.
 public struct TransferError: Error, Sendable, Equatable {
-    /// Where in the transfer's life it failed.
+    /// The stage of the transfer in which it failed.
     public enum Stage: String, Sendable, CaseIterable {
-        /// Before anything was sent: the address, the options.
+        /// Before anything was sent: checking the URL, the request and the settings.
         case preparing
         /// Waiting for a free connection.
         case queued
-        /// Looking up the host's name.
+        /// Looking up the host name.
         case resolving
         /// Connecting to the host or the proxy.
         case connecting
-        /// Agreeing on TLS.
+        /// Performing the TLS handshake.
         case securing
         /// Sending the request.
         case sending
@@ -39,14 +39,14 @@ public struct TransferError: Error, Sendable, Equatable {
         var cause = Cause()
     }
 
-    /// What a layer failed a transfer with; no part of what makes two failures the same.
+    /// The error of a layer; wrapped, because the comparison of two errors ignores it.
     private struct Cause: Sendable, Equatable {
         var error: (any Error)?
 
         static func == (a: Cause, b: Cause) -> Bool { true }
     }
 
-    /// Boxed, so that the many results without an error do not carry room for one.
+    /// Boxed, so that an optional error without a value occupies one pointer.
     private var facts: Boxed<Facts>
 
     /// What went wrong.
@@ -55,43 +55,46 @@ public struct TransferError: Error, Sendable, Equatable {
         set { facts.value.code = newValue }
     }
 
-    /// When it went wrong.
+    /// The stage of the transfer in which it went wrong.
     public var stage: Stage {
         get { facts.value.stage }
         set { facts.value.stage = newValue }
     }
 
-    /// The host (and port, where it is not the scheme's own) that was talked to.
+    /// The server's host, with the port if it is not the scheme's default; `nil` if it is not
+    /// known.
     public var host: String? {
         get { facts.value.host }
         set { facts.value.host = newValue }
     }
 
-    /// The fact behind the code, from the library or the system; no secrets.
+    /// The details, often a message of libcurl or the system; contains no secrets.
     public var reason: String {
         get { facts.value.reason }
         set { facts.value.reason = newValue }
     }
 
-    /// What to try next; empty when there is nothing to say.
+    /// What the user can do about it; empty if there is no advice.
     public var advice: String {
         get { facts.value.advice }
         set { facts.value.advice = newValue }
     }
 
-    /// libcurl's code, where there is one (`CURLcode`).
+    /// The `CURLcode`, if libcurl has reported the error.
     public var underlyingCode: Int32? {
         get { facts.value.underlyingCode }
         set { facts.value.underlyingCode = newValue }
     }
 
-    /// The status of the response that was refused, where that is the reason; set by the session.
+    /// The response's status code, if that is why the request failed; set by the session.
     public var statusCode: Int? {
         get { facts.value.statusCode }
         set { facts.value.statusCode = newValue }
     }
 
-    /// What a download can be gone on with; set by the session, not by transports.
+    /// The data to resume the download with; `nil` if it cannot be resumed.
+    ///
+    /// Set by the session.
     public var downloadResumeData: Data? {
         get { facts.value.downloadResumeData }
         set { facts.value.downloadResumeData = newValue }
@@ -103,28 +106,37 @@ public struct TransferError: Error, Sendable, Equatable {
         set { facts.value.method = newValue }
     }
 
-    /// The address of the request that failed, as it was sent; set by the session.
+    /// The URL of the request that failed, as it was sent; set by the session.
     public var url: URL? {
         get { facts.value.url }
         set { facts.value.url = newValue }
     }
 
-    /// What a layer failed the transfer with, where that is an error of its own type: requests fail
-    /// with it in place of this.
+    /// The error of a layer that has refused the transfer; `nil` otherwise.
+    ///
+    /// The request fails with the cause instead of this error.
     public var cause: (any Error)? {
         get { facts.value.cause.error }
         set { facts.value.cause.error = newValue }
     }
 
-    /// Makes the error of a transfer that a layer does not let pass.
+    /// Makes the error of a transfer that a layer refuses, with ``Code/refused``.
     ///
-    /// - Parameter cause: Why; the request fails with this error itself.
+    /// - Parameter cause: Why the layer refuses it; the request fails with this error.
     public init(refusedBecauseOf cause: any Error) {
         self.init(code: .refused, reason: "\(cause)")
         self.cause = cause
     }
 
     /// Makes an error.
+    ///
+    /// - Parameters:
+    ///   - code: What went wrong.
+    ///   - stage: The stage in which it went wrong; `preparing` by default.
+    ///   - host: The server's host, if it is known.
+    ///   - reason: The details, in one line; must not contain secrets.
+    ///   - advice: What the user can do about it; empty for no advice.
+    ///   - underlyingCode: The `CURLcode`, if libcurl has reported the error.
     public init(
         code: Code, stage: Stage = .preparing, host: String? = nil, reason: String,
         advice: String = "", underlyingCode: Int32? = nil
@@ -135,7 +147,7 @@ public struct TransferError: Error, Sendable, Equatable {
                 underlyingCode: underlyingCode))
     }
 
-    /// An address names no server that a request can be sent to.
+    /// Makes the error of a URL that requests cannot be sent to.
     package init(_ error: OriginError) {
         let isSchemes =
             switch error {
@@ -156,13 +168,13 @@ public struct TransferError: Error, Sendable, Equatable {
 }
 
 extension TransferError {
-    /// What to do about a limit: the setting of a session's configuration, and the program's
-    /// option.
+    /// Returns the advice to raise a limit: a property of the configuration, or an option of the
+    /// command-line tool.
     package static func raise(_ setting: String, _ option: String) -> String {
         "raise \(setting), in the program \(option)"
     }
 
-    /// Whether both tell of the same failure.
+    /// Whether both describe the same failure; ignores ``method``, ``url`` and ``cause``.
     public static func == (a: TransferError, b: TransferError) -> Bool {
         var other = b
         other.method = a.method
@@ -170,10 +182,11 @@ extension TransferError {
         return a.facts == other.facts
     }
 
-    /// The same error, with the request that failed.
+    /// Returns the error with ``method`` and ``url`` of the request that failed, unless it has a
+    /// URL already.
     ///
-    /// - Parameter opensWebSocket: Whether the request is a WebSocket's handshake, which has the
-    ///   WebSocket's address and no method to speak of.
+    /// For a WebSocket's handshake (`opensWebSocket`) the error has no method, and the URL's scheme
+    /// is `ws` or `wss`.
     package func naming(_ request: HTTPRequest?, opensWebSocket: Bool = false) -> TransferError {
         guard url == nil, let request else { return self }
         var named = self
@@ -182,13 +195,13 @@ extension TransferError {
         return named
     }
 
-    /// What happened, the fact, what to try, without the request.
+    /// The reason and the advice, without the request.
     package var finding: String { advice.isEmpty ? reason : "\(reason) (\(advice))" }
 }
 
 extension TransferError: CustomStringConvertible {
-    /// One line: method and address without secrets, or the host where they are not known, what
-    /// happened, the fact, what to try.
+    /// One line: method and URL without secrets, or the host if they are not known, then reason and
+    /// advice.
     public var description: String {
         guard let url else { return host.map { "\($0): \(finding)" } ?? finding }
         let name = method.map { "\($0) " } ?? ""

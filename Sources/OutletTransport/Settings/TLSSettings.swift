@@ -1,9 +1,10 @@
 /// A version of TLS.
 public enum TLSVersion: String, Sendable, Hashable, CaseIterable {
-    /// TLS 1.0; OpenSSL 3 speaks it only with `@SECLEVEL=0` in
-    /// ``TransportConfiguration/tlsCipherList``.
+    /// TLS 1.0.
+    ///
+    /// OpenSSL 3 supports it only with `@SECLEVEL=0` in ``TransportConfiguration/tlsCipherList``.
     case tls10 = "1.0"
-    /// TLS 1.1; the same holds.
+    /// TLS 1.1; needs `@SECLEVEL=0` like ``tls10``.
     case tls11 = "1.1"
     /// TLS 1.2.
     case tls12 = "1.2"
@@ -11,21 +12,22 @@ public enum TLSVersion: String, Sendable, Hashable, CaseIterable {
     case tls13 = "1.3"
 }
 
-/// Where the keys of TLS connections are written, for programs that show what was sent (Wireshark).
+/// The file that the keys of TLS connections are written to, for programs such as Wireshark that
+/// decrypt captured traffic.
 ///
-/// Anyone who has the file can read everything that the connections carry: passwords, tokens,
-/// bodies. It is for its owner's eyes only (mode 0600, also where it was there before with
-/// another), lines are added at its end, and a symbolic link, a pipe or a device is refused. A file
-/// that cannot be written to is the error of all requests of the transport.
+/// Anyone who can read the file can decrypt everything sent on the connections: passwords, tokens
+/// and bodies. The file gets mode 0600, even if it existed with another mode, and lines are
+/// appended to it. A symbolic link, a pipe or a device is refused. If the file cannot be opened,
+/// all requests of the transport fail.
 public enum TLSKeyLog: Sendable, Hashable {
-    /// Nowhere, whatever the environment says.
+    /// No keys are written; `SSLKEYLOGFILE` is ignored.
     ///
-    /// libcurl by itself would follow `SSLKEYLOGFILE` (7.88.1, OpenSSL): no connection of the
-    /// transport does. What remains of it is that libcurl opens that file when it is first used in
-    /// the process, and so makes it, empty.
+    /// libcurl itself would use `SSLKEYLOGFILE` (7.88.1, OpenSSL); the transport turns that off for
+    /// each connection. libcurl still creates the file, empty, when it is first used in a process.
     case off
-    /// To that file.
+    /// Keys are written to the file at this path.
     case file(path: String)
-    /// To the file that `SSLKEYLOGFILE` names when the transport is made; nowhere if it names none.
+    /// Keys are written to the file that `SSLKEYLOGFILE` names when the transport is made; none are
+    /// written if the variable is not set or empty.
     case environment
 }

@@ -1,168 +1,186 @@
 public import FoundationEssentials
 public import OutletHTTP
 
-/// The settings of a transport, with units and defaults: connections, TLS, proxies, limits.
+/// The settings of a transport: connections, TLS, proxies, limits.
 ///
-/// A value that a setting cannot have is the error of every request of the transport, before
-/// anything is sent: ``TransferError/Code/badConfiguration``, which names the setting.
+/// If a setting has an invalid value, every request of the transport fails before anything is sent,
+/// with ``TransferError/Code/badConfiguration`` and the name of the setting.
 public struct TransportConfiguration: Sendable {
     /// How long a request may make no progress, in seconds; 0 means no limit.
     ///
-    /// Waiting for a connection is no progress; time for which the request is suspended does not
-    /// count. Takes the place of `HTTPRequest.timeoutInterval` where that has its default.
+    /// Time spent waiting for a connection counts, time during which the request is suspended does
+    /// not. Applies to requests whose `HTTPRequest.timeoutInterval` has its default value.
     public var timeoutIntervalForRequest: TimeInterval = 60
-    /// How long a transfer may take in all, in seconds (`CURLOPT_TIMEOUT_MS`), waiting for a
-    /// connection included; 0 means no limit.
+    /// How long a transfer may take in total, in seconds (`CURLOPT_TIMEOUT_MS`), including the wait
+    /// for a connection; 0 means no limit.
     public var timeoutIntervalForResource: TimeInterval = 7 * 24 * 3600
-    /// How long connecting may take, TLS included, in seconds (`CURLOPT_CONNECTTIMEOUT_MS`).
+    /// How long connecting may take, in seconds, including the TLS handshake
+    /// (`CURLOPT_CONNECTTIMEOUT_MS`); 0 means no limit.
     public var connectTimeout: TimeInterval = 30
-    /// Ends transfers that are too slow for too long; none by default.
+    /// Ends transfers that are too slow for too long; `nil`, the default, for no limit.
     ///
-    /// Counts from when the request is sent, so waiting for the answer is slow, too; time for which
-    /// the request is suspended is not. libcurl looks at the speed of the last five seconds, once a
-    /// second. What is too slow fails with ``TransferError/Code/timedOut``.
+    /// The time counts from when the request is sent, and includes the wait for the response but
+    /// not the time during which the request is suspended. libcurl checks the speed of the last
+    /// five seconds once a second. Slower transfers fail with ``TransferError/Code/timedOut``.
     public var minimumThroughput: MinimumThroughput?
 
-    /// Connections to one host at a time; further requests wait in the session's own queue.
+    /// The maximum number of simultaneous connections to one host; further requests wait in the
+    /// transport's queue.
     public var httpMaximumConnectionsPerHost = 64
-    /// Another number of connections for some servers, in place of
-    /// ``httpMaximumConnectionsPerHost``.
+    /// The maximum number of connections to certain servers, at least 1; replaces
+    /// ``httpMaximumConnectionsPerHost`` for them.
     public var maximumConnectionsPerOrigin: [Origin: Int] = [:]
-    /// Connections in all at a time.
+    /// The maximum number of simultaneous connections to all hosts.
     public var maximumConnections = 4096
-    /// How many requests may wait for a connection at a time.
+    /// The maximum number of requests that wait for a connection; 0 lets none wait.
     ///
-    /// One more fails with ``TransferError/Code/requestQueueFull``; 0 lets none wait. The default,
-    /// 65,536, is more than 64 connections can serve within the default time limit.
+    /// Further requests fail with ``TransferError/Code/requestQueueFull``. The default, 65,536, is
+    /// more than 64 connections can serve within the default time limit.
     public var maximumQueuedRequests = 65_536
-    /// How long an idle connection is kept, in seconds (`CURLOPT_MAXAGE_CONN`).
+    /// How long an idle connection is kept open, in seconds, at least 1 (`CURLOPT_MAXAGE_CONN`).
     public var connectionIdleTimeout: TimeInterval = 118
-    /// Probes on connections on which nothing is sent (`CURLOPT_TCP_KEEPALIVE`); none by default.
+    /// TCP keep-alive probes on idle connections (`CURLOPT_TCP_KEEPALIVE`); `nil`, the default, for
+    /// none.
     public var tcpKeepAlive: TCPKeepAlive?
-    /// The interface or the address that connections come from (`CURLOPT_INTERFACE`); the system's
-    /// choice if `nil`.
+    /// The local interface or address of connections (`CURLOPT_INTERFACE`); `nil` for the system's
+    /// choice.
     public var sourceAddress: SourceAddress?
-    /// How long the addresses of a host are remembered once looked up, in whole seconds
-    /// (`CURLOPT_DNS_CACHE_TIMEOUT`); 0 means not at all, `.infinity` for as long as the transport
-    /// lives.
+    /// How long resolved addresses of a host are cached, in seconds, rounded up to whole seconds
+    /// (`CURLOPT_DNS_CACHE_TIMEOUT`).
     ///
-    /// A connection that is kept is used without looking at its host's name again.
+    /// 0 means that they are not cached, `.infinity` that they are kept as long as the transport
+    /// exists. An open connection is used again without resolving its host.
     public var dnsCacheLifetime: TimeInterval = 60
-    /// Addresses of some hosts, which are then not looked up (`CURLOPT_RESOLVE`): by `host:port`,
-    /// at least one IPv4 or IPv6 address each, tried as those of a name service are.
+    /// The addresses of certain hosts, which are then not resolved (`CURLOPT_RESOLVE`).
     ///
-    /// Host names in certificates, fields and cookies stay as they are, and ``addressPolicy``
-    /// judges these addresses as well. A proxy looks names up itself.
+    /// Keys have the form `host:port`; each has at least one IPv4 or IPv6 address, which are tried
+    /// like the results of a DNS query. The host name stays the same in certificates, header fields
+    /// and cookies, and ``addressPolicy`` applies to these addresses too. A proxy resolves names
+    /// itself.
+    ///
     ///
     /// ```swift
     /// configuration.staticAddresses = ["api.example.com:443": ["10.0.0.5", "2001:db8::5"]]
     /// ```
     public var staticAddresses: [String: [String]] = [:]
-    /// Which HTTP versions are spoken (`CURLOPT_HTTP_VERSION`).
+    /// The HTTP versions in use (`CURLOPT_HTTP_VERSION`).
     public var httpVersion: HTTPVersionPolicy = .automatic
 
-    /// The largest response body that is collected in memory, in bytes after decoding; 256 MiB.
+    /// The largest response body that is collected in memory, in bytes after decoding; 256 MiB by
+    /// default.
     ///
-    /// A larger one fails with ``TransferError/Code/dataLengthExceedsMaximum``. Downloads to files
+    /// A larger body fails with ``TransferError/Code/dataLengthExceedsMaximum``. Downloads to files
     /// and streams are not limited by it.
     public var maximumResponseSize: Int64 = 256 << 20
 
-    /// How many bytes a body may decode to for each byte on the wire; 0 means no limit.
+    /// The maximum ratio of a body's decoded size to its size on the wire; 0 means no limit.
     ///
-    /// Counted only where a body decodes to more than ``decompressionRatioExemptSize``. What passes
-    /// both is a decompression bomb, and fails with
+    /// Applies only to bodies that decode to more than ``decompressionRatioExemptSize``. A body
+    /// that exceeds both is a decompression bomb and fails with
     /// ``TransferError/Code/decompressionLimitExceeded``.
     public var maximumDecompressionRatio = 200.0
-    /// Up to how many bytes a body may decode to whatever its ratio is; 64 MiB.
+    /// The decoded size, in bytes, up to which ``maximumDecompressionRatio`` does not apply; 64 MiB
+    /// by default.
     public var decompressionRatioExemptSize: Int64 = 64 << 20
-    /// The most bytes a compressed body may decode to, wherever it goes; no limit by default.
+    /// The maximum decoded size of a compressed body, in bytes, in memory, file or stream; no limit
+    /// by default.
+    ///
+    /// A larger body fails with ``TransferError/Code/decompressionLimitExceeded``.
     public var maximumDecompressedSize: Int64 = .max
-    /// How many fields a response's head, or its trailers, may have.
+    /// The maximum number of fields in a response's head or trailers.
+    ///
+    /// A response with more fails with ``TransferError/Code/headerFieldsExceedMaximum``.
     public var maximumHeaderFields = 2000
-    /// The most bytes of a response's head, or its trailers.
+    /// The maximum size of a response's head or trailers, in bytes.
+    ///
+    /// A larger one fails with ``TransferError/Code/headerFieldsExceedMaximum``.
     public var maximumHeaderSize = 256 << 10
 
-    /// Where certificate authorities are found.
+    /// Where the certificate authorities come from.
     public var certificateAuthorities: CertificateAuthorities = .system
-    /// Whether the server's certificate and name are checked; leave it on.
+    /// Whether the server's certificate and its host name are verified; do not turn it off.
     public var verifiesCertificates = true
-    /// The oldest version of TLS that is spoken, with servers and https proxies
-    /// (`CURLOPT_SSLVERSION`).
+    /// The minimum TLS version for servers and https proxies (`CURLOPT_SSLVERSION`).
     ///
-    /// `nil`, the default, leaves it to OpenSSL's configuration: on Debian 12, TLS 1.2.
+    /// `nil`, the default, uses OpenSSL's configuration: TLS 1.2 on Debian 12.
     public var minimumTLSVersion: TLSVersion?
-    /// The ciphers for TLS 1.2 and older, in OpenSSL's form (`CURLOPT_SSL_CIPHER_LIST`,
-    /// ciphers(1)), such as `ECDHE+AESGCM:ECDHE+CHACHA20`; those of OpenSSL's configuration if
-    /// `nil`.
+    /// The ciphers for TLS 1.2 and older, as an OpenSSL cipher list (ciphers(1)), such as
+    /// `ECDHE+AESGCM:ECDHE+CHACHA20` (`CURLOPT_SSL_CIPHER_LIST`); `nil` for those of OpenSSL's
+    /// configuration.
     ///
-    /// A cipher that OpenSSL does not know is an error; one that the list takes out (`!RC4`) need
-    /// not be known.
+    /// A cipher that OpenSSL does not know is an error, except where the list removes it (`!RC4`).
     public var tlsCipherList: String?
-    /// The cipher suites for TLS 1.3, separated by `:` (`CURLOPT_TLS13_CIPHERS`), such as
-    /// `TLS_AES_256_GCM_SHA384`; those of OpenSSL's configuration if `nil`.
+    /// The cipher suites for TLS 1.3, separated by `:`, such as `TLS_AES_256_GCM_SHA384`
+    /// (`CURLOPT_TLS13_CIPHERS`); `nil` for those of OpenSSL's configuration.
     public var tls13CipherSuites: String?
-    /// Where the keys of TLS connections are written for debugging; nowhere by default.
+    /// The file that the keys of TLS connections are written to, for debugging; none by default.
     public var tlsKeyLog = TLSKeyLog.off
-    /// The client's certificate, shown to every server that asks for one.
+    /// The client certificate, sent to every server that asks for one; `nil` for none.
     public var clientCertificate: ClientCertificate?
-    /// Certificates for some hosts, in place of ``clientCertificate``.
+    /// Client certificates for certain hosts; hosts without one get ``clientCertificate``.
     public var clientCertificateProvider: ClientCertificateProvider?
 
-    /// The proxy; the environment's by default.
+    /// The proxy; by default that of the environment variables.
     public var proxy: ProxyPolicy = .environment
-    /// Answers the proxy when it asks who is there (`CURLOPT_PROXYUSERNAME`, `CURLOPT_PROXYAUTH`).
+    /// The credential for the proxy (`CURLOPT_PROXYUSERNAME`, `CURLOPT_PROXYAUTH`).
     ///
-    /// Without it, what stands in the proxy's address goes along as basic authentication at once.
+    /// If `nil`, user name and password in the proxy's URL are sent with basic authentication,
+    /// without waiting for a challenge.
     public var proxyCredential: Credential?
-    /// Which addresses are connected to; any by default.
+    /// The IP addresses that may be connected to; any by default.
     ///
-    /// Set it to ``AddressPolicy/publicOnly`` where addresses come from users. What it refuses
-    /// fails with ``TransferError/Code/addressNotAllowed``.
+    /// Set it to ``AddressPolicy/publicOnly`` if URLs come from users. Requests to other addresses
+    /// fail with ``TransferError/Code/addressNotAllowed``.
     public var addressPolicy = AddressPolicy.any
-    /// A Unix socket to connect to in place of the address's host (`CURLOPT_UNIX_SOCKET_PATH`).
+    /// The path of a Unix socket to connect to instead of the URL's host
+    /// (`CURLOPT_UNIX_SOCKET_PATH`); `nil` for none.
     public var unixSocketPath: String?
 
-    /// Whether each line on the wire is written to stderr, secrets left out.
+    /// Whether each line sent and received is written to stderr, with secrets redacted.
     public var logsWire = false
 
-    /// The usual settings.
+    /// The default settings.
     public static var `default`: TransportConfiguration { TransportConfiguration() }
 
-    /// The usual settings.
+    /// Makes the default settings.
     public init() {}
 
-    /// Whether servers may know the transport by a certificate.
+    /// Whether a client certificate may be sent.
     package var showsCertificates: Bool {
         clientCertificate != nil || clientCertificateProvider != nil
     }
 }
 
-/// Which HTTP versions are spoken.
+/// The HTTP versions that a transport uses.
 public enum HTTPVersionPolicy: Sendable, Equatable {
-    /// HTTP/2 where TLS agrees on it, HTTP/1.1 elsewhere.
+    /// HTTP/2 if it was negotiated over TLS (ALPN), else HTTP/1.1.
     case automatic
     /// HTTP/1.1 only.
     case http1
-    /// HTTP/2 without asking first, over plain TCP too.
+    /// HTTP/2 without negotiation, also without TLS.
     case http2PriorKnowledge
 }
 
-/// Where certificate authorities are found.
+/// Where certificate authorities come from.
 public enum CertificateAuthorities: Sendable, Equatable {
     /// `CURL_CA_BUNDLE` if set, else `SSL_CERT_FILE` and `SSL_CERT_DIR`, else the system's store.
     case system
-    /// A PEM bundle.
+    /// A file with PEM certificates.
     case file(path: String)
     /// A directory of PEM files named by hash (`openssl rehash`).
     case directory(path: String)
 }
 
-/// Which proxy a request goes through.
+/// The proxy that requests are sent through.
 public enum ProxyPolicy: Sendable, Equatable {
-    /// What `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say, read once per session.
+    /// The proxy of `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, which are read when
+    /// the transport is made. `HTTP_PROXY` in capitals is ignored.
     case environment
-    /// None.
+    /// No proxy.
     case none
-    /// One for all hosts, but for those that match `except` (suffixes, or `*`).
+    /// One proxy for all hosts, except those that match a pattern of `except`.
+    ///
+    /// A pattern is `*` for all hosts, a host name, which includes its subdomains, an IP address or
+    /// a network such as `10.0.0.0/8`. Names and addresses may have a port.
     case url(String, except: [String])
 }

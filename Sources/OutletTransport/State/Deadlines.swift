@@ -1,12 +1,12 @@
 import Dispatch
 
-/// Things that shall happen at a time, unless they are called off before.
+/// Runs actions after a delay, unless they are removed before.
 ///
-/// One timer serves all, and calling off frees at once what was waiting: a cancelled
+/// All actions share one timer, and removing an action frees it at once; a cancelled
 /// `DispatchWorkItem` would keep its captures until its time has come.
 ///
-/// Thread: any. Actions run on a queue of their own, so that a blocked queue of the session's
-/// delays none of them.
+/// Thread: any. Actions run on a queue of this object, so that a blocked queue of the session does
+/// not delay them.
 package final class Deadlines: Sendable {
     package typealias Token = UInt64
 
@@ -15,7 +15,7 @@ package final class Deadlines: Sendable {
 
     package init() {}
 
-    /// Runs `action` after so many seconds of uptime.
+    /// Runs `action` after `seconds`; time during which the system sleeps does not count.
     package func add(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> Token {
         let time = Self.time(after: seconds)
         let (token, wakeUp) = table.withLock { $0.add(at: time, action) }
@@ -23,7 +23,7 @@ package final class Deadlines: Sendable {
         return token
     }
 
-    /// Forgets an action; none if it has run or is about to.
+    /// Removes an action; no effect if it has run or is about to run.
     package func remove(_ token: Token) {
         // The action is freed outside the lock: it may hold the last reference to anything.
         _ = table.withLock { $0.remove(token) }
@@ -42,14 +42,14 @@ package final class Deadlines: Sendable {
         for action in due { action() }
     }
 
-    /// A hundred years stand for every longer time.
+    /// Longer times are limited to a hundred years, so that the addition cannot overflow.
     private static func time(after seconds: Double) -> UInt64 {
         let bounded = seconds > 0 ? min(seconds, 3_155_760_000) : 0
         return DispatchTime.now().uptimeNanoseconds + UInt64(bounded * 1_000_000_000)
     }
 }
 
-/// The actions of ``Deadlines`` and when the timer must wake up for them, as a value.
+/// The state of ``Deadlines`` as a value: the actions, and the time for which the timer is set.
 package struct DeadlineTable: Sendable {
     private struct Entry: Sendable {
         let time: UInt64
@@ -64,7 +64,8 @@ package struct DeadlineTable: Sendable {
 
     package var count: Int { entries.count }
 
-    /// The token, and the time to arm a timer for if none is armed that early.
+    /// Adds an action; returns its token, and the time for which to set the timer if it is not set
+    /// for that time or earlier already.
     package mutating func add(
         at time: UInt64, _ action: @escaping @Sendable () -> Void
     ) -> (Deadlines.Token, wakeUp: UInt64?) {
@@ -79,9 +80,11 @@ package struct DeadlineTable: Sendable {
         entries.removeValue(forKey: token)?.action
     }
 
-    /// The actions whose time has come, in its order, and when to wake up next.
+    /// Removes and returns the actions whose time has come, ordered by time, and the time for which
+    /// to set the timer next.
     ///
-    /// A timer that an earlier one has replaced takes what is due and arms nothing.
+    /// `wakeUp` is `nil` if no action is left, or if the timer that fired was replaced by an
+    /// earlier one.
     package mutating func takeDue(
         now: UInt64, armedFor time: UInt64
     ) -> (due: [@Sendable () -> Void], wakeUp: UInt64?) {

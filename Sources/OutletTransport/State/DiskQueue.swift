@@ -1,8 +1,7 @@
 package import Dispatch
 
-/// Where files are read, written and moved: work that may wait for a disk, and holds up nobody
-/// there.
+/// The queue for file operations, so that other queues never wait for a disk.
 package enum DiskQueue {
-    /// Concurrent, for all sessions of the process.
+    /// A concurrent queue, shared by all sessions of the process.
     package static let shared = DispatchQueue(label: "outlet.disk", attributes: .concurrent)
 }

@@ -1,9 +1,9 @@
 #if OUTLET_TSAN
     import Glibc
 
-    /// The one kind of lock here, made of a pthread mutex so that the thread sanitizer sees it.
+    /// The lock of all modules, made of a pthread mutex for builds with the thread sanitizer.
     ///
-    /// The sanitizer of Swift 6.3.1 reports `Synchronization.Mutex` falsely.
+    /// The sanitizer of Swift 6.3.1 reports false races for `Synchronization.Mutex`.
     @usableFromInline package final class Lock<State: ~Copyable>: @unchecked Sendable {
         // because every access to `state` is under `mutex`.
         private let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -28,10 +28,11 @@
             return try body(&state)
         }
 
-        /// Shows the sanitizer that what was done under the lock came before what follows.
+        /// Locks and unlocks, so that the sanitizer sees that earlier accesses under the lock
+        /// happened before later code.
         ///
-        /// For a task that a continuation has resumed: where that is done before the task has come
-        /// to wait, the sanitizer misses it.
+        /// Needed after a continuation has resumed a task: if it is resumed before the task is
+        /// suspended, the sanitizer does not see the order.
         @usableFromInline package func showOrder() {
             withLock { _ in }
         }
@@ -39,7 +40,7 @@
 #else
     public import Synchronization
 
-    /// The one kind of lock here: decide under it, act after it.
+    /// The lock of all modules; never call user code while holding it.
     @usableFromInline package struct Lock<State: ~Copyable>: ~Copyable, Sendable {
         @usableFromInline let mutex: Mutex<State>
 
@@ -53,7 +54,7 @@
             try mutex.withLock(body)
         }
 
-        /// Shows the thread sanitizer an order that there is anyway; nothing without it.
+        /// Does nothing; needed only in builds with the thread sanitizer.
         @inlinable package borrowing func showOrder() {}
     }
 #endif

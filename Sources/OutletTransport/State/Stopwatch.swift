@@ -1,15 +1,15 @@
 import Glibc
 
-/// Measures how long something takes.
+/// Measures elapsed time (`CLOCK_MONOTONIC`).
 package struct Stopwatch {
     private let start = Self.nanoseconds
 
     package init() {}
 
-    /// The time since it was made, in seconds.
+    /// The time since the stopwatch was made, in seconds.
     package var seconds: Double { Double(Self.nanoseconds - start) / 1e9 }
 
-    /// Not through Dispatch, whose way to the same clock is longer.
+    /// Reads the clock directly, because `DispatchTime.now()` is slower.
     private static var nanoseconds: Int64 {
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)

@@ -22,7 +22,13 @@ public struct CachedResponse: Sendable, Equatable {
     /// Where the response may be stored.
     public var storagePolicy: StoragePolicy
 
-    /// Makes a response to store; by default in memory and on disk.
+    /// Makes a response to store.
+    ///
+    /// - Parameters:
+    ///   - response: The head.
+    ///   - data: The body, decoded.
+    ///   - userInfo: Values of the application to store with the response; `nil` for none.
+    ///   - storagePolicy: Where it may be stored; by default in memory and on disk.
     public init(
         response: HTTPResponse, data: Data, userInfo: [String: String]? = nil,
         storagePolicy: StoragePolicy = .allowed

@@ -6,6 +6,10 @@ public struct ShutdownReport: Sendable, Equatable {
     public var cut: Int
 
     /// Makes a report; by default an empty one.
+    ///
+    /// - Parameters:
+    ///   - finished: The number of requests that ended by themselves, successfully or not.
+    ///   - cut: The number of requests that the deadline ended.
     public init(finished: Int = 0, cut: Int = 0) {
         self.finished = finished
         self.cut = cut

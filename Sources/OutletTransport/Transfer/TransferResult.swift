@@ -14,6 +14,12 @@ public struct TransferCounts: Sendable, Equatable {
     public var expectedToReceive: Int64
 
     /// Makes counts; by default nothing was transferred and no total is known.
+    ///
+    /// - Parameters:
+    ///   - sent: Bytes of the request's body passed to the network.
+    ///   - expectedToSend: The length of the request's body in bytes; -1 if it is not known.
+    ///   - received: Bytes of the response's body received, after decoding.
+    ///   - expectedToReceive: The length of the response's body in bytes; -1 if it is not known.
     public init(
         sent: Int64 = 0, expectedToSend: Int64 = -1, received: Int64 = 0,
         expectedToReceive: Int64 = -1
@@ -71,6 +77,14 @@ public struct TransferResult: Sendable {
     }
 
     /// Makes a result; by default an empty one without an error.
+    ///
+    /// - Parameters:
+    ///   - response: The final head; `nil` if none arrived.
+    ///   - body: The body, under ``BodyDelivery/collect`` only; `nil` if it is empty.
+    ///   - trailers: The trailer fields; `nil` if there are none.
+    ///   - error: Why the transfer failed; `nil` if the response arrived completely.
+    ///   - metrics: Times and sizes of the transfer.
+    ///   - tunnelRefusal: The proxy's answer to `CONNECT`, if it asks for a credential.
     public init(
         response: HTTPResponse? = nil, body: Data? = nil, trailers: HTTPHeaders? = nil,
         error: TransferError? = nil, metrics: TransferMetrics = TransferMetrics(),

@@ -85,9 +85,11 @@ public struct WebSocketJob: Sendable {
 
 /// A WebSocket that a transport is opening or has opened.
 ///
-/// Messages, pings and closes requested before the connection is open wait until it is. Completions
-/// are called exactly once, on the transport's thread, before the handler's end; they must not
-/// block. After the end, they are called at once, on the caller's thread.
+/// Messages, pings and closes requested before the connection is open wait until it is.
+///
+/// Completions are called exactly once, on the transport's thread, and must not block. Those of
+/// messages sent before the end are called before the handler's end. Those of messages sent after
+/// the end fail, on the transport's or the caller's thread.
 public protocol WebSocketConnection: TransferTask {
     /// Sends a message, after all messages passed before.
     ///

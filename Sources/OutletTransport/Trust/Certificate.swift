@@ -1,26 +1,28 @@
 public import FoundationEssentials
 import OutletHTTP
 
-/// A certificate (RFC 5280), as somebody who can read one has read it.
+/// A certificate (RFC 5280) with its parsed fields.
 ///
-/// Two are equal when their bytes are.
+/// Certificates are equal if their DER bytes are equal.
 public struct Certificate: Sendable, Hashable {
-    /// The certificate itself, DER.
+    /// The certificate as DER.
     public let der: Data
-    /// Its public key.
+    /// The public key.
     public let publicKey: PublicKey
-    /// Whom it is for, as in `CN=example.org,O=Example` (RFC 2253).
+    /// The subject, such as `CN=example.org,O=Example` (RFC 2253).
     public let subject: String
-    /// Who signed it.
+    /// The issuer, in the form of ``subject``.
     public let issuer: String
-    /// The hosts it is for: DNS names as written, IP addresses in their usual form.
+    /// The subject's hosts: DNS names as in the certificate, and IP addresses in text form.
     public let subjectAlternativeNames: [String]
-    /// Its first second, in seconds since 1970.
+    /// The first second of its validity, in seconds since 1970.
     public let notBefore: Int64
-    /// Its last second, in seconds since 1970.
+    /// The last second of its validity, in seconds since 1970.
     public let notAfter: Int64
 
-    /// Makes a value of what was read; nothing is checked.
+    /// Makes a certificate from its parsed fields, which are not checked.
+    ///
+    /// `OutletCurl` adds an initialiser and a function that parse DER and PEM.
     public init(
         der: Data, publicKey: PublicKey, subject: String, issuer: String,
         subjectAlternativeNames: [String], notBefore: Int64, notAfter: Int64
@@ -34,10 +36,10 @@ public struct Certificate: Sendable, Hashable {
         self.notAfter = notAfter
     }
 
-    /// The same bytes.
+    /// Compares the DER bytes.
     public static func == (a: Certificate, b: Certificate) -> Bool { a.der == b.der }
 
-    /// Hashes the bytes.
+    /// Hashes the DER bytes.
     public func hash(into hasher: inout Hasher) { hasher.combine(der) }
 }
 
@@ -46,40 +48,46 @@ extension Certificate: CustomStringConvertible {
     public var description: String { "\(subject), signed by \(issuer)" }
 }
 
-/// A certificate's public key, or what is known of one: its hash.
+/// A certificate's public key, or only its hash.
 ///
-/// Two are equal when their hashes are.
+/// Keys are equal if their hashes are equal.
 public struct PublicKey: Sendable, Hashable {
-    /// A text that is no hash of a public key.
+    /// The error of a pin that is not the base64 form of a SHA-256 hash.
     public struct InvalidPin: Error, Sendable, Equatable, CustomStringConvertible {
-        /// The text.
+        /// The invalid text.
         public let pin: String
 
-        /// The text, and what it should be.
+        /// The invalid text and the expected form.
         public var description: String {
             "pin \(String(reflecting: pin)): not the base64 form of 32 bytes, as in "
                 + "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
         }
     }
 
-    /// The key with its algorithm (SubjectPublicKeyInfo, RFC 5280 §4.1.2.7), DER; `nil` where only
+    /// The key with its algorithm (SubjectPublicKeyInfo, RFC 5280 §4.1.2.7) as DER; `nil` if only
     /// the hash is known.
     public let der: Data?
-    /// The SHA-256 of the key with its algorithm, 32 bytes.
+    /// The SHA-256 hash of ``der``, 32 bytes.
     public let sha256: Data
 
-    /// Makes a value of what was read; nothing is checked.
+    /// Makes a key from its DER form and its hash, which are not checked.
+    ///
+    /// - Parameters:
+    ///   - der: The SubjectPublicKeyInfo as DER.
+    ///   - sha256: The SHA-256 hash of `der`, 32 bytes.
     public init(der: Data, sha256: Data) {
         self.der = der
         self.sha256 = sha256
     }
 
-    /// Takes a key's hash for the key (RFC 7469 §2.4).
+    /// Makes a key from its hash (RFC 7469 §2.4); ``der`` is `nil`.
     ///
-    /// - Parameter pin: The SHA-256 in base64, with or without `sha256/` or `sha256//` before it.
+    /// - Parameter pin: The SHA-256 hash in base64, optionally prefixed with `sha256/` or
+    ///   `sha256//`.
+    /// - Throws: ``InvalidPin`` if the text is not the base64 form of 32 bytes.
     public init(pin: String) throws(InvalidPin) {
         var text = pin[...]
-        // The hash may begin with a slash of its own: its length, 44, tells whose slash it is.
+        // The hash itself may begin with a slash; it is 44 characters long.
         for prefix in ["sha256/", "/"]
         where text.utf8.count > 44 && text.startsWithBytes(of: prefix) {
             text = text.droppingBytes(prefix.utf8.count)
@@ -91,10 +99,10 @@ public struct PublicKey: Sendable, Hashable {
         sha256 = hash
     }
 
-    /// The same hash.
+    /// Compares the hashes.
     public static func == (a: PublicKey, b: PublicKey) -> Bool { a.sha256 == b.sha256 }
 
-    /// Hashes the hash.
+    /// Hashes ``sha256``.
     public func hash(into hasher: inout Hasher) { hasher.combine(sha256) }
 }
 
@@ -104,8 +112,8 @@ extension PublicKey: CustomStringConvertible {
 }
 
 extension Sequence where Element == Certificate {
-    /// The certificates' bytes, DER.
+    /// The DER forms of the certificates.
     public var data: [Data] { map(\.der) }
-    /// The certificates' public keys.
+    /// The public keys of the certificates.
     public var publicKeys: [PublicKey] { map(\.publicKey) }
 }

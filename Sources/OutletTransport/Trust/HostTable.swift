@@ -1,9 +1,10 @@
 import OutletHTTP
 
-/// Values by host: names, names with a port, and patterns.
+/// Values by host name, by name with port, and by pattern.
 ///
-/// `host:port` goes before `host`, that before `*.example.com`, which covers one label, and that
-/// before `**.example.com`, which covers any number of them; of patterns the longest counts.
+/// A name comes before `*.example.com`, which matches subdomains of one label, and that before
+/// `**.example.com`, which matches all subdomains. A longer `**` pattern comes before a shorter
+/// one. Entries with a port are looked up separately, with ``value(forHost:exactPort:)``.
 package struct HostTable<Value: Sendable>: Sendable {
     private let values: [String: Value]
 
@@ -15,10 +16,10 @@ package struct HostTable<Value: Sendable>: Sendable {
 
     package var isEmpty: Bool { values.isEmpty }
 
-    /// What belongs to a host at whatever port.
+    /// Returns the value of a host among the entries without a port.
     package func value(forHost host: String) -> Value? { find(Self.normalized(host), "") }
 
-    /// What belongs to a host at just this port.
+    /// Returns the value of a host among the entries with this port.
     package func value(forHost host: String, exactPort port: Int) -> Value? {
         find(Self.normalized(host), ":\(port)")
     }
@@ -35,8 +36,9 @@ package struct HostTable<Value: Sendable>: Sendable {
         }
     }
 
-    /// The canonical form of a host, of one behind a pattern's stars, or of one with a port, where
-    /// an IPv6 address keeps its brackets.
+    /// Returns a key with its host in canonical form, keeping the pattern's stars and the port.
+    ///
+    /// An IPv6 address has brackets only if a port follows.
     private static func normalized(_ key: String) -> String {
         let bytes = key.utf8
         let stars = bytes.starts(with: "**.".utf8) ? 3 : bytes.starts(with: "*.".utf8) ? 2 : 0

@@ -2,37 +2,42 @@ public import FoundationEssentials
 import Glibc
 import OutletFiles
 
-/// A list of certificates that their issuer has taken back (RFC 5280 §5).
+/// A certificate revocation list (RFC 5280 §5).
 ///
 /// Thread: any.
 public struct RevocationList: Sendable, Equatable {
     private let source: Source
 
-    /// The list, DER or PEM; of a file, what it holds now.
+    /// The list as DER or PEM; for a file, its current content.
     ///
-    /// A PEM text may hold several.
+    /// A PEM text may contain several lists.
     public var bytes: Data { source.content.bytes }
 
-    /// Takes a list as it is; whether it is one shows when it is used.
+    /// Makes a list from bytes, which are not parsed before the list is used.
+    ///
+    /// - Parameter bytes: DER or PEM. If they cannot be parsed, all servers checked with the list
+    ///   are refused.
     public init(bytes: Data) {
         source = Source(Content(bytes: bytes, file: nil), path: nil)
     }
 
-    /// Reads a file, DER or PEM, and again when another one lies in its place.
+    /// Reads a file, and reads it again whenever it has changed.
     ///
-    /// Each connection that is judged by the list looks at the file's number, size and time of
-    /// change. Put a new list in its place by renaming it there: half of one is none, and nobody is
-    /// trusted. One that cannot be read is passed over, and the last one stays.
+    /// Each connection that is checked with the list compares the file's inode, size and
+    /// modification time. Replace the file by renaming the new one to its path: a partly written
+    /// list cannot be parsed, and all servers are refused. If the new file cannot be read, the
+    /// former content stays in use.
     ///
-    /// - Throws: The file system's error when it cannot be read.
+    /// - Parameter path: The path of the file, DER or PEM.
+    /// - Throws: The file system's error if the file cannot be read.
     public init(path: String) throws {
         source = Source(try Content(path: path), path: path)
     }
 
-    /// The same bytes.
+    /// Compares the current bytes.
     public static func == (a: RevocationList, b: RevocationList) -> Bool { a.bytes == b.bytes }
 
-    /// Whether both are of one file, or hold the same bytes for good.
+    /// Whether both have the same path, or neither has a path and the bytes are equal.
     package func isSame(as other: RevocationList) -> Bool {
         if source.path != nil || other.source.path != nil {
             return source.path == other.source.path
@@ -40,10 +45,10 @@ public struct RevocationList: Sendable, Equatable {
         return self == other
     }
 
-    /// What the list holds now: the same object as long as that is the same.
+    /// The current content: the same object as long as the file does not change.
     package var content: Content { source.content }
 
-    /// What a list holds at one time.
+    /// The content of a list at one time.
     package final class Content: Sendable {
         /// DER or PEM.
         package let bytes: Data
@@ -55,13 +60,13 @@ public struct RevocationList: Sendable, Equatable {
         }
 
         fileprivate convenience init(path: String) throws {
-            // Looked at before it is read: a change in between is seen the next time.
+            // Before the file is read, so that a change in between is noticed the next time.
             let file = FileIdentity(path: path)
             self.init(bytes: try Data(contentOf: URL(filePath: path)), file: file)
         }
     }
 
-    /// What tells a file from the one before it under the same name.
+    /// Identifies the content of a file, to detect that it was changed or replaced.
     fileprivate struct FileIdentity: Sendable, Equatable {
         private let device: UInt64
         private let number: UInt64

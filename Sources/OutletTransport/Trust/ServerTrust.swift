@@ -1,37 +1,39 @@
 public import FoundationEssentials
 import OutletHTTP
 
-/// What a server has shown of itself while TLS was agreed on, for evaluators to judge.
+/// The certificates and other data that a server has sent in the TLS handshake, for evaluators.
 public struct ServerTrust: Sendable {
     /// The host of the request, in lower case; an IPv6 address without brackets.
     public let host: String
     /// The port.
     public let port: Int
-    /// The way from the server's own certificate to an authority, each signed by the next; as far
-    /// as that is proved, if the chain is not good.
+    /// The verified chain, from the server's own certificate to an authority, each certificate
+    /// signed by the next.
     ///
-    /// What else the server has sent proves nothing about it, and must not be compared with pins.
+    /// If verification failed, the chain ends with the last certificate whose signature is proved.
+    /// Compare pins with these certificates only: the server may send any others.
     public let certificates: [Certificate]
-    /// The certificates as the server sent them, its own first; only that one's key it has proved
-    /// to have.
-    public let sentCertificates: [Certificate]
-    /// The OCSP response that the server stapled (RFC 6066 §8), DER; `nil` without one.
-    public let ocspResponse: Data?
-    /// What is wrong with the chain by the session's authorities; `nil` when it is good.
+    /// The certificates as the server has sent them, its own first.
     ///
-    /// It says nothing about the host: that is ``hostFault(for:)``.
+    /// The server has proved only that it has the private key of the first.
+    public let sentCertificates: [Certificate]
+    /// The OCSP response that the server has stapled (RFC 6066 §8) as DER; `nil` if there is none.
+    public let ocspResponse: Data?
+    /// Why the chain does not lead to an authority of the session; `nil` if it is valid.
+    ///
+    /// The host is not checked here; see ``hostFault(for:)``.
     public let chainFault: TrustFault?
 
     private let verifier: any TrustVerifier
 
-    /// Makes a value and lets `verifier` judge the chain.
+    /// Makes a value, and calls `verifier` to verify the chain with the session's authorities.
     ///
     /// - Parameters:
-    ///   - host: The host of the request.
+    ///   - host: The host of the request; converted to lower case.
     ///   - port: The port.
-    ///   - sentCertificates: The certificates as the server sent them.
-    ///   - ocspResponse: What the server stapled, DER.
-    ///   - verifier: Follows chains.
+    ///   - sentCertificates: The certificates as the server has sent them, its own first.
+    ///   - ocspResponse: The stapled OCSP response as DER; `nil` if there is none.
+    ///   - verifier: Verifies chains, hosts and revocation.
     public init(
         host: String, port: Int, sentCertificates: [Certificate], ocspResponse: Data? = nil,
         verifier: any TrustVerifier
@@ -46,15 +48,20 @@ public struct ServerTrust: Sendable {
         chainFault = verdict.fault
     }
 
-    /// The public keys of the chain, the server's own first.
+    /// The public keys of ``certificates``, the server's own first.
     public var publicKeys: [PublicKey] { certificates.publicKeys }
 
-    /// What becomes of the chain when only these authorities count.
+    /// Verifies the chain again, with other authorities than the session's.
+    ///
+    /// - Parameter anchors: The only certificates that are trusted as authorities.
     public func verdict(anchors: [Certificate]) -> ChainVerdict {
         verifier.verify(sentCertificates, anchors: anchors)
     }
 
-    /// Why the server's certificate is not for a host; `nil` when it is.
+    /// Checks whether the server's own certificate is valid for a host.
+    ///
+    /// - Parameter host: A name or an IP address.
+    /// - Returns: Why it is not valid for the host; `nil` if it is.
     public func hostFault(for host: String) -> TrustFault? {
         guard let certificate = sentCertificates.first else { return .noCertificate }
         guard !verifier.isCertificate(certificate, for: host) else { return nil }
@@ -66,11 +73,11 @@ public struct ServerTrust: Sendable {
             certificate: certificate)
     }
 
-    /// What is known about the chain being taken back.
+    /// Checks whether certificates of the chain were revoked.
     ///
     /// - Parameters:
-    ///   - lists: Where to look it up.
-    ///   - usesOCSP: Whether what the server stapled counts.
+    ///   - lists: The revocation lists to search.
+    ///   - usesOCSP: Whether the stapled OCSP response is used as well.
     public func revocationStatus(
         lists: [RevocationList], usesOCSP: Bool
     ) -> RevocationStatus {
@@ -78,7 +85,9 @@ public struct ServerTrust: Sendable {
             of: sentCertificates, ocspResponse: usesOCSP ? ocspResponse : nil, lists: lists)
     }
 
-    /// The same server, had it sent these certificates besides.
+    /// Returns a value that is verified as if the server had sent further certificates.
+    ///
+    /// - Parameter certificates: For example intermediate certificates that the server omits.
     public func adding(_ certificates: [Certificate]) -> ServerTrust {
         ServerTrust(
             host: host, port: port, sentCertificates: sentCertificates + certificates,
@@ -87,7 +96,7 @@ public struct ServerTrust: Sendable {
 }
 
 extension ServerTrust: Equatable {
-    /// The same server with the same chain, judged the same.
+    /// Compares host, port, certificates, OCSP response and ``chainFault``.
     public static func == (a: ServerTrust, b: ServerTrust) -> Bool {
         a.host == b.host && a.port == b.port && a.certificates == b.certificates
             && a.sentCertificates == b.sentCertificates
@@ -96,20 +105,26 @@ extension ServerTrust: Equatable {
 }
 
 extension ServerTrust: CustomStringConvertible {
-    /// The server and its certificate.
+    /// Host, port and the server's own certificate.
     public var description: String {
         "\(host):\(port): \(sentCertificates.first.map { "\($0)" } ?? "no certificate")"
     }
 }
 
-/// What was found about a chain.
+/// The result of verifying a chain of certificates.
 public struct ChainVerdict: Sendable, Equatable {
-    /// The way from the server's certificate as far up as it is proved, each signed by the next.
+    /// The chain from the server's certificate up to the last one whose signature is proved, each
+    /// certificate signed by the next.
     public let path: [Certificate]
-    /// What is wrong; `nil` when the path ends at an authority and all dates are right.
+    /// What is wrong; `nil` if the path ends at an authority and all its certificates are valid
+    /// now.
     public let fault: TrustFault?
 
     /// Makes a verdict.
+    ///
+    /// - Parameters:
+    ///   - path: The proved part of the chain, the server's certificate first.
+    ///   - fault: What is wrong; `nil` if the chain is valid.
     public init(path: [Certificate], fault: TrustFault?) {
         self.path = path
         self.fault = fault
@@ -122,10 +137,15 @@ public struct TrustFault: Error, Sendable, Equatable {
     public let code: Int32
     /// What is wrong, in one line.
     public let reason: String
-    /// The certificate that is to blame, if it is one.
+    /// The certificate that caused the fault; `nil` if none did.
     public let certificate: Certificate?
 
     /// Makes a fault.
+    ///
+    /// - Parameters:
+    ///   - code: The verifier's code, such as ``unspecified``.
+    ///   - reason: What is wrong, in one line.
+    ///   - certificate: The certificate that caused it; `nil` if none did.
     public init(code: Int32, reason: String, certificate: Certificate? = nil) {
         self.code = code
         self.reason = reason
@@ -134,7 +154,7 @@ public struct TrustFault: Error, Sendable, Equatable {
 
     /// The code of a certificate for another host (`X509_V_ERR_HOSTNAME_MISMATCH`).
     public static let hostMismatch: Int32 = 62
-    /// The code of what has no other (`X509_V_ERR_UNSPECIFIED`).
+    /// The code of faults without a code of their own (`X509_V_ERR_UNSPECIFIED`).
     public static let unspecified: Int32 = 1
 
     static let noCertificate = TrustFault(
@@ -146,31 +166,38 @@ extension TrustFault: CustomStringConvertible {
     public var description: String { reason }
 }
 
-/// What is known about a chain being taken back.
+/// Whether certificates of a chain were revoked.
 public enum RevocationStatus: Sendable, Equatable {
-    /// Somebody who must know says that the server's certificate is good.
+    /// A revocation list of the issuer, or a stapled OCSP response, proves that the server's
+    /// certificate was not revoked.
     case good
-    /// Nobody says anything.
+    /// There is neither a list of the issuer nor an OCSP response.
     case unknown
-    /// A certificate was taken back, or what was said about it is no proof.
+    /// A certificate was revoked, the chain cannot be verified, or a list or the OCSP response
+    /// proves nothing.
     case refused(TrustFault)
 }
 
-/// Follows chains of certificates; a transport brings one along.
+/// Verifies chains of certificates; implemented by transports.
 ///
 /// Thread: any. Must not block.
 public protocol TrustVerifier: Sendable {
-    /// Follows a chain to an authority.
+    /// Verifies that a chain leads to an authority and that its certificates are valid now.
     ///
     /// - Parameters:
-    ///   - chain: As the server sent it, its own certificate first.
-    ///   - anchors: The only authorities that count; the session's if `nil`.
+    ///   - chain: The certificates as the server has sent them, its own first.
+    ///   - anchors: The only certificates that are trusted as authorities; `nil` for the session's.
     func verify(_ chain: [Certificate], anchors: [Certificate]?) -> ChainVerdict
 
-    /// Whether a certificate is for a host, a name or an address.
+    /// Whether a certificate is valid for a host, a name or an IP address.
     func isCertificate(_ certificate: Certificate, for host: String) -> Bool
 
-    /// What is known about a chain being taken back.
+    /// Checks whether certificates of a chain were revoked.
+    ///
+    /// - Parameters:
+    ///   - chain: The certificates as the server has sent them, its own first.
+    ///   - ocspResponse: The stapled OCSP response as DER; `nil` to use none.
+    ///   - lists: The revocation lists to search.
     func revocationStatus(
         of chain: [Certificate], ocspResponse: Data?, lists: [RevocationList]
     ) -> RevocationStatus

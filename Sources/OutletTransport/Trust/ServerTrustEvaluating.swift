@@ -1,51 +1,52 @@
 /// Decides whether a server is trusted.
 ///
-/// Evaluators run inside of the handshake, once for each connection: before any byte of a request
-/// or a certificate of the client's is sent.
+/// Evaluators run during the TLS handshake, once for each connection, before a client certificate
+/// or any byte of a request is sent.
 ///
-/// Whom an evaluator has accepted is talked to again on the same connection, by the same session
-/// and by others whose evaluator is equal (`Equatable`). So one must not change what it decides, or
-/// else what it says then holds of new connections only.
+/// A connection whose server was accepted is used again without calling the evaluator, by the same
+/// session and by others with an equal evaluator (`Equatable`). An evaluator should therefore
+/// always decide the same: a changed decision affects new connections only.
 ///
-/// Thread: the transport's; an evaluator must not block, since all transfers wait for it.
+/// Thread: the transport's. An evaluator must not block, because all transfers wait for it.
 public protocol ServerTrustEvaluating: Sendable {
-    /// Returns when the server is trusted.
+    /// Returns normally if the server is trusted, throws if it is not.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and other data that the server has sent.
     ///   - host: The host of the request, in lower case.
-    /// - Throws: Why it is not. The transfer's handler gets the error
+    /// - Throws: Why the server is not trusted. The transfer's handler receives the error
     ///   (``TransferHandler/transfer(_:didRefuseServer:)``).
     func evaluate(_ trust: ServerTrust, forHost host: String) throws
 
-    /// Whether a server that it trusts is verified, that is, known to be the one that is meant:
-    /// only what those say is kept (cookies, responses for the cache, hosts that are talked to
-    /// encrypted only).
+    /// Whether the identity of a trusted server is verified.
     ///
-    /// The default: if the chain is good by the session's authorities, and the certificate is for
-    /// the host. Asked after ``evaluate(_:forHost:)`` has returned.
+    /// Only then the session stores the server's cookies, cached responses and HSTS rules. The
+    /// default implementation returns true if the chain leads to an authority of the session and
+    /// the certificate is valid for the host. Called after ``evaluate(_:forHost:)`` has returned.
     ///
     /// - Parameters:
-    ///   - trust: What the server has shown.
+    ///   - trust: The certificates and other data that the server has sent.
     ///   - host: The host of the request, in lower case.
     func verifies(_ trust: ServerTrust, forHost host: String) -> Bool
 }
 
 extension ServerTrustEvaluating {
-    /// Asks the session's authorities.
+    /// Whether the chain leads to an authority of the session and the certificate is valid for the
+    /// host.
     public func verifies(_ trust: ServerTrust, forHost host: String) -> Bool {
         trust.chainFault == nil && trust.hostFault(for: host) == nil
     }
 }
 
-/// Knows who decides about which server.
+/// Selects the policy that evaluates a server.
 ///
-/// Thread: any. Asked for each transfer, and not under a lock.
+/// Thread: any. Called for each transfer, without a lock held.
 public protocol ServerTrustJudging: AnyObject, Sendable {
-    /// Who decides about a server, an https proxy among them; `nil` to check it as usual.
+    /// Returns the policy for a server or an https proxy; `nil` for the transport's own
+    /// verification.
     ///
     /// - Parameters:
-    ///   - host: The host as it is connected to, without brackets.
+    ///   - host: The host's name or IP address, without brackets and zone.
     ///   - port: The port.
     func policy(forHost host: String, port: Int) -> ServerTrustPolicy?
 }

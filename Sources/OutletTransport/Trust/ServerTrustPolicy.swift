@@ -1,12 +1,13 @@
-/// An evaluator under a number that stands for what it decides.
+/// An evaluator with a number that identifies its decisions.
 ///
-/// A connection and a TLS session belong to the policy that accepted their server: a transport
-/// gives them to transfers of the same number only. Equal values (`Equatable`) and one object have
-/// one number in the whole process; any other evaluator has one for each ``of(_:)``.
+/// A connection or TLS session whose server a policy has accepted is used again only by transfers
+/// whose policy has the same number. Evaluators that are equal (`Equatable` values) or the same
+/// object share a policy in the whole process; for any other evaluator each call of ``of(_:)``
+/// returns a new policy.
 ///
 /// Thread: any.
 public final class ServerTrustPolicy: Sendable {
-    /// What tells policies apart; never used twice in a process.
+    /// Identifies the policy; not used again for another policy in this process.
     public let number: UInt64
     private let decision: Result<any ServerTrustEvaluating, any Error>
 
@@ -15,31 +16,33 @@ public final class ServerTrustPolicy: Sendable {
         self.decision = decision
     }
 
-    /// Refuses every server.
+    /// Makes a policy that refuses every server with this error.
     package static func refusing(_ error: any Error) -> ServerTrustPolicy {
-        // Nothing is ever accepted under this number, so all may have it.
+        // These policies accept no server, so no connection is ever shared under this number.
         ServerTrustPolicy(number: 0, decision: .failure(error))
     }
 
-    /// Judges a server.
+    /// Evaluates a server.
     ///
-    /// - Parameter trust: What the server has shown.
-    /// - Returns: Whether the server is verified besides, so that what it says may be kept.
-    /// - Throws: Why it is refused.
+    /// - Parameter trust: The certificates and other data that the server has sent.
+    /// - Returns: Whether the server's identity is verified, so that its cookies, cached responses
+    ///   and HSTS rules may be stored.
+    /// - Throws: The evaluator's error, if the server is not trusted.
     public func evaluate(_ trust: ServerTrust) throws -> Bool {
         let evaluator = try decision.get()
         try evaluator.evaluate(trust, forHost: trust.host)
         return evaluator.verifies(trust, forHost: trust.host)
     }
 
-    /// The evaluator; `nil` where every server is refused.
+    /// The evaluator; `nil` for a policy that refuses every server.
     package var evaluator: (any ServerTrustEvaluating)? { try? decision.get() }
 
     // MARK: The policies of a process
 
-    /// The policy of an evaluator: the one that an equal one has already, or a new one.
+    /// Returns the policy of an equal evaluator that is still in use, or a new one.
     ///
-    /// Calls the evaluators' `==`, which is the user's, outside of locks.
+    /// - Parameter evaluator: Compared with `==` if it is an `Equatable` value, by identity if it
+    ///   is an object. The comparison runs without a lock held.
     public static func of(_ evaluator: any ServerTrustEvaluating) -> ServerTrustPolicy {
         let type = ObjectIdentifier(Swift.type(of: evaluator))
         while true {
@@ -57,7 +60,7 @@ public final class ServerTrustPolicy: Sendable {
 
     private func isOf(_ other: any ServerTrustEvaluating) -> Bool {
         guard let evaluator else { return false }
-        // What an object holds may change, and then be another object's.
+        // Objects are mutable: two that are equal now may differ later.
         if Swift.type(of: evaluator) is AnyClass {
             return (evaluator as AnyObject) === (other as AnyObject)
         }
@@ -71,7 +74,7 @@ public final class ServerTrustPolicy: Sendable {
         (b as? Value).map { $0 == a } ?? false
     }
 
-    /// Those that somebody uses, by the types of their evaluators.
+    /// The policies in use, by the types of their evaluators.
     private struct Registry: Sendable {
         struct Reference: Sendable {
             weak let policy: ServerTrustPolicy?

@@ -1,9 +1,9 @@
 internal import CSpawn
 internal import Glibc
 
-/// A file descriptor that is closed when its last owner is gone.
+/// A file descriptor that is closed when its last reference is released.
 public final class FileDescriptor: Sendable {
-    /// The number.
+    /// The descriptor's number.
     public let number: Int32
 
     /// Takes ownership of a descriptor.
@@ -15,7 +15,7 @@ public final class FileDescriptor: Sendable {
         close(number)
     }
 
-    /// A pipe that other programs do not inherit.
+    /// Makes a pipe that child processes do not inherit.
     static func pipe() throws -> (reader: FileDescriptor, writer: FileDescriptor) {
         var ends: [Int32] = [-1, -1]
         let error = private_pipe(&ends)
@@ -23,7 +23,9 @@ public final class FileDescriptor: Sendable {
         return (FileDescriptor(ends[0]), FileDescriptor(ends[1]))
     }
 
-    /// Reads up to `limit` bytes, blocking; empty at the end and on an error.
+    /// Reads up to `limit` bytes, and blocks until there are some.
+    ///
+    /// - Returns: The bytes read; empty at the end of the file and on an error.
     func read(upTo limit: Int = 64 * 1024) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             var result = 0
@@ -34,7 +36,9 @@ public final class FileDescriptor: Sendable {
         }
     }
 
-    /// Writes all bytes, blocking; `false` if the other side is gone.
+    /// Writes all bytes, and blocks until they are written.
+    ///
+    /// - Returns: `false` on an error, such as a pipe whose reader is closed.
     @discardableResult
     func write(_ bytes: ArraySlice<UInt8>) -> Bool {
         var rest = bytes

@@ -1,8 +1,10 @@
 internal import FoundationEssentials
 
-/// Where the build put what it built.
+/// Finds the programs and libraries that the build made.
 public enum Products {
-    /// The directory of the running test bundle, which is that of all products.
+    /// Returns the directory of the running test bundle, which is also that of all products.
+    ///
+    /// - Throws: ``TestSupportError`` if this process does not run a test bundle.
     public static func directory() throws -> String {
         let arguments = CommandLine.arguments
         let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
@@ -12,7 +14,7 @@ public enum Products {
         throw TestSupportError("products: no test bundle: \(arguments.joined(separator: " "))")
     }
 
-    /// The path of a product, such as `outlet` or `libpacer.so`, or of a faulty plugin.
+    /// Returns the path of a product, such as `outlet` or `libpacer.so`, or of a faulty plugin.
     ///
     /// - Throws: ``TestSupportError`` if it has not been built.
     public static func path(_ name: String) throws -> String {
@@ -24,7 +26,9 @@ public enum Products {
         return path
     }
 
-    /// The path of a plugin that breaks the contract: make builds them, whatever the tests are built for.
+    /// Returns the path of a plugin that breaks the contract.
+    ///
+    /// `make fixtures` builds these plugins, in one directory for all build configurations.
     private static func fixture(_ name: String) throws -> String {
         let root = #filePath.dropLast("/Tests/OutletTestSupport/Files/Products.swift".count)
         let path = "\(root)/.build/fixtures/\(name)"

@@ -4,9 +4,9 @@ internal import OutletFiles
 internal import OutletSession
 internal import OutletTransport
 
-/// A directory of its own under the system's temporary one.
+/// A new directory inside the system's temporary directory.
 ///
-/// It goes with its last owner; what is still there when the tests exit goes then.
+/// It is removed when its last reference is released, or else when the test process exits.
 public final class TemporaryDirectory: Sendable {
     private static let existing = Lock<Set<String>>([])
 
@@ -49,21 +49,25 @@ public final class TemporaryDirectory: Sendable {
         ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted()
     }
 
-    /// The text of a file in it; `nil` if there is no such file.
+    /// Returns the text of a file in the directory; `nil` if there is no such file.
     public func text(_ name: String) -> String? {
         (try? read(name)).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The path of an entry, which need not exist.
+    /// Returns the path of an entry, which need not exist.
     public func path(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Writes a file and returns its path; directories on the way are made.
+    /// Writes a file and returns its path; makes the directories in `name` if they are missing.
+    ///
+    /// - Throws: ``TestSupportError`` if the file cannot be written.
     @discardableResult
     public func write(_ text: String, to name: String) throws -> String {
         try write(Array(text.utf8), to: name)
     }
 
-    /// Writes a file and returns its path; directories on the way are made.
+    /// Writes a file and returns its path; makes the directories in `name` if they are missing.
+    ///
+    /// - Throws: ``TestSupportError`` if the file cannot be written.
     @discardableResult
     public func write(_ bytes: [UInt8], to name: String) throws -> String {
         let path = path(name)
@@ -77,7 +81,9 @@ public final class TemporaryDirectory: Sendable {
         return path
     }
 
-    /// Copies what ``Products`` knows, and returns the path of the copy.
+    /// Copies a product, named as for ``Products/path(_:)``, and returns the path of the copy.
+    ///
+    /// - Throws: ``TestSupportError`` if the product is not there or cannot be copied.
     @discardableResult
     public func copy(_ product: String) throws -> String {
         guard let data = try? Data(contentsOf: URL(filePath: Products.path(product))) else {
@@ -86,7 +92,9 @@ public final class TemporaryDirectory: Sendable {
         return try write(Array(data), to: product)
     }
 
-    /// The bytes of a file in it.
+    /// Reads a file in the directory.
+    ///
+    /// - Throws: ``TestSupportError`` if there is no such file.
     public func read(_ name: String) throws -> [UInt8] {
         guard let data = try? Data(contentOf: URL(filePath: path(name))) else {
             throw TestSupportError("temporary directory: no such file: \(path(name))")

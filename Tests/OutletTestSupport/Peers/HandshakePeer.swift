@@ -1,12 +1,13 @@
-/// A server in Python that tells what it saw of handshakes, and an https proxy as well.
+/// A server in Python that logs TLS handshakes and also acts as an HTTPS proxy.
 ///
-/// Each connection carries one request: `CONNECT` makes a tunnel to a port of loopback, any other is
-/// answered with 200 and the text `served`.
+/// Each connection carries one request. `CONNECT` opens a tunnel to a port on 127.0.0.1. Any other
+/// request is answered with 200 and the text `served`.
 public final class HandshakePeer: Sendable {
     /// What ``HandshakePeer`` listens on.
     public enum Listener: Int, Sendable, CaseIterable {
-        /// No TLS: the path `/N` is answered with what was seen so far, one line each, once that are `N`
-        /// lines or 15 s have passed.
+        /// No TLS; the path `/N` returns the log, one entry per line.
+        ///
+        /// The answer waits until the log has `N` lines, for 15 s at most.
         case log
         /// TLS 1.3.
         case tls13
@@ -17,7 +18,7 @@ public final class HandshakePeer: Sendable {
     private let peer: Peer
     private let directory: TemporaryDirectory
 
-    /// Starts a server whose certificate, for `localhost`, is the test authority's.
+    /// Starts a server with a certificate for `localhost` that the shared ``TestCA`` issued.
     ///
     /// - Throws: ``TestSupportError`` with what Python printed.
     public static func start() async throws -> HandshakePeer {
@@ -39,22 +40,25 @@ public final class HandshakePeer: Sendable {
         }
     }
 
-    /// The port of a listener.
+    /// Returns the port of a listener.
     public func port(_ listener: Listener) -> UInt16 { peer.ports[listener.rawValue] }
 
-    /// The address of a listener, by the name localhost, without a slash at its end.
+    /// Returns the URL of a listener with the host `localhost`, without a slash at its end.
     public func baseURL(_ listener: Listener) -> String { "https://localhost:\(port(listener))" }
 
-    /// What was seen so far: `client NAME` or `client none` for each handshake that came to its end,
-    /// `failed` for any other, and the line of each request.
+    /// Returns the log: one entry for each handshake and one for each request.
     ///
-    /// - Parameter count: How many of them to wait for.
+    /// A completed handshake is `client NAME` or `client none` (no client certificate), any other
+    /// is `failed`. A request is its request line.
+    ///
+    /// - Parameter count: How many entries to wait for, up to 15 s.
+    /// - Throws: ``TestSupportError`` if the server does not answer.
     public func seen(_ count: Int) async throws -> [String] {
         let answer = try await HTTPExchange.perform("/\(count)", at: .loopback(port: port(.log)))
         return answer.text.split(separator: "\n").map { String($0) }
     }
 
-    /// Ends the server and waits until it is gone.
+    /// Ends the server and waits for its process to exit.
     public func stop() async {
         await peer.stop()
     }

@@ -1,6 +1,8 @@
 /// Debian's httpbin under Debian's gunicorn.
 public final class Httpbin: Sendable {
-    /// The server that all tests of a process share.
+    /// Returns the server that all tests of a process share, and starts it on the first call.
+    ///
+    /// - Throws: ``TestSupportError`` with what gunicorn printed.
     public static func shared() async throws -> Httpbin { try await sharedTask.value }
 
     private static let sharedTask = Task { try await Httpbin.start() }
@@ -8,7 +10,7 @@ public final class Httpbin: Sendable {
     private let peer: Peer
     private let directory: TemporaryDirectory
 
-    /// Starts a server; it answers when this returns.
+    /// Starts a server and waits until it answers.
     ///
     /// - Throws: ``TestSupportError`` with what gunicorn printed.
     public static func start() async throws -> Httpbin {
@@ -35,10 +37,10 @@ public final class Httpbin: Sendable {
     /// The TCP port.
     public var port: UInt16 { peer.ports[0] }
 
-    /// The address of the root, without a slash at its end: `http://127.0.0.1:PORT`.
+    /// The URL of the root, without a slash at its end: `http://127.0.0.1:PORT`.
     public var baseURL: String { "http://127.0.0.1:\(port)" }
 
-    /// Ends the server and waits until it is gone.
+    /// Ends the server and waits for its process to exit.
     public func stop() async {
         await peer.stop()
     }

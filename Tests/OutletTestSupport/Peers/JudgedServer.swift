@@ -1,29 +1,33 @@
 internal import Glibc
 
-/// An nginx for what clients have to find out in a handshake, with its security level at 0.
+/// An nginx with certificates that a client must check in the handshake: weak or revoked ones.
 ///
-/// `/info` on every port: JSON with the TLS version and whether its session was resumed; `/closing`
-/// is the same on a connection that is then closed.
+/// Its OpenSSL security level is 0, so that the server itself accepts weak certificates.
+///
+/// `/info` on every port returns JSON with the TLS version and whether the TLS session was
+/// resumed. `/closing` returns the same and then closes the connection.
 public final class JudgedServer: Sendable {
-    /// What ``JudgedServer`` listens on; TLS but for the first.
+    /// What ``JudgedServer`` listens on; all but ``plain`` use TLS.
     public enum Listener: Int, Sendable, CaseIterable {
         /// No TLS.
         case plain
         /// The server's certificate is signed with SHA-1.
         case weakSignature
-        /// An authority in between has a short key.
+        /// The intermediate certificate has a short key.
         case weakKey
-        /// TLS 1.2, a good certificate, with an OCSP response that says so.
+        /// TLS 1.2, a good certificate, with a stapled OCSP response that says so.
         case stapled12
         /// The same certificate, without an OCSP response.
         case unstapled12
-        /// TLS 1.2, a certificate that was taken back, with an OCSP response that says so.
+        /// TLS 1.2, a revoked certificate, with a stapled OCSP response that says so.
         case revokedStapled12
-        /// The certificate of ``stapled12``, without an OCSP response, in TLS 1.3.
+        /// TLS 1.3, the certificate of ``stapled12``, without an OCSP response.
         case unstapled
     }
 
-    /// The server that all tests of a process share.
+    /// Returns the server that all tests of a process share, and starts it on the first call.
+    ///
+    /// - Throws: ``TestSupportError`` with what nginx or `openssl` printed.
     public static func shared() async throws -> JudgedServer { try await sharedTask.value }
 
     private static let sharedTask = Task { try await JudgedServer.start() }
@@ -76,15 +80,15 @@ public final class JudgedServer: Sendable {
         }
     }
 
-    /// What the listeners with something weak show.
+    /// Returns the certificate of ``Listener/weakKey``, or else of ``Listener/weakSignature``.
     public func weakIdentity(_ listener: Listener) -> TestCA.Identity {
         listener == .weakKey ? weakKey : weakSignature
     }
 
-    /// The address of a listener's `/info`, by the name localhost.
+    /// Returns the URL of a listener's `/info`, with the host `localhost`.
     public func url(_ listener: Listener) -> String { "\(baseURL(listener))/info" }
 
-    /// The same, on a connection that the server then closes.
+    /// Returns the URL of a listener's `/closing`, with the host `localhost`.
     public func closingURL(_ listener: Listener) -> String { "\(baseURL(listener))/closing" }
 
     private func baseURL(_ listener: Listener) -> String {

@@ -1,9 +1,10 @@
 internal import Glibc
 
-/// A Kerberos realm of its own: Debian's KDC with one user, `ada`, and a web server that lets in
-/// requests with a ticket and greets their user by name.
+/// A Kerberos realm for one test: Debian's KDC with one user, `ada`, and a web server.
+///
+/// The web server accepts requests with a ticket and answers with the name of their user.
 public final class Kerberos: Sendable {
-    /// Whether the packages are there (`make setup`).
+    /// Whether the packages are installed (`make setup` installs them).
     public static var isInstalled: Bool {
         let paths: [String] = [
             "/usr/sbin/krb5kdc", "/usr/sbin/kadmin.local", "/usr/bin/kinit",
@@ -14,9 +15,9 @@ public final class Kerberos: Sendable {
 
     private static let realm = "OUTLET.TEST"
 
-    /// The realm's configuration, for `KRB5_CONFIG`.
+    /// The path of the realm's configuration, for `KRB5_CONFIG`.
     public let configurationPath: String
-    /// The user's tickets, for `KRB5CCNAME`.
+    /// The path of the user's ticket cache, for `KRB5CCNAME`.
     public let ticketPath: String
 
     private let kdc: Peer
@@ -28,7 +29,7 @@ public final class Kerberos: Sendable {
     /// - Throws: ``TestSupportError`` with what a program printed.
     public static func start() async throws -> Kerberos {
         let directory = try TemporaryDirectory()
-        // The KDC opens its port by itself: one that was free a moment ago.
+        // The KDC cannot inherit a socket, so it opens a port that was free just before.
         let port = try ListeningSocket(.loopback(port: 0)).port
         try directory.write(configuration(port: port), to: "krb5.conf")
         try directory.write(settings(port: port, in: directory), to: "kdc.conf")
@@ -77,13 +78,15 @@ public final class Kerberos: Sendable {
         ) { _ in [script] }
     }
 
-    /// The address of what only ticket holders see; by name, as tickets are made for names.
+    /// The URL of a page that requires a ticket.
+    ///
+    /// Its host is a name, `localhost`, because tickets are issued for host names.
     public var url: String { "http://localhost:\(port)/" }
 
     /// The web server's port.
     public var port: UInt16 { server.ports[0] }
 
-    /// Ends the servers and waits until they are gone.
+    /// Ends the servers and waits for their processes to exit.
     public func stop() async {
         await server.stop()
         await kdc.stop()
@@ -125,7 +128,7 @@ public final class Kerberos: Sendable {
         """
     }
 
-    /// Serves `/open` to everybody and all else to those with a ticket (RFC 4559).
+    /// Serves `/open` without authentication; every other path requires a ticket (RFC 4559).
     private static let script = """
         import base64, gssapi, http.server, socket
 

@@ -3,7 +3,7 @@ internal import Glibc
 internal import OutletSession
 internal import OutletTransport
 
-/// A host name with the addresses that a test gives it, other ones at each look-up if need be.
+/// A host name that resolves to the addresses a test lists, which may differ for each look-up.
 public final class ListedName: Sendable {
     private static let lists = Lock<[String: [String]]>([:])
     private static let answer: Void = list_addresses { name in
@@ -17,13 +17,13 @@ public final class ListedName: Sendable {
         return addresses.flatMap { strdup($0) }
     }
 
-    /// The name.
+    /// The host name, unique in this process.
     public let hostName = "name\(UInt64.random(in: 0 ... .max)).listed.test"
 
-    /// Makes a name.
+    /// Makes a name that resolves until this object is released.
     ///
-    /// - Parameter lookups: What each look-up finds, addresses separated by blanks; the last one is found
-    ///   by all that follow.
+    /// - Parameter lookups: The result of each look-up in order, addresses separated by blanks. All
+    ///   further look-ups return the last one.
     public init(_ lookups: String...) {
         _ = Self.answer
         Self.lists.withLock { $0[hostName] = lookups }

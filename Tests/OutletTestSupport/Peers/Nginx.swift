@@ -5,9 +5,11 @@ internal import Glibc
 /// Paths on every port: `/small.txt`, `/large.bin`, `/info` (JSON about the request and its
 /// connection), `/status/{code}`, `/redirect` (301 to `/small.txt`), `/basic` (`user`,
 /// `password`), `/upload` (reads any body, answers as `/info`), `/limited/large.bin` (64 KiB/s),
-/// `/hsts` (204 with `Strict-Transport-Security`),
-/// `/compressed/text.txt` (gzip if accepted), `/unframed.txt` (the same, up to the connection's end), `/socket/{port}/` (passed on to that port, with
-/// WebSockets). On a unix socket: the same.
+/// `/hsts` (204 with `Strict-Transport-Security`), `/kept` (the same field with a cookie and
+/// `Cache-Control`), `/closing` (as `/info`, then closes the connection),
+/// `/compressed/text.txt` (gzip if accepted), `/unframed.txt` (the same text without a length,
+/// ended by closing the connection), `/socket/{port}/` (forwarded to that port, including
+/// WebSockets). A unix socket serves the same paths.
 public final class Nginx: Sendable {
     /// What ``Nginx`` listens on.
     public enum Listener: Int, Sendable, CaseIterable {
@@ -17,7 +19,7 @@ public final class Nginx: Sendable {
         case plainHTTP2
         /// TLS with HTTP/2 and HTTP/1.1.
         case tls
-        /// TLS that wants a client certificate of the test authority.
+        /// TLS that requires a client certificate issued by the test authority.
         case clientCertificate
         /// TLS with a certificate that has expired.
         case expired
@@ -25,18 +27,20 @@ public final class Nginx: Sendable {
         case wrongHost
         /// TLS with a certificate signed by its own key.
         case selfSigned
-        /// TLS with HTTP/1.1 alone.
+        /// TLS with HTTP/1.1 only.
         case tlsHTTP1
-        /// TLS with HTTP/2, four streams on a connection.
+        /// TLS with HTTP/2, at most four concurrent streams on a connection.
         case fewStreams
     }
 
-    /// The server that all tests of a process share.
+    /// Returns the server that all tests of a process share, and starts it on the first call.
+    ///
+    /// - Throws: ``TestSupportError`` with what nginx or `openssl` printed.
     public static func shared() async throws -> Nginx { try await sharedTask.value }
 
     private static let sharedTask = Task { try await Nginx.start() }
 
-    /// The authority whose certificates it uses.
+    /// The authority that issued the server's certificates.
     public let authority: TestCA
     /// The size of `/large.bin` in bytes.
     public let largeFileSize: Int
@@ -46,7 +50,7 @@ public final class Nginx: Sendable {
     private let peer: Peer
     private let directory: TemporaryDirectory
 
-    /// Starts a server; it answers when this returns.
+    /// Starts a server and waits until it answers.
     ///
     /// - Parameter largeFileSize: The size of `/large.bin` in bytes.
     /// - Throws: ``TestSupportError`` with what nginx printed.
@@ -94,10 +98,12 @@ public final class Nginx: Sendable {
         }
     }
 
-    /// The port of a listener.
+    /// Returns the port of a listener.
     public func port(_ listener: Listener = .plain) -> UInt16 { peer.ports[listener.rawValue] }
 
-    /// The address of a listener's root, without a slash at its end; TLS ones by the name localhost.
+    /// Returns the URL of a listener's root, without a slash at its end.
+    ///
+    /// The host is `localhost` with TLS, else `127.0.0.1`.
     public func baseURL(_ listener: Listener = .plain) -> String {
         switch listener {
         case .plain, .plainHTTP2: "http://127.0.0.1:\(port(listener))"
@@ -105,14 +111,15 @@ public final class Nginx: Sendable {
         }
     }
 
-    /// Ends the server and waits until it is gone.
+    /// Ends the server and waits for its process to exit.
     public func stop() async {
         await peer.stop()
     }
 
-    /// What `/large.bin` holds at a position.
+    /// Returns the byte of `/large.bin` at a position.
     ///
-    /// Zeros, but for the position itself in eight bytes, big-endian, at every multiple of 1 MiB.
+    /// Every multiple of 1 MiB holds its own position in eight bytes, big-endian; all other bytes
+    /// are 0.
     public static func largeFileByte(at position: Int) -> UInt8 {
         let offset = position % markerInterval
         guard offset < 8 else { return 0 }

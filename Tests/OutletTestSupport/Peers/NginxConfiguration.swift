@@ -8,7 +8,7 @@ struct NginxConfiguration {
     let identities: [Nginx.Listener: TestCA.Identity]
 
     var text: String {
-        // Started by root, nginx would serve as another user, who cannot enter the directory.
+        // Started by root, nginx would run its workers as a user who cannot enter the directory.
         let user = geteuid() == 0 ? "user root root;" : ""
         let servers = Nginx.Listener.allCases.map(server).joined(separator: "\n")
         return """

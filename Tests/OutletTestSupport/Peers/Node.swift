@@ -1,6 +1,7 @@
-/// A real HTTP/2 server without TLS (Node's): informational heads, then `ab`, then trailers.
+/// An HTTP/2 server without TLS, run by Node.js.
 ///
-/// Debian's nginx sends no informational head over HTTP/2.
+/// It answers with the informational responses 100, 103 and 103, then 200 with the body `ab` and
+/// a trailer. Debian's nginx cannot replace it: it sends no informational response over HTTP/2.
 public final class Node: Sendable {
     private static let script = """
         require('node:http2').createServer().on('stream', stream => {
@@ -16,9 +17,9 @@ public final class Node: Sendable {
     private let peer: Peer
     private let directory: TemporaryDirectory
 
-    /// Starts a server; connections wait until it is up.
+    /// Starts a server; connections made before it is ready wait in its socket's queue.
     ///
-    /// - Throws: ``TestSupportError`` if Node is not there.
+    /// - Throws: ``TestSupportError`` if Node.js is not installed.
     public init() throws {
         let directory = try TemporaryDirectory()
         self.directory = directory
@@ -28,10 +29,10 @@ public final class Node: Sendable {
         ) { _ in ["-e", Self.script] }
     }
 
-    /// The address of the root, without a slash at its end: `http://127.0.0.1:PORT`.
+    /// The URL of the root, without a slash at its end: `http://127.0.0.1:PORT`.
     public var baseURL: String { "http://127.0.0.1:\(peer.ports[0])" }
 
-    /// Ends the server and waits until it is gone.
+    /// Ends the server and waits for its process to exit.
     public func stop() async {
         await peer.stop()
     }

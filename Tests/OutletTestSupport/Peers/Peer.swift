@@ -1,11 +1,14 @@
 internal import Glibc
 
-/// A server that nobody here wrote, run as our child on loopback ports; gone when the tests are.
+/// A third-party server that runs as a child process on loopback ports.
 ///
-/// Its ports are opened here and handed over, as systemd does, so that no port is lost to another
-/// program and clients may connect before the server is up. A shell between reads a pipe that only
-/// the tests hold: whatever way they end, the shell then ends the server. It sends SIGINT, at
-/// which servers end at once, and SIGTERM, because a server that is not up yet ignores the other.
+/// The tests open the ports and the server inherits the sockets, as with systemd. So no other
+/// program can take a port, and clients can connect before the server is ready.
+///
+/// The server's parent is a shell that reads a pipe whose other end only the tests hold. When the
+/// test process ends, for whatever reason, the shell ends the server. It sends SIGINT, at which
+/// servers exit without waiting for connections, then SIGTERM, because a server that is still
+/// starting ignores SIGINT.
 final class Peer: Sendable {
     private static let script = """
         "$@" &
@@ -18,18 +21,20 @@ final class Peer: Sendable {
         rm -rf "$PWD"
         """
 
-    /// The ports, in the order in which the server finds their sockets as 3, 4 and so on.
+    /// The ports; the server inherits their sockets as the descriptors 3, 4 and so on.
     let ports: [UInt16]
     private let program: RunningProgram
 
     /// Listens on `count` ports, at most 7, and starts a server on them.
     ///
     /// - Parameters:
-    ///   - path: The server's absolute path.
-    ///   - count: How many ports it gets.
-    ///   - directory: Its working directory, removed when it ends.
-    ///   - environment: Variables beside those of ``Program/environment``.
-    ///   - prepare: Called with the ports before the start; returns the arguments.
+    ///   - path: The absolute path of the server's program.
+    ///   - count: The number of ports.
+    ///   - directory: The server's working directory, removed when the server ends.
+    ///   - environment: Variables added to ``Program/environment``; these take precedence.
+    ///   - prepare: Called with the ports before the start; returns the server's arguments.
+    /// - Throws: ``TestSupportError`` if the program is not installed or does not start; any error
+    ///   of `prepare`.
     init(
         _ path: String, ports count: Int, directory: TemporaryDirectory,
         environment: [String: String] = [:], prepare: ([UInt16]) throws -> [String]
@@ -50,9 +55,10 @@ final class Peer: Sendable {
             inheriting: sockets.map(\.descriptor))
     }
 
-    /// Asks for a path until the server answers, which shows that it is up.
+    /// Requests `target` and waits for the answer 200, which shows that the server is ready.
     ///
-    /// - Throws: ``TestSupportError`` with what the server printed if it ended instead.
+    /// - Throws: ``TestSupportError`` with what the server printed, if it answers with another
+    ///   status or not at all; the server is then stopped.
     func check(_ target: String) async throws {
         let answer = try? await HTTPExchange.perform(target, at: .loopback(port: ports[0]))
         guard let answer, answer.status == 200 else {
@@ -61,12 +67,14 @@ final class Peer: Sendable {
         }
     }
 
-    /// Waits until the server has printed a text.
+    /// Waits until the server has printed `text` to standard output.
+    ///
+    /// - Throws: ``TestSupportError`` if the server ends without it, or after 60 s.
     func output(containing text: String) async throws {
         try await program.output(containing: text)
     }
 
-    /// Ends the server and waits until it is gone.
+    /// Ends the server and waits for its process to exit.
     func stop() async {
         _ = await printedAtEnd()
     }

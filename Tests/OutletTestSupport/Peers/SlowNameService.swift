@@ -2,10 +2,10 @@ internal import CFaults
 internal import OutletSession
 internal import OutletTransport
 
-/// A name service that answers when a test lets it: for names that end in `.slow.test`.
+/// Delays `getaddrinfo` for one host name, which ends in `.slow.test`, until the test allows it.
 ///
-/// Every other name is looked up as ever. Look-ups block the calling thread, as a name server
-/// that does not answer would.
+/// Look-ups of the name block the calling thread, as with a name server that does not answer.
+/// Every other name is resolved as usual.
 public final class SlowNameService: Sendable {
     private static let services = Lock<[String: SlowNameService]>([:])
     private static let observe: Void = observe_slow_lookups { name in
@@ -15,17 +15,17 @@ public final class SlowNameService: Sendable {
         services.withLock { $0[String(label)] }?.answer(text)
     }
 
-    /// The name that is looked up so slowly.
+    /// The host name whose look-up is delayed.
     public let hostName: String
-    /// Each look-up, as it begins.
+    /// The name of each look-up, recorded when it begins.
     public let lookups = Recorder<String>()
-    /// Each look-up, when it ends.
+    /// The name of each look-up, recorded when it ends.
     public let answers = Recorder<String>()
 
     private let gate: Gate
     private let limit: Duration
 
-    /// Makes a name whose look-up takes `limit`, unless it is let go before.
+    /// Makes a name whose look-up takes `limit`, unless ``answer()`` is called before.
     ///
     /// - Throws: ``TestSupportError`` if there are no descriptors left.
     public init(taking limit: Duration = .seconds(60)) throws {
@@ -37,7 +37,7 @@ public final class SlowNameService: Sendable {
         Self.services.withLock { $0[label] = self }
     }
 
-    /// Lets all look-ups end: the name does not exist.
+    /// Ends all look-ups of the name, with the result that it does not exist.
     public func answer() {
         let label = hostName.prefix { $0 != "." }
         _ = Self.services.withLock { $0.removeValue(forKey: String(label)) }

@@ -1,30 +1,32 @@
-/// What tests of trust need beyond plain certificates.
+/// Intermediate certificates and revocation, for tests of server trust.
 extension TestCA {
-    /// A server's certificate below an authority of its own, which the test authority has signed.
+    /// A server's certificate issued by an intermediate, which the test authority has signed.
     public struct Chain: Sendable {
-        /// The server's; its file holds the authority in between behind it.
+        /// The server's certificate; its file also contains the intermediate one.
         public let server: Identity
-        /// The authority in between.
+        /// The intermediate authority.
         public let intermediate: Identity
     }
 
-    /// Two certificates, and what tells that one of them was taken back.
+    /// Two certificates, one of them revoked, with revocation lists (CRLs) and OCSP responses.
     public struct Revocation: Sendable {
-        /// A server's that is good.
+        /// A server's certificate that is not revoked.
         public let good: Identity
-        /// A server's that was taken back.
+        /// A server's certificate that is revoked.
         public let revoked: Identity
-        /// The list that holds ``revoked``, PEM.
+        /// The path of a CRL that contains ``revoked``, PEM.
         public let listPath: String
-        /// The list of the day before, which holds nothing, PEM.
+        /// The path of an earlier CRL, which is empty, PEM.
         public let formerListPath: String
-        /// An OCSP response that says that ``good`` is good, DER.
+        /// The path of an OCSP response that reports ``good`` as good, DER.
         public let goodStaplePath: String
-        /// An OCSP response that says that ``revoked`` was taken back, DER.
+        /// The path of an OCSP response that reports ``revoked`` as revoked, DER.
         public let revokedStaplePath: String
     }
 
-    /// Issues a certificate below an authority in between.
+    /// Issues a server's certificate for `localhost` by an intermediate authority.
+    ///
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public func chain() async throws -> Chain {
         let intermediate = Identity(
             certificatePath: directory.path("intermediate.pem"),
@@ -44,7 +46,9 @@ extension TestCA {
             intermediate: intermediate)
     }
 
-    /// Issues two certificates and takes one back.
+    /// Issues two server certificates and revokes one of them.
+    ///
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public func revocation() async throws -> Revocation {
         let good = try await recorded("good")
         let revoked = try await recorded("revoked")
@@ -58,12 +62,17 @@ extension TestCA {
             goodStaplePath: try await staple(good), revokedStaplePath: try await staple(revoked))
     }
 
-    /// Issues a certificate.
+    /// Issues a certificate that is valid for two days.
     ///
     /// - Parameters:
-    ///   - key: What `openssl req` makes the key by; a P-256 key if `nil`.
-    ///   - digest: What the issuer signs.
-    ///   - file: The file that holds the section `extensions`.
+    ///   - identity: The paths to write the certificate and its key to.
+    ///   - subject: The subject in the form of `openssl req -subj`.
+    ///   - extensions: The section of `file` with the certificate's extensions.
+    ///   - issuer: The authority that signs the certificate.
+    ///   - key: The arguments with which `openssl req` makes the key; `nil` makes a P-256 key.
+    ///   - digest: The option of `openssl x509` that selects the hash of the signature.
+    ///   - file: The OpenSSL configuration file with the section `extensions`.
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     func sign(
         _ identity: Identity, subject: String, extensions: String, by issuer: Identity,
         key: [String]? = nil, digest: String = "-sha256", file: String = "openssl.cnf"
@@ -81,7 +90,8 @@ extension TestCA {
 
     /// Issues a server's certificate for other names.
     ///
-    /// - Parameter names: As OpenSSL's configuration writes them, such as `DNS:a.test`.
+    /// - Parameter names: The subject alternative names in OpenSSL's form, such as `DNS:a.test`.
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public func server(names: String) async throws -> Identity {
         let name = "names-\(UInt64.random(in: 0 ... .max))"
         let identity = Identity(
@@ -94,9 +104,10 @@ extension TestCA {
         return identity
     }
 
-    /// Takes a certificate back.
+    /// Revokes a certificate and makes a revocation list (CRL).
     ///
-    /// - Returns: The path of a list that holds it, PEM.
+    /// - Returns: The path of a CRL that contains the certificate, PEM.
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public func revocationList(of identity: Identity) async throws -> String {
         let files = ["-config", "openssl.cnf", "-name", "revocation_files"]
         let list = identity.certificatePath + ".crl"
@@ -105,7 +116,7 @@ extension TestCA {
         return list
     }
 
-    /// A certificate that the authority's records know.
+    /// Issues a server's certificate and records it in the database that OCSP responses use.
     private func recorded(_ name: String) async throws -> Identity {
         let identity = Identity(
             certificatePath: directory.path("\(name).pem"), keyPath: directory.path("\(name).key"))
@@ -120,9 +131,10 @@ extension TestCA {
         return identity
     }
 
-    /// A list of another authority, an intermediate one.
+    /// Makes a revocation list (CRL) that another authority signs, such as an intermediate one.
     ///
-    /// - Returns: The list's path, PEM.
+    /// - Returns: The path of the CRL, PEM.
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public func revocationList(by issuer: Identity) async throws -> String {
         let list = issuer.certificatePath + ".own.crl"
         try await openssl([
@@ -133,12 +145,14 @@ extension TestCA {
         return list
     }
 
-    /// An OCSP response about a certificate of ``revocation()``, DER.
+    /// Makes an OCSP response about a certificate of ``revocation()``.
     ///
     /// - Parameters:
-    ///   - responder: Who signs it; the authority if `nil`.
-    ///   - validity: How long it is valid, as `openssl ocsp` wants to be told.
-    /// - Returns: The response's path.
+    ///   - identity: The certificate that the response is about.
+    ///   - responder: The authority that signs the response; `nil` is this one.
+    ///   - validity: The options of `openssl ocsp` for the validity; two days by default.
+    /// - Returns: The path of the response, DER.
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public func staple(
         _ identity: Identity, signedBy responder: TestCA? = nil,
         validity: [String] = ["-ndays", "2"]

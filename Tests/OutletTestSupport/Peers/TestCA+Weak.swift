@@ -1,14 +1,18 @@
-/// Certificates that OpenSSL's security level does not let pass.
+/// Certificates that OpenSSL's default security level rejects.
 extension TestCA {
-    /// What is too weak about a chain that is good in all else.
+    /// What is too weak in a chain that is otherwise valid.
     public enum Weakness: String, Sendable, CaseIterable {
         /// The server's certificate is signed with SHA-1.
         case signature
-        /// The authority in between has an RSA key of 1024 bits.
+        /// The intermediate certificate has an RSA key of 1024 bits.
         case key
     }
 
-    /// Issues a server's certificate for `localhost` below an authority in between, which is in its file.
+    /// Issues a server's certificate for `localhost` by an intermediate authority.
+    ///
+    /// Its file also contains the intermediate certificate.
+    ///
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public func weakChain(_ weakness: Weakness) async throws -> Identity {
         let middle = Identity(
             certificatePath: directory.path("weak-\(weakness)-middle.pem"),

@@ -1,43 +1,45 @@
 internal import OutletSession
 internal import OutletTransport
 
-/// A certificate authority of the tests' own, and certificates that it issues, by `openssl`.
+/// A certificate authority for tests, which issues certificates with the `openssl` program.
 ///
-/// Keys are P-256, everything is valid from now for two days, unless asked for otherwise.
+/// Keys are P-256 and certificates are valid for two days, unless a method says otherwise.
 public final class TestCA: Sendable {
     /// A certificate with its key, both in PEM files.
     public struct Identity: Sendable {
         /// The certificate's path.
         public let certificatePath: String
-        /// The private key's path; not encrypted.
+        /// The private key's path; the key is not encrypted.
         public let keyPath: String
     }
 
-    /// What may be wrong with a server's certificate, or nothing.
+    /// What is wrong with a server's certificate.
     public enum Fault: String, Sendable, CaseIterable {
-        /// For `localhost` and `127.0.0.1`, as it should be.
+        /// Nothing; it is valid for `localhost` and `127.0.0.1`.
         case none
-        /// Was valid in January 2020 only.
+        /// It was valid only in January 2020.
         case expired
-        /// For `wrong.host.test` only.
+        /// It is valid only for `wrong.host.test`.
         case wrongHost
-        /// Signed by its own key, for `localhost` and `127.0.0.1`.
+        /// It is signed with its own key, for `localhost` and `127.0.0.1`.
         case selfSigned
     }
 
-    /// The authority that all tests of a process share.
+    /// Returns the authority that all tests of a process share, and makes it on the first call.
+    ///
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public static func shared() async throws -> TestCA { try await sharedTask.value }
 
     private static let sharedTask = Task { try await TestCA() }
 
-    /// The authority's certificate in PEM: what a client must trust.
+    /// The path of the authority's certificate, PEM, which clients must trust.
     public let certificatePath: String
 
     let keyPath: String
     let directory: TemporaryDirectory
     private let issued = Lock<[String: Task<Identity, any Error>]>([:])
 
-    /// Makes an authority with a key of its own.
+    /// Makes an authority with a new key.
     ///
     /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public init() async throws {
@@ -54,22 +56,27 @@ public final class TestCA: Sendable {
             ] + newKey(keyPath))
     }
 
-    /// A server's certificate.
+    /// Returns a server's certificate; the same one for the same `fault`.
+    ///
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public func server(_ fault: Fault = .none) async throws -> Identity {
         try await issue(
             "server-\(fault)", commonName: fault == .wrongHost ? "wrong.host.test" : "localhost",
             extensions: fault == .wrongHost ? "wrong_server" : "server", fault: fault)
     }
 
-    /// A client's certificate.
+    /// Returns a client's certificate; the same one for the same `commonName`.
+    ///
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public func client(commonName: String = "outlet-client") async throws -> Identity {
         try await issue(
             "client-\(commonName)", commonName: commonName, extensions: "client", fault: .none)
     }
 
-    /// An identity as a PKCS #12 file.
+    /// Writes an identity to a PKCS #12 file.
     ///
     /// - Returns: The file's path.
+    /// - Throws: ``TestSupportError`` with what `openssl` printed.
     public func pkcs12(of identity: Identity, password: String) async throws -> String {
         let path = identity.certificatePath + ".p12"
         try await openssl([
@@ -79,7 +86,7 @@ public final class TestCA: Sendable {
         return path
     }
 
-    /// Issues a certificate once; asked for again, it is the same.
+    /// Issues a certificate, or returns the one issued before under the same name.
     private func issue(
         _ name: String, commonName: String, extensions: String, fault: Fault
     ) async throws -> Identity {
@@ -111,7 +118,8 @@ public final class TestCA: Sendable {
         try await openssl(["req", "-out", request] + subject + newKey(identity.keyPath))
         let files = ["-in", request, "-out", identity.certificatePath, "-extensions", extensions]
         if fault == .expired {
-            // `openssl x509` cannot date back; `openssl ca` can, but wants files of its own.
+            // `openssl x509` cannot set a start date in the past. `openssl ca` can, but needs a
+            // database file.
             let validity = ["-startdate", "20200101000000Z", "-enddate", "20200131000000Z"]
             try await openssl(
                 ["ca", "-batch", "-notext", "-config", "openssl.cnf", "-name", "authority_files"]

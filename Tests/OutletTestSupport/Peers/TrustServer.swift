@@ -1,44 +1,46 @@
 internal import Glibc
 
-/// An nginx whose certificates tell of chains and of revocation; HTTP/2 and HTTP/1.1.
+/// An nginx with intermediate and revoked certificates; it speaks HTTP/2 and HTTP/1.1.
 ///
 /// Paths on every port: `/info` (JSON with the connection's number and whether its TLS session was
-/// resumed), `/closing` (the same on a connection that is then closed).
+/// resumed), `/closing` (the same, then closes the connection).
 public final class TrustServer: Sendable {
-    /// What ``TrustServer`` listens on; TLS but for the first.
+    /// What ``TrustServer`` listens on; all but ``plain`` use TLS.
     public enum Listener: Int, Sendable, CaseIterable {
         /// No TLS.
         case plain
-        /// A certificate below an authority in between.
+        /// A certificate issued by an intermediate authority, sent with the intermediate one.
         case chain
-        /// A certificate below an authority in between, which is not sent.
+        /// The certificate of ``chain``, sent without the intermediate one.
         case incomplete
-        /// A good certificate, with an OCSP response that says so.
+        /// A good certificate, with a stapled OCSP response that says so.
         case stapled
-        /// A certificate that was taken back, without an OCSP response.
+        /// A revoked certificate, without an OCSP response.
         case revoked
-        /// A certificate that was taken back, with an OCSP response that says so.
+        /// A revoked certificate, with a stapled OCSP response that says so.
         case revokedStapled
-        /// A good certificate with the OCSP response of another one.
+        /// A good certificate, stapled with the OCSP response about another certificate.
         case wronglyStapled
     }
 
-    /// The server that all tests of a process share.
+    /// Returns the server that all tests of a process share, and starts it on the first call.
+    ///
+    /// - Throws: ``TestSupportError`` with what nginx or `openssl` printed.
     public static func shared() async throws -> TrustServer { try await sharedTask.value }
 
     private static let sharedTask = Task { try await TrustServer.start() }
 
-    /// The authority whose certificates it uses.
+    /// The authority that issued the server's certificates.
     public let authority: TestCA
-    /// What ``Listener/chain`` shows.
+    /// The certificates of ``Listener/chain``.
     public let chain: TestCA.Chain
-    /// What the listeners about revocation show.
+    /// The certificates and OCSP responses of the listeners about revocation.
     public let revocation: TestCA.Revocation
 
     private let peer: Peer
     private let directory: TemporaryDirectory
 
-    /// Starts a server; it answers when this returns.
+    /// Starts a server and waits until it answers.
     ///
     /// - Throws: ``TestSupportError`` with what nginx printed.
     public static func start() async throws -> TrustServer {
@@ -70,13 +72,13 @@ public final class TrustServer: Sendable {
         }
     }
 
-    /// The port of a listener.
+    /// Returns the port of a listener.
     public func port(_ listener: Listener) -> UInt16 { peer.ports[listener.rawValue] }
 
-    /// The address of a listener's `/info`, by the name localhost.
+    /// Returns the URL of a listener's `/info`, with the host `localhost`.
     public func url(_ listener: Listener) -> String { "\(baseURL(listener))/info" }
 
-    /// The same, on a connection that the server then closes.
+    /// Returns the URL of a listener's `/closing`, with the host `localhost`.
     public func closingURL(_ listener: Listener) -> String { "\(baseURL(listener))/closing" }
 
     private func baseURL(_ listener: Listener) -> String {

@@ -1,18 +1,20 @@
 internal import CFaults
 internal import FoundationEssentials
 
-/// What this process holds of the system: descriptors, threads, memory.
+/// A count of the open descriptors, threads and heap bytes of this process.
 ///
-/// For processes that run one test alone: elsewhere the others' are counted as well.
+/// Only for processes that run one test: the count includes what other tests hold.
 public struct ProcessResources: Sendable, CustomStringConvertible {
-    /// How many descriptors are open of each kind: `socket`, `pipe`, `anon_inode:[eventpoll]`, paths.
+    /// The number of open descriptors by kind.
+    ///
+    /// A kind is `socket`, `pipe`, `anon_inode:[eventpoll]` and the like, or a file's path.
     public let descriptors: [String: Int]
-    /// How many threads carry each name.
+    /// The number of threads by name.
     public let threads: [String: Int]
-    /// Bytes that the heap has handed out and not got back.
+    /// The bytes allocated with `malloc` and not freed.
     public let heapBytes: Int
 
-    /// What there is now.
+    /// Counts the resources that the process holds now.
     public static func now() -> ProcessResources { ProcessResources() }
 
     private init() {
@@ -20,7 +22,7 @@ public struct ProcessResources: Sendable, CustomStringConvertible {
         var descriptors: [String: Int] = [:]
         for number in Self.entries("/proc/self/fd") {
             let target = try? files.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
-            // The one that lists the directory is gone by now.
+            // The descriptor used to list the directory is closed by now.
             guard let target else { continue }
             let isNumbered = target.hasPrefix("socket:") || target.hasPrefix("pipe:")
             let kind = isNumbered ? target.prefix { $0 != ":" } : target[...]
@@ -45,16 +47,17 @@ public struct ProcessResources: Sendable, CustomStringConvertible {
         return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
     }
 
-    /// The first line of a file.
+    /// Returns the first line of a file; `nil` if it is empty or cannot be read.
     private static func read(_ path: String) -> String? { lines(path).first.map(String.init) }
 
-    /// What there is more of than before; empty if nothing is.
+    /// Returns a line for each resource of which there is more than before.
     ///
     /// - Parameters:
-    ///   - before: What there was.
-    ///   - pools: Names of threads that do not count: those of the pools of Dispatch and of Swift
-    ///     come and go as they like.
-    ///   - heap: So many bytes more do not count.
+    ///   - before: The earlier count.
+    ///   - pools: Names of threads to ignore: the thread pools of Dispatch and of Swift start and
+    ///     end threads at any time.
+    ///   - heap: By how many bytes the heap may grow; any number by default.
+    /// - Returns: The lines; empty if there is no more of anything.
     public func excess(
         over before: ProcessResources, pools: Set<String> = [], heap: Int = .max
     ) -> [String] {
@@ -70,14 +73,20 @@ public struct ProcessResources: Sendable, CustomStringConvertible {
             + (grown > heap ? ["heap: \(before.heapBytes) → \(heapBytes) bytes"] : [])
     }
 
-    /// All of it on one line.
+    /// All counts on one line.
     public var description: String { "\(descriptors) \(threads) \(heapBytes) B" }
 
-    /// Waits until there is no more of anything than before.
+    /// Waits until there is no more of any resource than before.
     ///
-    /// The system tells nobody of a thread's end, so it is looked at again and again.
+    /// Counts every 5 ms, because the system has no notification for the end of a thread.
     ///
-    /// - Returns: What is left over when the deadline passes; empty if all is as before.
+    /// - Parameters:
+    ///   - before: The earlier count.
+    ///   - pools: Names of threads to ignore.
+    ///   - heap: By how many bytes the heap may grow; any number by default.
+    ///   - deadline: How long to wait at most, times ``patience``.
+    /// - Returns: A line for each resource of which there is still more at the deadline; empty if
+    ///   there is none.
     public static func settle(
         to before: ProcessResources, pools: Set<String> = [], heap: Int = .max,
         within deadline: Duration = .seconds(10)
@@ -90,15 +99,16 @@ public struct ProcessResources: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The most memory that a running process had resident at a time, in bytes; `nil` if it has ended.
+    /// Returns the peak resident memory of a running process in bytes; `nil` if it has ended.
     ///
-    /// What `wait4` says at the end counts the process that started it, too.
+    /// `ru_maxrss` of `wait4` cannot replace it: that also counts the process before `exec`, which
+    /// is a copy of the test process.
     public static func peakMemory(of process: Int32) -> Int? {
         let line = lines("/proc/\(process)/status").first { $0.hasPrefix("VmHWM:") }
         return line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 * 1024 }
     }
 
-    /// The name of the calling thread, which threads made from it inherit.
+    /// The name of the calling thread; threads that it starts inherit the name.
     public static var threadName: String { read("/proc/thread-self/comm") ?? "" }
 
     /// The name of the process's first thread.

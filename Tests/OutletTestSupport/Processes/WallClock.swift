@@ -1,8 +1,10 @@
 internal import CFaults
 
-/// The clock that people set, as this process sees it.
+/// The wall clock (`CLOCK_REALTIME`), as this process sees it.
 public enum WallClock {
-    /// Puts it forward, or back; for processes that run one test alone.
+    /// Moves the clock by a number of seconds, which may be negative.
+    ///
+    /// Only for processes that run one test: the clock of the whole process changes.
     public static func shift(seconds: Int) {
         shift_wall_clock(seconds)
     }

@@ -1,21 +1,26 @@
 internal import CSpawn
 internal import Glibc
 
-/// Reads one stream of a program to its end or a limit, on a thread of its own.
+/// Reads an output stream of a program up to its end or a limit, on a separate thread.
 final class OutputCollector: Sendable {
-    /// Pieces as they came; the empty one is the end.
+    /// The pieces in the order of their arrival; an empty one marks the end.
     private let pieces = Recorder<[UInt8]>()
     private let end = Once<Void>()
-    /// Kept open, so that a stream that is no longer read is not taken for one whose reader left.
+    /// Kept open after the limit, so that the program blocks instead of getting `EPIPE`.
     private let reader: FileDescriptor?
 
-    /// A stream that has ended.
+    /// Creates a collector for a stream that has ended.
     init() {
         reader = nil
         end.set(())
     }
 
-    /// - Parameter limit: Once so many bytes have come, nothing more is read.
+    /// Starts to read a stream.
+    ///
+    /// - Parameters:
+    ///   - reader: The descriptor to read from.
+    ///   - limit: The number of bytes after which reading stops.
+    /// - Throws: ``TestSupportError`` if no thread can be started.
     init(reader: FileDescriptor, limit: Int = .max) throws {
         self.reader = reader
         try onOwnThread { [pieces, end] in
@@ -23,7 +28,8 @@ final class OutputCollector: Sendable {
             while rest > 0 {
                 let piece = reader.read(upTo: min(rest, 64 * 1024))
                 rest -= piece.count
-                // A terminal whose last user is gone fails to be read, which is its end.
+                // Reading from a terminal fails once the program has closed its side; `read` then
+                // returns no bytes, which is the end here.
                 pieces.record(piece)
                 if piece.isEmpty { break }
             }
@@ -33,18 +39,24 @@ final class OutputCollector: Sendable {
 
     var text: String { String(decoding: pieces.values.joined(), as: UTF8.self) }
 
-    /// Everything, once the stream has ended.
+    /// Waits for the end of the stream or the limit, and returns all bytes.
+    ///
+    /// - Throws: ``TestSupportError`` after 60 s (times ``patience``).
     func all() async throws -> [UInt8] {
         try await end.value()
         return Array(pieces.values.joined())
     }
 
-    /// Waits until something has come, or the end.
+    /// Waits until there is output, or the stream ends.
+    ///
+    /// - Throws: ``TestSupportError`` when the deadline passes.
     func begun(within deadline: Duration) async throws {
         try await pieces.values(1, within: deadline)
     }
 
-    /// What has come when it contains `text`.
+    /// Waits until the output contains `text`, and returns the output so far.
+    ///
+    /// - Throws: ``TestSupportError`` if the stream ends without the text, or the deadline passes.
     func text(containing text: String, within deadline: Duration) async throws -> String {
         let limit = ContinuousClock.now + deadline * patience
         var count = 0
@@ -61,7 +73,10 @@ final class OutputCollector: Sendable {
 }
 
 extension FileDescriptor {
-    /// A pseudo terminal: the side that sees what is printed, and the side to print to.
+    /// Makes a pseudo terminal of 50 rows.
+    ///
+    /// - Returns: The side that reads what is printed, and the side to print to.
+    /// - Throws: ``TestSupportError`` if the system refuses one.
     static func terminal(columns: UInt16) throws -> (
         reader: FileDescriptor, writer: FileDescriptor
     ) {

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// A program started by a test, in an environment that is the same on every machine.
+/// Runs programs for tests, in an environment that is the same on every machine.
 public enum Program {
     /// How a program ended, and what it printed.
     public struct Result: Sendable {
@@ -19,9 +19,9 @@ public enum Program {
         public var errorOutput: String { String(decoding: standardError, as: UTF8.self) }
     }
 
-    /// What a program finds unless a test says otherwise: no proxies, no home, no colours asked for.
+    /// The default environment variables of a program: no proxies, no home directory, no colours.
     ///
-    /// A sanitizer's settings are those of the tests.
+    /// Variables with the settings of a sanitizer (`…SAN_OPTIONS`) are taken from the test process.
     public static let environment = [
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/nonexistent",
@@ -32,18 +32,18 @@ public enum Program {
         ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }
     ) { $1 }
 
-    /// Runs a program to its end.
+    /// Runs a program and waits for its end.
     ///
     /// - Parameters:
     ///   - path: The program's absolute path.
-    ///   - arguments: The arguments behind the program's name.
-    ///   - environment: Variables beside those of ``environment``; these win.
+    ///   - arguments: The arguments after the program's name.
+    ///   - environment: Variables added to ``environment``; these take precedence.
     ///   - directory: The working directory; `nil` is that of the tests.
-    ///   - standardInput: What the program reads; then the end.
-    ///   - deadline: How long the program may take.
+    ///   - standardInput: The bytes that the program reads from standard input before its end.
+    ///   - deadline: How long the program may run, times ``patience``.
     /// - Returns: How the program ended.
-    /// - Throws: ``TestSupportError`` if it did not start, or had to be killed at the deadline; the
-    ///   message has what it printed.
+    /// - Throws: ``TestSupportError`` if the program did not start, or was killed at the deadline;
+    ///   the error then contains its output.
     public static func run(
         _ path: String, _ arguments: [String] = [], environment: [String: String] = [:],
         directory: String? = nil, standardInput: [UInt8] = [],

@@ -3,28 +3,27 @@ internal import Glibc
 internal import OutletSession
 internal import OutletTransport
 
-/// A program that runs until it ends, is signalled, or its owner is gone.
+/// A running program, which is killed with its process group when this object is released.
 public final class RunningProgram: Sendable {
-    /// What a program reads as standard input.
+    /// What a program reads from standard input.
     public enum Input: Sendable {
-        /// These bytes, then the end.
+        /// The bytes, then the end.
         case bytes([UInt8])
-        /// Nothing, and no end until ``closeInput()``.
+        /// No bytes, and no end before ``closeInput()``.
         case open
     }
 
     /// Where standard output and standard error go.
     public enum Output: Sendable {
-        /// To a pipe each.
+        /// To one pipe each.
         case pipes
-        /// Both to one terminal of this width in columns, as if a person watched.
+        /// Both to one pseudo terminal of this width.
         case terminal(columns: UInt16)
-        /// To a pipe each, and of standard output nothing is read any more once so many bytes have
-        /// come.
+        /// To one pipe each; standard output is not read any further after this many bytes.
         case unread(after: Int)
     }
 
-    /// The process id, which is also its process group's.
+    /// The process id, which is also the id of the program's process group.
     public let processID: Int32
 
     private let path: String
@@ -37,13 +36,13 @@ public final class RunningProgram: Sendable {
     ///
     /// - Parameters:
     ///   - path: The program's absolute path.
-    ///   - arguments: The arguments behind the program's name.
-    ///   - environment: Variables beside those of ``Program/environment``; these win.
+    ///   - arguments: The arguments after the program's name.
+    ///   - environment: Variables added to ``Program/environment``; these take precedence.
     ///   - directory: The working directory; `nil` is that of the tests.
-    ///   - standardInput: What it reads.
-    ///   - standardOutput: Where it prints.
-    ///   - descriptors: What it finds as its descriptors 3, 4 and so on.
-    /// - Throws: ``TestSupportError`` if it does not start.
+    ///   - standardInput: What the program reads from standard input; by default it is empty.
+    ///   - standardOutput: Where standard output and standard error go.
+    ///   - descriptors: The descriptors that the program inherits as 3, 4 and so on.
+    /// - Throws: ``TestSupportError`` if the program does not start.
     public init(
         _ path: String, _ arguments: [String] = [], environment: [String: String] = [:],
         directory: String? = nil, standardInput: Input = .bytes([]),
@@ -100,20 +99,24 @@ public final class RunningProgram: Sendable {
         return processID
     }
 
-    /// Sends a signal to the program and everything it started; nothing happens if it has ended.
+    /// Sends a signal to the program's process group; does nothing if the program has ended.
     public func signal(_ number: Int32) {
         if ended.callCount == 0 { kill(-processID, number) }
     }
 
-    /// Lets the program see the end of its standard input.
+    /// Closes the program's standard input, so that the program reads its end.
     public func closeInput() {
         input.withLock { $0 = nil }
     }
 
-    /// Waits until standard output contains a text.
+    /// Waits until standard output contains `text`.
     ///
+    /// - Parameters:
+    ///   - text: The text to wait for.
+    ///   - deadline: How long to wait at most, times ``patience``.
     /// - Returns: Standard output so far.
-    /// - Throws: ``TestSupportError`` if it ended or the deadline passed without the text.
+    /// - Throws: ``TestSupportError`` if standard output ended, or the deadline passed, without the
+    ///   text.
     @discardableResult
     public func output(containing text: String, within deadline: Duration = .seconds(60))
         async throws -> String
@@ -121,7 +124,10 @@ public final class RunningProgram: Sendable {
         try await output.text(containing: text, within: deadline)
     }
 
-    /// As ``output(containing:within:)``, of standard error.
+    /// Does the same as ``output(containing:within:)`` for standard error.
+    ///
+    /// - Throws: ``TestSupportError`` if standard error ended, or the deadline passed, without the
+    ///   text.
     @discardableResult
     public func errorOutput(containing text: String, within deadline: Duration = .seconds(60))
         async throws -> String
@@ -129,14 +135,18 @@ public final class RunningProgram: Sendable {
         try await error.text(containing: text, within: deadline)
     }
 
-    /// Waits until something has come on standard output.
+    /// Waits until the program has printed something to standard output, or closed it.
+    ///
+    /// - Throws: ``TestSupportError`` when the deadline passes.
     public func outputBegun(within deadline: Duration = .seconds(60)) async throws {
         try await output.begun(within: deadline)
     }
 
     /// Waits for the program's end.
     ///
-    /// - Throws: ``TestSupportError`` if it had to be killed at the deadline.
+    /// - Parameter deadline: How long to wait at most, times ``patience``.
+    /// - Returns: How the program ended.
+    /// - Throws: ``TestSupportError`` if the program was killed at the deadline.
     public func result(within deadline: Duration = .seconds(60)) async throws -> Program.Result {
         let status: Int32
         do {

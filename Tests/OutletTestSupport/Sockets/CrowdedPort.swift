@@ -1,18 +1,20 @@
 internal import Glibc
 
-/// A TCP port on 127.0.0.1 whose queue is full: connecting blocks, as with a host that is not
-/// there.
+/// A TCP port on 127.0.0.1 whose accept queue is full.
+///
+/// Connecting to it blocks, as with a host that does not answer.
 public final class CrowdedPort: Sendable {
     /// The port.
     public let port: UInt16
     private let descriptors: [FileDescriptor]
 
-    /// Fills the queue of a port that nobody accepts from.
+    /// Opens a port that accepts no connection, and fills its queue.
     ///
-    /// - Throws: ``TestSupportError`` if there are no sockets.
+    /// - Throws: ``TestSupportError`` if a socket cannot be made.
     public init() throws {
         let listener = try ListeningSocket(.loopback(port: 0))
-        // A queue of none holds one; the system drops what comes beyond (tcp(7), listen(2)).
+        // A backlog of 0 still queues one connection. The system drops further ones (tcp(7),
+        // listen(2)).
         guard listen(listener.descriptor.number, 0) == 0 else {
             throw TestSupportError("crowded port: queue not limited", errno: errno)
         }

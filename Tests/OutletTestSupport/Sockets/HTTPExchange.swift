@@ -1,16 +1,16 @@
-/// One HTTP/1.1 exchange made by hand, for tests of servers.
+/// The response of one HTTP/1.1 exchange over a plain socket, for tests of servers.
 public struct HTTPExchange: Sendable {
-    /// The status code; 0 if there was none.
+    /// The status code; 0 if the server sent none.
     public let status: Int
-    /// Status line and header lines, as received.
+    /// The status line and the header lines, as received.
     public let head: String
-    /// The body, chunks put together.
+    /// The body without chunk framing.
     public let body: [UInt8]
 
     /// The body as text.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// The values of a header field in order; case is ignored.
+    /// Returns the values of a header field in order; the case of `name` is ignored.
     public func values(of name: String) -> [String] {
         head.split(separator: "\r\n").dropFirst().compactMap { line in
             let parts = line.split(separator: ":", maxSplits: 1)
@@ -19,15 +19,16 @@ public struct HTTPExchange: Sendable {
         }
     }
 
-    /// Sends a request on a connection of its own, and reads to the server's end.
+    /// Sends a request on a new connection, and reads until the server closes it.
     ///
     /// - Parameters:
     ///   - target: The request target as sent.
     ///   - method: The method.
-    ///   - headers: Header lines beside `Host` and `Connection`.
+    ///   - headers: Header lines added to `Host` and `Connection`.
     ///   - body: The body; sent with a `Content-Length` if not empty.
-    ///   - address: The server.
-    /// - Throws: ``TestSupportError`` if nobody listens, or the answer took longer than 20 s.
+    ///   - address: The server's address.
+    /// - Throws: ``TestSupportError`` if no server listens there, or the exchange takes longer than
+    ///   60 s (times ``patience``).
     public static func perform(
         _ target: String, method: String = "GET", headers: [String] = [], body: String = "",
         at address: SocketAddress

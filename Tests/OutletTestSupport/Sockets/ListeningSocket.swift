@@ -1,18 +1,24 @@
 internal import Glibc
 
-/// A socket that listens until its last owner is gone.
+/// A listening socket, which is closed when its last reference is released.
 final class ListeningSocket: Sendable {
     let descriptor: FileDescriptor
     /// The port; 0 on a unix socket.
     let port: UInt16
 
-    /// - Parameter listens: Whether it accepts connections; if not, its port refuses them.
+    /// Binds a socket, and listens on it.
+    ///
+    /// - Parameters:
+    ///   - address: The address to bind; port 0 binds a free port.
+    ///   - listens: Whether the socket listens; if not, its port refuses connections.
+    /// - Throws: ``TestSupportError`` if the address cannot be used.
     init(_ address: SocketAddress, listens: Bool = true) throws {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         let number = socket(address.family, type, 0)
         guard number >= 0 else { throw TestSupportError("socket: not made", errno: errno) }
         descriptor = FileDescriptor(number)
-        // Without it nobody else is given the port, not even while nothing listens there.
+        // Without SO_REUSEADDR no other socket can bind the port, even while this one does not
+        // listen.
         var reuse: Int32 = listens ? 1 : 0
         setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &reuse, socklen_t(MemoryLayout<Int32>.size))
         let bound = try address.withSystemAddress { bind(number, $0, $1) }
@@ -29,7 +35,7 @@ final class ListeningSocket: Sendable {
         port = address.family == AF_INET ? UInt16(bigEndian: name.sin_port) : 0
     }
 
-    /// The next connection; `nil` once `gate` is open.
+    /// Waits for the next connection, and blocks; returns `nil` once `gate` is open.
     func accept(unless gate: Gate) -> StreamSocket? {
         while true {
             guard StreamSocket.wait(for: descriptor, POLLIN, unless: gate) else { return nil }

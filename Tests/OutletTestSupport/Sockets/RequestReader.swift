@@ -1,7 +1,9 @@
-/// Takes requests out of what a connection sends, whatever the pieces it comes in.
+/// Parses requests and WebSocket frames that arrive on a connection.
+///
+/// Every method blocks until it has what it returns.
 struct RequestReader {
     let socket: StreamSocket
-    /// Called with each piece as it comes.
+    /// Called with the bytes of each read.
     let arrived: (_ bytes: [UInt8]) -> Void
     private var buffer: [UInt8] = []
 
@@ -10,12 +12,16 @@ struct RequestReader {
         self.arrived = arrived
     }
 
-    /// The next request's head with its empty line; `nil` if the connection ends before.
+    /// Returns the next request's head with its empty line; `nil` if the connection ends before.
     mutating func head() -> String? {
         text(through: "\r\n\r\n")
     }
 
-    /// The body that a head announces, as sent; `nil` if the connection ends before.
+    /// Returns the body that belongs to a head, with chunk framing if it is chunked.
+    ///
+    /// Answers an `Expect` field with 100 first.
+    ///
+    /// - Returns: The body; `nil` if the connection ends before.
     mutating func body(of head: String) -> [UInt8]? {
         let fields = head.split(separator: "\r\n").dropFirst().map { line in
             let parts = line.split(separator: ":", maxSplits: 1)
@@ -34,7 +40,7 @@ struct RequestReader {
         return take(length)
     }
 
-    /// The next WebSocket frame; `nil` if the connection ends before.
+    /// Returns the next WebSocket frame, unmasked; `nil` if the connection ends before.
     mutating func frame() -> WebSocketFrame? {
         guard let start = take(2) else { return nil }
         var length = Int(start[1] & 0x7F)
@@ -50,7 +56,7 @@ struct RequestReader {
             isFinal: start[0] & 0x80 != 0, isMasked: isMasked)
     }
 
-    /// Takes the mask away, eight bytes at a time: tests send many MiB.
+    /// Removes the mask, eight bytes at a time, because tests send many MiB.
     private static func unmask(_ payload: inout [UInt8], _ mask: [UInt8]) {
         let word = (mask + mask).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
         payload.withUnsafeMutableBytes { bytes in
@@ -67,18 +73,20 @@ struct RequestReader {
         }
     }
 
-    /// Says that nothing more comes, and reads to the client's end: closing before would be a reset.
+    /// Sends FIN, then reads and drops bytes until the client closes the connection.
+    ///
+    /// Closing the socket with unread bytes would send a reset (RST) instead.
     mutating func finish() {
         socket.finishSending()
         drop()
     }
 
-    /// Reads to the client's end.
+    /// Reads and drops bytes until the client closes the connection.
     mutating func drop() {
         while fill() { buffer = [] }
     }
 
-    /// What has come, at least one byte; `nil` if the connection ends before.
+    /// Returns the bytes received, at least one; `nil` if the connection ends before.
     mutating func anything() -> [UInt8]? {
         guard !buffer.isEmpty || fill() else { return nil }
         return take(buffer.count)

@@ -1,47 +1,53 @@
-/// What a ``ScriptedServer`` does on one connection, step by step.
+/// One step of the script that a ``ScriptedServer`` runs on a connection.
 ///
-/// A script that runs out closes the connection, once all that was sent has been read.
+/// After the last step the server sends FIN, reads until the client closes, and then closes the
+/// connection.
 public enum Step: Sendable {
-    /// Reads a request: its head, and the body that the head announces.
+    /// Reads a request with its body.
     case request
-    /// Reads up to the empty line behind a head and leaves the body unread.
+    /// Reads a request's head up to its empty line, and leaves the body unread.
     case requestHead
-    /// Reads a request, and sends what is to be sent for it, as it is.
+    /// Reads a request with its body, calls the closure, and sends the bytes it returns.
+    ///
+    /// Thread: the closure is called on the connection's thread.
     case answer(@Sendable (ScriptedServer.Request) -> [UInt8])
     /// Sends bytes as they are.
     case send([UInt8])
-    /// Sends a response with a `Content-Length` and other header lines, as they are to appear.
+    /// Sends a response with a `Content-Length` and further header lines.
     ///
-    /// As the last step it says `Connection: close`, unless a line says otherwise: a client that takes
-    /// the connection for its next request would lose that one or not, as chance has it.
+    /// As the last step it adds `Connection: close`, unless `headers` contains a `Connection` line.
+    /// Otherwise a client could reuse the connection while the server closes it, and its next
+    /// request would fail or not, depending on timing.
     case respond(_ status: String = "200 OK", headers: [String] = [], body: String = "")
-    /// Sends bytes in pieces of `size`, waiting `interval` before each but the first.
+    /// Sends bytes in pieces of `size` bytes, and waits `interval` between them.
     case trickle([UInt8], size: Int, interval: Duration)
-    /// Does nothing until the test opens the gate.
+    /// Waits until the test opens the gate.
     case wait(Gate)
     /// Opens a gate.
     case open(Gate)
-    /// Does nothing until the client closes the connection; what it sends is read and dropped.
+    /// Reads and drops what the client sends until it closes the connection.
     case stall
-    /// Passes bytes on to another server and back until one side closes, as a tunnel does.
+    /// Forwards bytes to another server and back until both sides have closed, as a tunnel does.
     case relay(SocketAddress)
-    /// The same, until so many bytes have come back; the script then goes on.
+    /// Forwards bytes as ``relay(_:)`` until `limit` bytes have come back, then runs the next step.
     case relayed(SocketAddress, limit: Int)
-    /// Reads until something has come, whatever it is, and records it as a request's head.
+    /// Waits for any bytes, and records them as the head of a request.
     case anything
     /// Closes the connection with a reset (RST).
     case reset
-    /// Reads a WebSocket handshake and accepts it: with more lines in the answer's head, which take
-    /// the place of those of the same name, with frames glued behind it, and no more than `limit`
-    /// bytes of all that.
+    /// Reads a WebSocket handshake and accepts it.
+    ///
+    /// The header lines of the first value are added to the response, and replace lines of the same
+    /// name. The frames in `glued` follow in the same write. Of all this, only the first `limit`
+    /// bytes are sent.
     case upgrade([String] = [], glued: [WebSocketFrame] = [], limit: Int = .max)
-    /// Reads one WebSocket frame of the client's and records it.
+    /// Reads one WebSocket frame from the client and records it.
     case frame
-    /// Sends messages back and answers pings and the close frame, until the client is gone.
+    /// Echoes messages, and answers pings and the close frame, until the client closes.
     case echo
-    /// Starts the script again on the same connection.
+    /// Restarts the script on the same connection.
     case again
 
-    /// Sends text as it is.
+    /// Sends the UTF-8 bytes of a text as they are.
     public static func send(_ text: String) -> Step { .send(Array(text.utf8)) }
 }

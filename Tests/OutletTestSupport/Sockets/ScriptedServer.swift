@@ -1,49 +1,55 @@
 internal import Glibc
 
-/// A server that does what a test says, byte for byte, and records what it was sent.
+/// A server that runs a script of ``Step`` values on each connection and records what it receives.
 ///
-/// Each connection has a thread of its own; ``stop()`` ends all of them wherever they are.
+/// Each connection has its own thread. ``stop()`` ends all of them, whatever their step.
 public final class ScriptedServer: Sendable {
-    /// A request that was read.
+    /// A request that the server has read.
     public struct Request: Sendable {
-        /// Which connection it came on, from 0.
+        /// The number of its connection, counted from 0.
         public let connection: Int
-        /// Request line and header lines up to and with the empty line, as sent.
+        /// The request line and the header lines, with the empty line, as sent.
         public let head: String
         /// The body as sent, chunk framing included.
         public let body: [UInt8]
 
-        /// The request target's last part: `7` of `GET /cut/7 HTTP/1.1`.
+        /// The last path component of the request target: `7` in `GET /cut/7 HTTP/1.1`.
         public var lastPart: Substring {
             let words = head.prefix { $0 != "\r\n" }.split(separator: " ")
             return (words.count > 1 ? words[1] : "").split(separator: "/").last ?? ""
         }
     }
 
-    /// Where it listens.
+    /// The address on which the server listens.
     public let address: SocketAddress
-    /// The number of each connection, as it is accepted.
+    /// The number of each connection, recorded when it is accepted.
     public let connections = Recorder<Int>()
-    /// Each request, once it has been read in full.
+    /// The requests, each recorded when it has been read completely.
     public let requests = Recorder<Request>()
-    /// Each WebSocket frame that was read.
+    /// The WebSocket frames that the server has read.
     public let frames = Recorder<WebSocketFrame>()
-    /// The number of each connection, when its script is over.
+    /// The number of each connection, recorded when its script ends.
     public let endings = Recorder<Int>()
 
     private let stopGate: Gate
     private let bytes = Recorder<(connection: Int, bytes: [UInt8])>()
 
-    /// Starts a server that plays one script on every connection.
+    /// Starts a server that runs the same script on every connection.
+    ///
+    /// - Throws: ``TestSupportError`` if the server cannot listen on the address.
     public static func start(
         at address: SocketAddress = .loopback(port: 0), _ steps: Step...
     ) throws -> ScriptedServer {
         try start(at: address) { _ in steps }
     }
 
-    /// Starts a server that asks for a script for each connection, numbered from 0.
+    /// Starts a server that runs a different script on each connection.
     ///
-    /// - Throws: ``TestSupportError`` if the address cannot be listened on.
+    /// - Parameters:
+    ///   - address: The address to listen on; by default a free port on 127.0.0.1.
+    ///   - scripts: Called on the connection's thread with its number, counted from 0; returns the
+    ///     script.
+    /// - Throws: ``TestSupportError`` if the server cannot listen on the address.
     public static func start(
         at address: SocketAddress = .loopback(port: 0),
         scripts: @escaping @Sendable (_ connection: Int) -> [Step]
@@ -74,7 +80,7 @@ public final class ScriptedServer: Sendable {
     /// `http://127.0.0.1:PORT`, or `http://localhost` on a unix socket.
     public var baseURL: String { port == 0 ? "http://localhost" : "http://127.0.0.1:\(port)" }
 
-    /// Everything a connection has sent so far, read by whichever step.
+    /// Returns all bytes that the server has read from a connection so far, in any step.
     public func received(on connection: Int) -> [UInt8] {
         Array(bytes.values.filter { $0.connection == connection }.map(\.bytes).joined())
     }
@@ -85,7 +91,9 @@ public final class ScriptedServer: Sendable {
         if case .unix(let path) = address { unlink(path) }
     }
 
-    /// What the threads need; not the server itself, which must be able to go while they run.
+    /// What the threads use of the server.
+    ///
+    /// They do not retain the server itself: it stops when it is released, while they still run.
     private struct Play: Sendable {
         let gate: Gate
         let connections: Recorder<Int>
@@ -123,7 +131,7 @@ public final class ScriptedServer: Sendable {
 
         private func play(_ steps: [Step], on socket: StreamSocket, connection: Int) {
             defer { endings.record(connection) }
-            // Copied, because what was read lies in far more memory than it fills.
+            // Copied to give up the buffer of the read, which is far larger than its contents.
             var reader = RequestReader(socket: socket) { bytes.record((connection, $0.map { $0 })) }
             var index = 0
             while index < steps.count {
@@ -150,7 +158,7 @@ public final class ScriptedServer: Sendable {
             }
         }
 
-        /// `false` when the connection is over.
+        /// Runs one step; returns `false` if the connection's script ends with it.
         private func perform(
             _ step: Step, _ isLast: Bool, on socket: StreamSocket, _ reader: inout RequestReader,
             _ connection: Int

@@ -2,13 +2,13 @@ internal import Glibc
 internal import OutletSession
 internal import OutletTransport
 
-/// Where a server listens: a TCP port on 127.0.0.1, or a path of a unix socket.
+/// The address of a server: a TCP port of this machine, or the path of a unix socket.
 public enum SocketAddress: Sendable, Equatable {
-    /// A TCP port on 127.0.0.1; 0 to listen on a free one.
+    /// A TCP port on 127.0.0.1; 0 listens on a free port.
     case loopback(port: UInt16)
-    /// A TCP port on every IPv4 address of this machine, such as 127.0.0.2.
+    /// A TCP port on every IPv4 address of this machine, 127.0.0.2 and the like included.
     case everywhere(port: UInt16)
-    /// A unix socket's path.
+    /// The path of a unix socket.
     case unix(path: String)
 
     var family: Int32 {
@@ -18,7 +18,9 @@ public enum SocketAddress: Sendable, Equatable {
         }
     }
 
-    /// Calls `body` with the address as the system takes it.
+    /// Calls `body` with the address as a `sockaddr` and its size.
+    ///
+    /// - Throws: ``TestSupportError`` if the path of a unix socket is too long.
     func withSystemAddress<Result>(
         _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
     ) throws -> Result {
@@ -55,10 +57,12 @@ public enum SocketAddress: Sendable, Equatable {
     }
 }
 
-/// A TCP port on 127.0.0.1 that refuses connections, and that no other program gets as long as the
-/// tests run: its socket is bound and does not listen.
+/// Returns a TCP port on 127.0.0.1 that refuses connections.
 ///
-/// - Throws: ``TestSupportError`` if there is none.
+/// Its socket is bound but does not listen, so no other program can bind the port while the tests
+/// run.
+///
+/// - Throws: ``TestSupportError`` if no socket can be made.
 public func refusingPort() throws -> UInt16 {
     let socket = try ListeningSocket(.loopback(port: 0), listens: false)
     refusingSockets.withLock { $0.append(socket) }

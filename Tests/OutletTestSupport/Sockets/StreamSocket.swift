@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A connected socket whose blocking calls end when a gate opens.
+/// A connected socket whose blocking calls return early when a gate opens.
 public final class StreamSocket: Sendable {
     private let descriptor: FileDescriptor
     private let gate: Gate
@@ -14,9 +14,12 @@ public final class StreamSocket: Sendable {
             socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Connects, as a client.
+    /// Connects to a server, and blocks until that is done.
     ///
-    /// - Throws: ``TestSupportError`` if nobody listens there.
+    /// - Parameters:
+    ///   - address: The server's address.
+    ///   - gate: Ends blocking calls of the socket when it opens.
+    /// - Throws: ``TestSupportError`` if no server listens there.
     public convenience init(connectingTo address: SocketAddress, gate: Gate) throws {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         let number = socket(address.family, type, 0)
@@ -28,21 +31,25 @@ public final class StreamSocket: Sendable {
         self.init(descriptor, gate: gate)
     }
 
-    /// What came, blocking until something does; `nil` at the end, on an error, at the gate.
+    /// Reads up to `limit` bytes, and blocks until there are some.
+    ///
+    /// - Returns: The bytes; `nil` at the end of the stream, on an error, or when the gate is open.
     public func receive(upTo limit: Int = 64 * 1024) -> [UInt8]? {
         guard Self.wait(for: descriptor, POLLIN, unless: gate) else { return nil }
         let bytes = descriptor.read(upTo: limit)
         return bytes.isEmpty ? nil : bytes
     }
 
-    /// Everything up to the end.
+    /// Reads until the end of the stream, and blocks until then.
     public func receiveAll() -> [UInt8] {
         var bytes: [UInt8] = []
         while let piece = receive() { bytes += piece }
         return bytes
     }
 
-    /// Sends all bytes, blocking; `false` if the peer is gone or the gate open.
+    /// Sends all bytes, and blocks until they are sent.
+    ///
+    /// - Returns: `false` if the peer has closed the connection or the gate is open.
     @discardableResult
     public func send(_ bytes: some Collection<UInt8>) -> Bool {
         var rest = Array(bytes)[...]
@@ -61,8 +68,7 @@ public final class StreamSocket: Sendable {
         return true
     }
 
-    /// Passes bytes to a server and back until one side closes, or until `limit` bytes have come
-    /// back: the server's connection is then closed, and what the client still sends is dropped.
+    /// Forwards bytes to a server and back until one side closes, or `limit` bytes have come back.
     ///
     /// - Returns: Whether the limit was reached.
     func relay(to server: StreamSocket, limit: Int) -> Bool {
@@ -87,16 +93,16 @@ public final class StreamSocket: Sendable {
         return true
     }
 
-    /// Sends text, blocking.
+    /// Sends text as ``send(_:)`` sends bytes.
     @discardableResult
     public func send(_ text: String) -> Bool { send(text.utf8) }
 
-    /// Says that nothing more will be sent (FIN).
+    /// Closes the sending direction of the connection (FIN).
     public func finishSending() {
         shutdown(descriptor.number, Int32(SHUT_WR))
     }
 
-    /// Makes closing the socket a reset (RST) instead of an orderly end.
+    /// Makes the socket send a reset (RST) instead of FIN when it is closed.
     func resetWhenClosed() {
         var linger = linger(l_onoff: 1, l_linger: 0)
         setsockopt(
@@ -104,13 +110,13 @@ public final class StreamSocket: Sendable {
             socklen_t(MemoryLayout.size(ofValue: linger)))
     }
 
-    /// Blocks for a time, or until the gate opens: then `false`.
+    /// Blocks for a time; returns `false` as soon as the gate opens.
     func pause(_ duration: Duration) -> Bool {
         var entry = pollfd(fd: gate.reader.number, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, Int32(duration.seconds * 1000)) == 0
     }
 
-    /// Blocks until a second gate opens; `false` if the first one does before.
+    /// Blocks until a second gate opens; returns `false` if the socket's own gate opens before.
     func wait(for other: Gate) -> Bool {
         Self.wait(for: other.reader, POLLIN, unless: gate)
     }

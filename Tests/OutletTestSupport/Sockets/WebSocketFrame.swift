@@ -1,36 +1,36 @@
 internal import COpenSSL
 
-/// One frame of a WebSocket (RFC 6455 §5.2), made and read by hand: nothing of what is tested.
+/// A WebSocket frame (RFC 6455 §5.2), encoded without the code under test.
 public struct WebSocketFrame: Sendable, Equatable {
-    /// What a frame is for; numbers without a name can be sent as well.
+    /// The opcode of a frame; undefined ones can be sent as well.
     public struct Opcode: RawRepresentable, Sendable, Equatable {
-        /// The four bits.
+        /// The opcode's number, four bits.
         public let rawValue: UInt8
 
-        /// Makes an opcode of any number.
+        /// Makes an opcode of any number from 0 to 15.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// Goes on with a message.
+        /// Continues a fragmented message.
         public static let continuation = Opcode(rawValue: 0)
-        /// Begins a text.
+        /// Begins a text message.
         public static let text = Opcode(rawValue: 1)
         /// Begins a binary message.
         public static let binary = Opcode(rawValue: 2)
         /// Closes the connection.
         public static let close = Opcode(rawValue: 8)
-        /// Wants a pong.
+        /// Requests a pong.
         public static let ping = Opcode(rawValue: 9)
         /// Answers a ping.
         public static let pong = Opcode(rawValue: 10)
     }
 
-    /// What the frame is for.
+    /// The frame's opcode.
     public var opcode: Opcode
-    /// What it carries, unmasked.
+    /// The payload, unmasked.
     public var payload: [UInt8]
-    /// Whether it is the last of its message.
+    /// Whether the frame is the last one of its message (FIN).
     public var isFinal: Bool
-    /// Whether it is masked, with zeros if it is sent from here.
+    /// Whether the frame is masked; frames sent from here are masked with zeros.
     public var isMasked: Bool
 
     /// Makes a frame.
@@ -43,12 +43,12 @@ public struct WebSocketFrame: Sendable, Equatable {
         self.isMasked = isMasked
     }
 
-    /// A whole text message.
+    /// Makes a frame with a complete text message.
     public static func text(_ text: String) -> WebSocketFrame {
         WebSocketFrame(opcode: .text, payload: Array(text.utf8))
     }
 
-    /// A close frame, without a code if that is `nil`.
+    /// Makes a close frame; if `code` is `nil`, the frame has no status code.
     public static func close(_ code: Int?, _ reason: String = "") -> WebSocketFrame {
         let number = code.map { [UInt8($0 >> 8 & 0xFF), UInt8($0 & 0xFF)] } ?? []
         return WebSocketFrame(opcode: .close, payload: number + Array(reason.utf8))
@@ -57,12 +57,12 @@ public struct WebSocketFrame: Sendable, Equatable {
     /// The payload as text.
     public var text: String { String(decoding: payload, as: UTF8.self) }
 
-    /// The code of a close frame; `nil` if it has none.
+    /// The status code of a close frame; `nil` for other frames and without one.
     public var closeCode: Int? {
         opcode == .close && payload.count >= 2 ? Int(payload[0]) << 8 | Int(payload[1]) : nil
     }
 
-    /// The frame on the wire.
+    /// The encoded frame.
     public var bytes: [UInt8] {
         var bytes = [(isFinal ? 0x80 : 0) | opcode.rawValue]
         let mask: UInt8 = isMasked ? 0x80 : 0
@@ -76,7 +76,7 @@ public struct WebSocketFrame: Sendable, Equatable {
         return bytes + (isMasked ? [0, 0, 0, 0] : []) + payload
     }
 
-    /// What an echoing server answers.
+    /// The answer of an echo server; `nil` for a pong.
     var echo: WebSocketFrame? {
         switch opcode {
         case .pong: nil
@@ -85,7 +85,11 @@ public struct WebSocketFrame: Sendable, Equatable {
         }
     }
 
-    /// The answer that accepts a handshake (RFC 6455 §4.2.2).
+    /// Returns the response head that accepts a WebSocket handshake (RFC 6455 §4.2.2).
+    ///
+    /// - Parameters:
+    ///   - head: The head of the request.
+    ///   - lines: Further header lines; each replaces the standard line of the same name.
     public static func acceptance(of head: String, _ lines: [String] = []) -> String {
         let key =
             head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("sec-websocket-key:") }
@@ -110,6 +114,6 @@ public struct WebSocketFrame: Sendable, Equatable {
 }
 
 extension Step {
-    /// Sends a frame.
+    /// Sends a WebSocket frame.
     public static func send(_ frame: WebSocketFrame) -> Step { .send(frame.bytes) }
 }

@@ -1,10 +1,12 @@
 public import Dispatch
 
-/// Runs a call that blocks on a thread of its own, and waits for it without a thread of Swift's pool:
-/// the pool has one for each core, and all tests share it.
+/// Runs a blocking call on a new thread, and suspends the task until the call returns.
 ///
-/// - Returns: What `body` returned.
-/// - Throws: What `body` threw; ``TestSupportError`` if the system gives no thread.
+/// A blocking call in a task would block a thread of Swift's pool, which all tests share and which
+/// has only one thread per core.
+///
+/// - Returns: The result of `body`.
+/// - Throws: The error of `body`; ``TestSupportError`` if no thread can be started.
 public func offPool<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
 ) async throws -> Value {
@@ -17,7 +19,12 @@ public func offPool<Value: Sendable>(
     }
 }
 
-/// Calls `body` with 0 and up on several threads at once, and waits until all calls have returned.
+/// Calls `body` concurrently `count` times, and waits until all calls have returned.
+///
+/// - Parameters:
+///   - count: The number of calls.
+///   - body: Called with 0 to `count - 1` on the threads of `DispatchQueue.concurrentPerform`.
+/// - Throws: ``TestSupportError`` if no thread can be started.
 public func concurrently(
     _ count: Int, _ body: @escaping @Sendable (Int) -> Void
 ) async throws {
@@ -25,7 +32,7 @@ public func concurrently(
 }
 
 extension DispatchQueue {
-    /// Waits until what was put on a serial queue before has run.
+    /// Waits until a serial queue has run everything submitted to it before.
     public func drained() async {
         await withCheckedContinuation { continuation in async { continuation.resume() } }
     }

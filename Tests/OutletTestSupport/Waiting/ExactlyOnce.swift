@@ -1,19 +1,21 @@
 internal import OutletSession
 internal import OutletTransport
 
-/// Counts how often each of many completions is called: once is right, never and twice are not.
+/// Makes completion handlers and checks that each of them is called exactly once.
 public final class ExactlyOnce<Value: Sendable>: Sendable {
     private let calls = Lock<[Int: Int]>([:])
     private let recorder = Recorder<(index: Int, value: Value)>()
     private let expected = Lock(0)
 
-    /// Nothing expected yet.
+    /// Creates a counter without completion handlers.
     public init() {}
 
-    /// How many completions are expected in all.
+    /// The number of completion handlers made so far.
     public var count: Int { expected.withLock { $0 } }
 
-    /// One more completion, to be called once.
+    /// Makes another completion handler, which must be called once.
+    ///
+    /// Thread: the handler may be called on any thread.
     public func completion() -> @Sendable (Value) -> Void {
         let index = expected.withLock { count in
             defer { count += 1 }
@@ -25,20 +27,20 @@ public final class ExactlyOnce<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits until as many calls have come as there are completions.
+    /// Waits until there are as many calls as completion handlers.
     ///
-    /// - Returns: The values in the order in which the completions were made; those of completions
-    ///   that were not called are missing.
+    /// - Returns: The values in the order in which the handlers were made. The value of a handler
+    ///   that was not called is missing.
     /// - Throws: ``TestSupportError`` when the deadline passes.
     public func values(within deadline: Duration = .seconds(30)) async throws -> [Value] {
         let made = try await recorder.values(count, within: deadline)
         return made.sorted { $0.index < $1.index }.map(\.value)
     }
 
-    /// The values in the order in which they came.
+    /// The values with the indices of their handlers, in the order of the calls.
     public var order: [(index: Int, value: Value)] { recorder.values }
 
-    /// What is wrong so far: completions called never or more than once; `nil` if all is well.
+    /// A description of handlers called never or more than once; `nil` if there are none.
     public var fault: String? {
         let calls = calls.withLock { $0 }
         let wrong = (0..<count).filter { calls[$0] != 1 }

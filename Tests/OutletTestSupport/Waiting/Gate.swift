@@ -2,30 +2,32 @@ internal import Glibc
 internal import OutletSession
 internal import OutletTransport
 
-/// Stays shut until a test opens it: how a test decides when a peer goes on.
+/// A gate that is closed until a test opens it: lets a test decide when a peer continues.
 public final class Gate: Sendable {
-    /// Readable at its end, that is, always once the gate is open.
+    /// The reading side of a pipe; `poll` reports it as readable once the gate is open.
     let reader: FileDescriptor
     private let writer: Lock<FileDescriptor?>
 
-    /// A shut gate.
+    /// Creates a closed gate.
     ///
-    /// - Throws: ``TestSupportError`` if there are no descriptors left.
+    /// - Throws: ``TestSupportError`` if no pipe can be made.
     public init() throws {
         let (reader, writer) = try FileDescriptor.pipe()
         self.reader = reader
         self.writer = Lock(writer)
     }
 
-    /// Whether it is open, or will be within a time; blocks for that time at most.
+    /// Blocks until the gate is open, for `duration` at most.
+    ///
+    /// - Returns: Whether the gate is open.
     public func isOpen(within duration: Duration) -> Bool {
         var entry = pollfd(fd: reader.number, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, Int32(duration.seconds * 1000)) > 0
     }
 
-    /// Waits until it is open; no thread of Swift's pool waits with it.
+    /// Waits until the gate is open, without blocking a thread of Swift's pool.
     ///
-    /// - Throws: ``TestSupportError`` if the deadline passed before.
+    /// - Throws: ``TestSupportError`` when the deadline passes.
     public func opened(within deadline: Duration = .seconds(60)) async throws {
         let opened = Once<Bool>()
         try onOwnThread { opened.set(self.isOpen(within: deadline)) }
@@ -34,7 +36,7 @@ public final class Gate: Sendable {
         }
     }
 
-    /// Opens the gate for good.
+    /// Opens the gate; it cannot be closed again.
     public func open() {
         writer.withLock { $0 = nil }
     }

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Runs `body` on a thread of its own, for calls that block; the thread ends with it.
+/// Runs `body` on a new thread, for calls that block; returns without waiting for it.
 ///
-/// - Throws: ``TestSupportError`` if the system gives no thread.
+/// - Throws: ``TestSupportError`` if no thread can be started.
 public func onOwnThread(_ body: @escaping @Sendable () -> Void) throws {
     final class Body {
         let run: @Sendable () -> Void
@@ -13,7 +13,7 @@ public func onOwnThread(_ body: @escaping @Sendable () -> Void) throws {
     let result = pthread_create(
         &thread, nil,
         { context in
-            // Writing to a peer that is gone is an error to read, not a signal to die of.
+            // Writing to a closed pipe then fails with EPIPE instead of killing the process.
             var signals = sigset_t()
             sigemptyset(&signals)
             sigaddset(&signals, SIGPIPE)

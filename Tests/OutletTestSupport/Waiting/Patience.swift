@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 
-/// How many times as long as on a machine of usual speed a test waits for what must come.
+/// The factor by which deadlines of tests are extended; at least 1.
 ///
-/// `OUTLET_TEST_PATIENCE` says it where code is slower than it is: under a sanitizer (`.ci/sanitize`).
-/// No test that succeeds waits longer for it.
+/// The environment variable `OUTLET_TEST_PATIENCE` sets it where code runs more slowly, such as
+/// under a sanitizer (`.ci/sanitize`). It does not slow down tests that succeed.
 public let patience: Int = {
     let wish = ProcessInfo.processInfo.environment["OUTLET_TEST_PATIENCE"].flatMap { Int($0) }
     return max(wish ?? 1, 1)

@@ -2,7 +2,7 @@ internal import Dispatch
 internal import OutletSession
 internal import OutletTransport
 
-/// Collects values from any thread and lets a test wait until enough have come.
+/// Collects values from any thread, and lets a test wait until there are enough.
 public final class Recorder<Value: Sendable>: Sendable {
     private struct Waiter {
         let count: Int
@@ -17,16 +17,16 @@ public final class Recorder<Value: Sendable>: Sendable {
 
     private let state = Lock(State())
 
-    /// An empty recorder.
+    /// Creates an empty recorder.
     public init() {}
 
-    /// What has been recorded so far, in order.
+    /// The values recorded so far, in order.
     public var values: [Value] { state.withLock { $0.values } }
 
-    /// How many values have been recorded so far.
+    /// The number of values recorded so far.
     public var count: Int { state.withLock { $0.values.count } }
 
-    /// Adds a value.
+    /// Adds a value, and resumes the tasks that waited for it.
     public func record(_ value: Value) {
         let (ready, values) = state.withLock { state -> ([Waiter], [Value]) in
             state.values.append(value)
@@ -40,9 +40,9 @@ public final class Recorder<Value: Sendable>: Sendable {
     /// Waits until `count` values have been recorded.
     ///
     /// - Parameters:
-    ///   - count: How many to wait for.
+    ///   - count: The number of values to wait for.
     ///   - deadline: How long to wait at most, times ``patience``.
-    /// - Returns: All values recorded by then.
+    /// - Returns: All values recorded by then, which may be more than `count`.
     /// - Throws: ``TestSupportError`` when the deadline passes.
     @discardableResult
     public func values(_ count: Int, within deadline: Duration = .seconds(60)) async throws
@@ -60,7 +60,8 @@ public final class Recorder<Value: Sendable>: Sendable {
                 continuation.resume(returning: values)
                 return
             }
-            // Weakly, so that what was recorded is not kept until a deadline that nobody waits for.
+            // Weak, so that the timer does not retain the values until a deadline that no task
+            // waits for any more.
             let seconds = deadline.seconds * Double(patience)
             DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { [weak self] in
                 guard let self else { return }
@@ -75,23 +76,24 @@ public final class Recorder<Value: Sendable>: Sendable {
     }
 }
 
-/// A value that is to be set exactly once: keeps the first and counts the calls.
+/// A value that must be set exactly once: keeps the first value and counts all calls.
 public final class Once<Value: Sendable>: Sendable {
     private let recorder = Recorder<Value>()
 
-    /// No value yet.
+    /// Creates it without a value.
     public init() {}
 
-    /// How often ``set(_:)`` was called: 1 if all is well.
+    /// The number of calls of ``set(_:)``, which must be 1 in the end.
     public var callCount: Int { recorder.count }
 
-    /// Sets the value; further ones are counted and dropped.
+    /// Sets the value; further calls are counted but do not change it.
     public func set(_ value: Value) {
         recorder.record(value)
     }
 
     /// Waits for the value.
     ///
+    /// - Parameter deadline: How long to wait at most, times ``patience``.
     /// - Throws: ``TestSupportError`` when the deadline passes.
     public func value(within deadline: Duration = .seconds(60)) async throws -> Value {
         try await recorder.values(1, within: deadline)[0]
@@ -99,7 +101,7 @@ public final class Once<Value: Sendable>: Sendable {
 }
 
 extension Duration {
-    /// The same in seconds.
+    /// The duration in seconds.
     var seconds: Double {
         Double(components.seconds) + Double(components.attoseconds) / 1e18
     }
