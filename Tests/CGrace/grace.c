@@ -5,7 +5,7 @@
 #include <time.h>
 
 /*
- * Gives the threads of a program time to let go of what they hold before leaks are looked for.
+ * Gives the threads of a program time to release what they hold before leaks are searched for.
  *
  * outlet exits as soon as its answer is printed, while the session's threads still release it. What
  * they hold then is not always found: a Swift enum may keep its case in bits of a reference, as that

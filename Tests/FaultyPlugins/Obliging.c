@@ -1,4 +1,4 @@
-/* Behaves, and uses what the others do not: answers, replacements, every kind of argument. */
+/* Behaves, and uses what other plugins here do not: answers, replacements, every kind of argument. */
 #include "faulty.h"
 #include <stdatomic.h>
 
@@ -116,7 +116,7 @@ static int32_t liked(outlet_instance *self, uint8_t (*likes)(outlet_view)) {
     return count;
 }
 
-/* Calls what it was lent for another call. */
+/* Uses a handle of another call. */
 static int32_t again(outlet_instance *self) {
     (void)self;
     return kept(outlet_text("red"));

@@ -125,7 +125,7 @@ import Testing
         #expect(output.contains("    \"method\": \"GET\""))
     }
 
-    @Test func `a terminal is told of binary data instead of getting it`() async throws {
+    @Test func `a terminal shows a note about binary data instead of the data`() async throws {
         let output = try await terminal([:], "\(server.baseURL)/bytes/5000", "-b")
         #expect(output.contains("(4.88 KiB of binary data: -o FILE saves it)"))
     }

@@ -115,7 +115,7 @@ private func item(_ text: String) throws -> RequestItem {
             (["localhost", "a=b"], nil, "localhost", ["a=b"]),
             ([":80/x", "A:b"], nil, ":80/x", ["A:b"]),
         ] as [([String], String?, String, [String])])
-    func `the method is told from the URL`(
+    func `the method is distinguished from the URL`(
         operands: [String], method: String?, url: String, items: [String]
     ) throws {
         let line = try RequestLine(operands: operands)

@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func `lets what it began come to its end when it is let go of`() async throws {
+    @Test func `finishes what it began when it is released`() async throws {
         let gate = try Gate()
         let server = try ScriptedServer.start(.request, .wait(gate), .respond(body: "late"))
         let probe = Probe()
@@ -194,7 +194,7 @@ import Testing
         try await server.endings.values(1)
     }
 
-    @Test func `closes its connections when it is let go of`() async throws {
+    @Test func `closes its connections when it is released`() async throws {
         let server = try ScriptedServer.start(.request, .respond(body: "x"), .again)
         #expect(try await CurlTransport.test().get(server.baseURL).text == "x")
         try await server.endings.values(1)

@@ -133,7 +133,7 @@ import Testing
             holder.hold { _ = transport.start(job, handler: probe) }
             return probe
         }
-        // A thread of one's own, whose work the transport might borrow.
+        // A thread of the test's own, on which the transport might run its loop.
         for _ in 0..<3 { #expect(try await start().end.value().text == "small\n") }
         // And the transport's, where requests usually begin at once.
         let executor = try #require(transport.taskExecutor)

@@ -212,7 +212,7 @@ import Testing
 }
 
 @Suite struct `A credential` {
-    @Test func `answers a challenge, and only the last head is told`() async throws {
+    @Test func `answers a challenge, and only the last head is reported`() async throws {
         let server = try LoopbackServer.start()
         var job = TransferJob(
             request: HTTPRequest(url: URL(string: "\(server.baseURL)/basic-auth/me/secret")))

@@ -7,7 +7,7 @@ import OutletTestSupport
 import OutletTransport
 import Testing
 
-/// Handlers that start a transfer when they are told the end of one, on the transport's own thread.
+/// Handlers that start a transfer when another one ends, on the transport's own thread.
 @Suite struct `A transfer that is started where another ends` {
     private func job(_ url: String) -> TransferJob {
         TransferJob(request: HTTPRequest(url: URL(string: url)))

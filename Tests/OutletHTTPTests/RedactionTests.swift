@@ -153,7 +153,7 @@ import Testing
             #expect(shown.contains("\r\n\r\n•••\r\n--x\r\n"))
             #expect(shown.contains("{\"token\":\"•••\"}"))
         }
-        // Bytes that are no text do not keep the others from being looked at.
+        // Bytes that are no text do not keep other bytes from being scanned.
         data.insert(0xFF, at: 0)
         let bytes = rules.bodyBytes(data, contentType: "multipart/form-data; boundary=x")
         #expect(Data(bytes).firstRange(of: Data("secret".utf8)) == nil)

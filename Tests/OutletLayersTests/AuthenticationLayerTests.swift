@@ -20,7 +20,7 @@ import Testing
         return job
     }
 
-    @Test func `a challenge is told, and answered with the job's own credential`() async {
+    @Test func `a challenge is reported, and answered with the job's own credential`() async {
         let network = StubTransport(answers: [challenge, .text("in")])
         let layer = AuthenticationLayer(around: network)
         let recorder = Recorder()
@@ -130,7 +130,8 @@ import Testing
         #expect(recorder.closeCode == .normalClosure)
     }
 
-    @Test func `what waits for a WebSocket that is refused fails before the end is told`() async {
+    @Test func `what waits for a WebSocket that is refused fails before the end is reported`() async
+    {
         let network = StubTransport(answers: [.status(403)])
         let layer = AuthenticationLayer(around: network)
         var job = WebSocketJob(request: HTTPRequest(url: URL(string: "https://a.test/")))

@@ -105,7 +105,7 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: path)) == Data("old!rest".utf8))
     }
 
-    @Test func `no more of a body is kept on its way than the cache may store`() async {
+    @Test func `no more of a body is buffered than the cache may store`() async {
         let body = StubAnswer(
             headers: ["Cache-Control": "max-age=60", "Transfer-Encoding": "chunked"],
             body: Data(count: 200), chunkSize: 40)

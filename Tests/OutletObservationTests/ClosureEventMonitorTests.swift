@@ -56,7 +56,7 @@ import Testing
         #expect(try await monitor.seen.values(2) == ["finished", "String"])
     }
 
-    @Test func `each monitor gets its events in order, whatever the others do`() async throws {
+    @Test func `each monitor gets its events in order, whatever other monitors do`() async throws {
         let monitors = (0..<3).map { _ in EventRecorder() }
         let slow = ClosureEventMonitor(queue: DispatchQueue(label: "slow"))
         let gate = try Gate()

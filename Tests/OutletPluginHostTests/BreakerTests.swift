@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func `what a plugin has done is told as JSON`() async throws {
+    @Test func `the status of a plugin is available as JSON`() async throws {
         let host = try PluginFolder(faulty: "Obliging").load()
         let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)
         for _ in 0..<2 {

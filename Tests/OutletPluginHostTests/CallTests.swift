@@ -118,7 +118,7 @@ import Testing
                 == "plugin dev.outlet.request-id: call is not available: it was shut down")
     }
 
-    /// Calls the plugin whose line it is told.
+    /// Calls the plugin whose line it receives.
     private final class CallingObserver: PluginObserver {
         let host = Lock<PluginHost?>(nil)
         let errors = Recorder<String>()
@@ -157,7 +157,7 @@ import Testing
         #expect(throws: PluginCallError.self) { try host.call("faulty.obliging.untext") }
     }
 
-    @Test func `a request is lent to be read`() throws {
+    @Test func `a request can be read`() throws {
         let host = try PluginFolder(faulty: "Obliging").load()
         let request = HTTPRequest(url: URL(string: "http://a.example/"), method: .patch)
         #expect(try host.call("faulty.obliging.method", [.request(request)]) == "PATCH")

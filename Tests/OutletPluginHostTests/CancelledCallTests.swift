@@ -11,7 +11,7 @@ import Testing
         return (host, try #require(host.plugins.first).instance)
     }
 
-    @Test func `of a cancelled call only the outcome is told`() throws {
+    @Test func `of a cancelled call only the outcome is reported`() throws {
         let (host, instance) = try instance()
         let scope = RequestScope(id: nil)
         #expect(scope.enter(instance, for: .adapt))

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `all that a value breaks is told, with where it is`() throws {
+    @Test func `all rules that a value breaks are reported, with their places`() throws {
         let schema = """
             {"properties": {"limits": {"properties": {"rate": {"type": "number", "minimum": 1}},
                                        "additionalProperties": false},
@@ -80,7 +80,7 @@ import Testing
         ),
         ("false", "1", "is not allowed here"),
     ])
-    func `what is wrong is told without the value`(
+    func `the error does not contain the value`(
         schema: String, value: String, fact: String
     ) throws {
         #expect(try violations(schema, value) == [fact])
@@ -177,7 +177,7 @@ import Testing
         #expect(found.line.hasSuffix("/19: expected a string, found a whole number; and 80 more"))
     }
 
-    @Test func `a number that no reader has room for is told apart`() {
+    @Test func `a number that no reader can represent is distinguished`() {
         #expect(throws: ConfigurationSchema.Unusable.self) {
             try violations(#"{"type": "string"}"#, "1e999")
         }

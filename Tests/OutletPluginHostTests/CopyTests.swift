@@ -112,7 +112,7 @@ import Testing
         #expect(maps.contains("/memfd:libmapped-in.so"))
     }
 
-    @Test func `a fault of a library beside a plugin is told by its name`() async throws {
+    @Test func `the fault of a library beside a plugin names the library`() async throws {
         let folder = try PluginFolder()
         try await folder.compile(
             "int nowhere(void);" + answer("needy", "nowhere()"), as: "libneedy.so.1")

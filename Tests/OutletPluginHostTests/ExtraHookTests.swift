@@ -56,7 +56,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a plugin is told what requests have come to`() async throws {
+    @Test func `a plugin learns the outcome of requests`() async throws {
         let recorder = ActivityRecorder()
         let host = try host(observer: recorder)
         let stub = StubTransport(answers: [
@@ -82,8 +82,7 @@ import Testing
         #expect(await host.shutDown() == [])
     }
 
-    @Test func `a plugin that is too slow for the events is told how many it missed`() async throws
-    {
+    @Test func `a plugin that is too slow for the events learns how many it missed`() async throws {
         let host = try PluginFolder(faulty: "Extras").load(
             configuration: ["faulty.extras": #"{"slow": true}"#]
         ) { $0.maximumWaitingEvents = 3 }
@@ -104,7 +103,7 @@ import Testing
         #expect(await host.shutDown() == [])
     }
 
-    @Test func `a plugin is told all that waits before it ends`() async throws {
+    @Test func `a plugin receives all waiting events before it ends`() async throws {
         let recorder = ActivityRecorder()
         let host = try host(observer: recorder)
         let session = Session(transport: StubTransport { _ in .text("x") }, plugins: host)

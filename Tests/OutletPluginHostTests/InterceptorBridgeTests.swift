@@ -259,7 +259,7 @@ import Testing
         #expect(try await offPool { host.shutDownAndWait() } == [])
     }
 
-    @Test func `a host that is let go of shuts its plugins down`() async throws {
+    @Test func `a host that is released shuts its plugins down`() async throws {
         let recorder = ActivityRecorder()
         let folder = try PluginFolder(faulty: "SlowQuiesce")
         var options = PluginHost.Options()

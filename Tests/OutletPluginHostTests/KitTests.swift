@@ -113,7 +113,7 @@ import Testing
         #expect(stub.requests.first?.headers["X-Many"] == nil)
     }
 
-    @Test func `a plugin is told why what it fetches failed`() async throws {
+    @Test func `a plugin learns why its own request failed`() async throws {
         let stub = StubTransport { _ in
             .failure(TransferError(code: .cannotFindHost, reason: "no such host"))
         }

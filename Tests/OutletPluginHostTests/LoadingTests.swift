@@ -76,7 +76,7 @@ import Testing
             "manifest is wrong: it has no entry for 'faulty.lying-manifest', which the code has"
         ),
     ])
-    func `each fault is an error of its own, and the others still load`(
+    func `each fault is an error of its own, and other plugins still load`(
         name: String, error: String
     ) throws {
         #expect(try failure(of: name) == error)
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    @Test func `configuration for a plugin that is not there stops the others`() throws {
+    @Test func `configuration for a plugin that is missing stops the other plugins`() throws {
         let folder = try PluginFolder(samples: ["librequest-id.so"])
         #expect(throws: PluginDirectoryError.self) {
             try PluginHost.load(directory: folder.path, configuration: ["dev.outlet.pacer": "{}"])

@@ -19,7 +19,7 @@ import Testing
     @Test(arguments: [
         "", "net", "fs:/tmp", "NET:a.example", "http://a.example", "*",
     ])
-    func `a kind that is not known is told`(text: String) {
+    func `an unknown kind is reported`(text: String) {
         #expect(throws: Permission.Invalid.unknownKind(text)) { try Permission(text) }
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import OutletPluginHost
 
-/// What a running plugin is told anew, and where it keeps files.
+/// Changing a running plugin's configuration, and its data directory.
 @Suite struct ReconfigurationTests {
     private let folder: PluginFolder
 

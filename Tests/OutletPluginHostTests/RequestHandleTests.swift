@@ -42,12 +42,12 @@ import Testing
         #expect(handle.set(url: "http://other.example/") == OUTLET_E_STALE)
     }
 
-    /// The value of a field as a plugin is lent it.
+    /// The bytes of a field as a plugin receives them.
     private func copy(_ name: String, _ nth: Int = 0) -> CopiedBytes? {
         Array(name.utf8).withUnsafeBufferPointer { handle.header($0, nth) }
     }
 
-    @Test func `what is read again is lent again`() {
+    @Test func `reading a field twice returns the same bytes`() {
         #expect(handle.add(header: "A", value: "one") == OUTLET_OK)
         #expect(handle.add(header: "a", value: "two") == OUTLET_OK)
         #expect(handle.set(body: Array("body".utf8)) == OUTLET_OK)
@@ -60,7 +60,7 @@ import Testing
         #expect(handle.headers().first == handle.headers().first)
     }
 
-    @Test func `a change is read, and leaves what was lent before`() {
+    @Test func `a change is read, and leaves earlier bytes unchanged`() {
         #expect(handle.set(header: "A", value: "old") == OUTLET_OK)
         let old = copy("A")
         let (all, url) = (handle.headers(), handle.url())

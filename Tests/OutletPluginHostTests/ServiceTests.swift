@@ -123,7 +123,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a plugin is told why its request failed`() async throws {
+    @Test func `a plugin learns why its request failed`() async throws {
         let host = try host()
         let stub = StubTransport(answers: [
             .failure(TransferError(code: .cannotConnectToHost, reason: "refused"))
@@ -135,7 +135,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `a request that a plugin gives up is told once, as cancelled`() async throws {
+    @Test func `a request that a plugin gives up ends once, as cancelled`() async throws {
         let host = try host()
         let stub = StubTransport { _ in Self.never }
         let session = Session(transport: stub, plugins: host)
@@ -149,7 +149,7 @@ import Testing
         withExtendedLifetime(session) {}
     }
 
-    @Test func `what is under way when the plugin ends is told before`() async throws {
+    @Test func `what is under way when the plugin ends is completed before`() async throws {
         let recorder = ActivityRecorder()
         let host = try host(observer: recorder)
         let stub = StubTransport { _ in Self.never }

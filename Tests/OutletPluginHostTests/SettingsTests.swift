@@ -131,7 +131,7 @@ import Testing
         try write(text)
         let expected = "\(file): settings of plugins are wrong: \(fact)"
         #expect(failure() == expected)
-        // What the policy of the directory is cannot be told then.
+        // The policy of the directory is not known then.
         #expect(failure { $0.loadPolicy = .usable } == expected)
     }
 
@@ -406,7 +406,7 @@ import Testing
         #expect(recorder.lines.values.map(\.message) == ["not denied"])
     }
 
-    @Test func `without a policy all is granted that the host knows, and the rest is told`()
+    @Test func `without a policy all is granted that the host knows, and the rest is reported`()
         async throws
     {
         let path = try await asking(#"OUTLET_TEXT("fs:/tmp"), OUTLET_TEXT("env:A")"#, count: 2)

@@ -7,7 +7,7 @@ import Testing
         init(_ number: Int) { self.number = number }
     }
 
-    @Test func `a lent pointer does not retain its object`() {
+    @Test func `an unretained pointer does not retain its object`() {
         weak var ended: Object?
         do {
             let object = Object(1)
@@ -18,7 +18,7 @@ import Testing
         #expect(ended == nil)
     }
 
-    @Test func `a kept pointer retains its object until it is released`() {
+    @Test func `a retained pointer retains its object until it is released`() {
         weak var ended: Object?
         let pointer: UnsafeMutableRawPointer
         do {
@@ -31,7 +31,7 @@ import Testing
         #expect(ended == nil)
     }
 
-    @Test func `taking a kept pointer returns the object and its reference`() {
+    @Test func `taking a retained pointer returns the object and its reference`() {
         weak var ended: Object?
         do {
             let pointer = ObjectPointer.retained(Object(3))
@@ -42,7 +42,7 @@ import Testing
         #expect(ended == nil)
     }
 
-    @Test func `a pointer that is kept again has to be released twice`() {
+    @Test func `a pointer that is retained again has to be released twice`() {
         weak var ended: Object?
         let pointer: UnsafeMutableRawPointer
         do {

@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a closure that lets go of its callback fails the call`(tracks: Bool) async throws {
+    func `a closure that releases its callback fails the call`(tracks: Bool) async throws {
         let provider = Provider<Zoo>(
             requestClosure: { _, _ in }, session: Session(transport: transport),
             plugins: [diary], trackInflights: tracks)

@@ -49,7 +49,7 @@ private final class Paths: Sendable {
 }
 
 @Suite struct NetworkReachabilityTests {
-    @Test func `the status is told at once, and then only when it changes`() async throws {
+    @Test func `the status is reported at once, and then only when it changes`() async throws {
         let paths = Paths(first: Paths.path(.satisfied, [.wifi]))
         let manager = NetworkReachabilityManager(monitor: paths.monitor)
         let seen = Recorder<NetworkReachabilityManager.NetworkReachabilityStatus>()
@@ -77,7 +77,7 @@ private final class Paths: Sendable {
         #expect(NetworkReachabilityManager(host: "") == nil)
     }
 
-    @Test func `the machine's own status is told`() async throws {
+    @Test func `the machine's own status is reported`() async throws {
         let manager = try #require(NetworkReachabilityManager())
         let seen = Recorder<NetworkReachabilityManager.NetworkReachabilityStatus>()
         manager.startListening { seen.record($0) }

@@ -85,7 +85,7 @@ private enum Message {
         #expect(found.interfaces.map(\.name) == ["eth0", "eth1"])
     }
 
-    @Test func `the end, an interruption and a refusal of a dump are told apart`() throws {
+    @Test func `the end, an interruption and a refusal of a dump are distinguished`() throws {
         var table = RouteTable()
         #expect(try !table.take(Message.make(3, [0, 0, 0, 0]), sequence: 1, port: 9))
         for (message, code) in [

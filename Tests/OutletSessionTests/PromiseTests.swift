@@ -70,7 +70,7 @@ import Testing
         _ = Promise<String>()
     }
 
-    @Test func `a value that is told too late is released`() {
+    @Test func `a value that comes too late is released`() {
         weak var late: Counted?
         let promise = Promise<Counted>()
         promise.fulfil(Counted())

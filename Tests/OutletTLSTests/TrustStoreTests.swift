@@ -63,7 +63,7 @@ import Testing
         #expect(error?.advice.contains("ca-certificates") == true)
     }
 
-    @Test func `CURL_CA_BUNDLE goes before the others`() throws {
+    @Test func `CURL_CA_BUNDLE has precedence over the other variables`() throws {
         let directory = try TemporaryDirectory()
         let bundle = try directory.write("", to: "a.pem")
         let store = try TrustStore.find(

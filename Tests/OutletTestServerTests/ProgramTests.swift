@@ -9,7 +9,7 @@ import Testing
         #expect(error?.description == "program: /nonexistent/program: No such file or directory")
     }
 
-    @Test func `exit code and both streams are told apart`() async throws {
+    @Test func `exit code and both streams are kept apart`() async throws {
         let result = try await Program.run(
             "/bin/sh", ["-c", "cat; echo problem >&2; exit 7"], standardInput: Array("in".utf8))
         #expect(result.exitCode == 7)

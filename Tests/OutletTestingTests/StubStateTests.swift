@@ -38,7 +38,7 @@ import Testing
         #expect(task.state == .completed)
     }
 
-    @Test func `a transfer is over before anybody is told so`() async throws {
+    @Test func `a transfer is over before its handler is called`() async throws {
         let states = Recorder<TransferState>()
         let monitor = ClosureEventMonitor()
         monitor.taskDidComplete = { _, task, _ in states.record(task.state) }

@@ -46,7 +46,7 @@ import Testing
         #expect(response.data?.isEmpty != false)
     }
 
-    @Test func `a challenge is told of from its head, the refusal of its answer too`()
+    @Test func `a challenge is reported from its head, the refusal of its answer too`()
         async throws
     {
         let httpbin = try await Httpbin.shared()
@@ -308,7 +308,7 @@ import Testing
         #expect(credentials == [false, true, true, false])
     }
 
-    @Test func `a stored password that is refused is told once`() async throws {
+    @Test func `a stored password that is refused is reported once`() async throws {
         let server = try ScriptedServer.start(
             .request,
             .respond(

@@ -5,7 +5,7 @@ import OutletTestServer
 import OutletTestSupport
 import Testing
 
-/// Downloads over libcurl: from nginx, and from a server that breaks off where it is told to.
+/// Downloads over libcurl: from nginx, and from a server that breaks off at a given byte.
 @Suite struct DownloadTests {
     let directory: TemporaryDirectory
     let place: DownloadRequest.Destination

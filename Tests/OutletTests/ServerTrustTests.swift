@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func `a refusal is told of before the end, and hides the cancellation`() async throws {
+    @Test func `a refusal is reported before the end, and hides the cancellation`() async throws {
         let nginx = try await Nginx.shared()
         let names = Recorder<String>()
         let monitor = ClosureEventMonitor()

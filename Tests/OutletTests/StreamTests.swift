@@ -155,7 +155,7 @@ import Testing
         #expect(await task.response.data?.count == 100_000)
     }
 
-    @Test func `progress asked for after the head is told from then on`() async throws {
+    @Test func `progress observed after the head is reported from then on`() async throws {
         let server = try LoopbackServer.start()
         defer { server.stop() }
         let session = Session()

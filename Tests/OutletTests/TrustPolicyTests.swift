@@ -26,7 +26,7 @@ import Testing
         return session
     }
 
-    /// A session that is let go of ends the transport.
+    /// A session that is released ends the transport.
     private let kept = Recorder<Session>()
 
     private static var otherPin: PublicKey {

@@ -99,7 +99,7 @@ private final class Letters: BodyStream {
                 .allSatisfy { $0.completedUnitCount <= $1.completedUnitCount })
     }
 
-    @Test func `an upload's progress is told while it is sent, with its total`() async throws {
+    @Test func `an upload's progress is reported while it is sent, with its total`() async throws {
         server.stop()
         let gate = try Gate()
         let waiting = try ScriptedServer.start(.request, .wait(gate), .respond(body: "ok"))

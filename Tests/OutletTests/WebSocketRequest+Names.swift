@@ -15,7 +15,7 @@ extension Request {
 }
 
 extension WebSocketRequest {
-    /// What happens to the end, in words; `body` is told of each event as well.
+    /// What happens to the end, in words; `body` is called with each event as well.
     func names(
         _ body: @escaping @Sendable (Event<WebSocketMessage, Never>) -> Void = { _ in }
     ) async throws -> [String] {

@@ -2,7 +2,7 @@ import CStressTest
 import FoundationEssentials
 import Glibc
 
-/// What this process holds of the system's goods.
+/// The system resources that this process holds.
 struct Holdings: CustomStringConvertible {
     /// Open descriptors.
     let descriptors: Int
@@ -23,7 +23,7 @@ struct Holdings: CustomStringConvertible {
 
     /// What is held once it is not more than `before`, or has not become less for a while.
     ///
-    /// Dispatch lets go of a thread when it has had nothing to do for five seconds, and a lookup
+    /// Dispatch ends a thread that has been idle for five seconds, and a lookup
     /// that nobody waits for any more takes its time.
     static func settled(at before: Holdings?) -> Holdings {
         var last = now

@@ -4,7 +4,7 @@ import OutletSession
 import OutletTestSupport
 import OutletTransport
 
-/// Threads that do what they are told a random moment later.
+/// Threads that run closures after a random delay.
 ///
 /// Half of the work goes to threads of its own and half to Dispatch, because they meet the locks of
 /// what is tested in different ways.

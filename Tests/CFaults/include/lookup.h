@@ -14,7 +14,7 @@
 /// - All others go on to the system's own.
 typedef void (*lookup_observer)(const char *name);
 
-/// Sets who is told of slow names; without one they are not found at once. Any thread.
+/// Sets the function that is called for slow names; without one they are not found at once. Any thread.
 void observe_slow_lookups(lookup_observer observer);
 
 /// Says which addresses a name has: separated by blanks, allocated with malloc(); NULL for none.

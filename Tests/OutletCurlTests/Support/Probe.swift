@@ -5,7 +5,7 @@ import OutletSession
 import OutletTestSupport
 import OutletTransport
 
-/// A handler that records what it is told, and answers as the test says.
+/// A handler that records its calls, and returns the decisions that the test sets.
 final class Probe: TransferHandler {
     /// One call of the handler.
     enum Event: Sendable {

@@ -35,7 +35,7 @@ import Testing
         return values.last
     }
 
-    @Test func `is told to its end of data, a download and a stream`() async throws {
+    @Test func `is reported to its end for data, a download and a stream`() async throws {
         await warm()
         let whole = TransferProgress(completedUnitCount: 100_000, totalUnitCount: 100_000)
         let told = (0..<3).map { _ in Recorder<TransferProgress>() }

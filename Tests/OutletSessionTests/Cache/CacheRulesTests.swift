@@ -92,7 +92,7 @@ import Testing
         #expect(rules.isFresh(try entry(fields, ago: ago), now: now) == isFresh)
     }
 
-    @Test func `a response that was on its way for long has aged meanwhile`() throws {
+    @Test func `a response that took long has aged meanwhile`() throws {
         var old = try entry(["Cache-Control": "max-age=60"])
         old.requestTime = now - 100
         #expect(!rules.isFresh(try entry(["Cache-Control": "max-age=60"], ago: 61), now: now))

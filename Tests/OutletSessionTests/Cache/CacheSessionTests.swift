@@ -109,7 +109,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `caches on the way are told that they are not wanted`() async {
+    @Test func `intermediate caches receive a no-cache request`() async {
         let (session, transport) = session { _ in .text("x") }
         _ = await get(session, policy: .reloadIgnoringLocalAndRemoteCacheData)
         #expect(transport.requests.first?.headers["Cache-Control"] == "no-cache")

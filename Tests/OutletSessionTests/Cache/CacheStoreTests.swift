@@ -156,13 +156,13 @@ import Testing
         #expect(cache.cachedResponse(for: request("small")) != nil)
     }
 
-    @Test func `at most 16 MiB are on their way to the disk`() throws {
+    @Test func `at most 16 MiB wait to be written to the disk`() throws {
         let directory = try TemporaryDirectory()
         let cache = onDisk(directory, capacity: 1 << 30)
         cache.storeCachedResponse(response(16 << 20), for: request("too much"))
         cache.flush()
         #expect(files(directory).isEmpty)
-        // What has arrived there is no longer on its way.
+        // What was written no longer waits.
         for path in ["a", "b"] {
             cache.storeCachedResponse(response(9 << 20), for: request(path))
             cache.flush()
@@ -251,7 +251,7 @@ import Testing
         #expect(cache.cachedResponse(for: request("a")) != nil)
     }
 
-    @Test func `a disk that cannot be written is told, and memory goes on`() throws {
+    @Test func `a disk that cannot be written is reported, and memory goes on`() throws {
         let directory = try TemporaryDirectory()
         try directory.write("a file", to: "c")
         let cache = ResponseCache(

@@ -73,7 +73,7 @@ import Testing
         #expect(names(jar, "x2970.test").isEmpty && names(jar, "x3300.test").isEmpty)
     }
 
-    @Test func `names and paths are told apart by their bytes`() {
+    @Test func `names and paths are distinguished by their bytes`() {
         var jar = CookieJar()
         for name in ["\u{E9}", "e\u{301}"] {
             jar.set(cookie(name, age: 1), isSecure: true, now: now)

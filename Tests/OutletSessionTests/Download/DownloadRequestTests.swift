@@ -7,7 +7,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// Writes down what is told of a download.
+/// Records the events of a download.
 private struct DownloadMonitor: EventMonitor {
     let seen = Recorder<String>()
 

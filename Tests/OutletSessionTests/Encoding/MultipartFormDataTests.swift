@@ -38,7 +38,7 @@ import Testing
         #expect(throws: SessionError.self) { try form.uploadable() }
     }
 
-    @Test func `a directory, a device, a URL of another kind are told apart`() throws {
+    @Test func `a directory, a device, a URL of another kind are distinguished`() throws {
         func reason(_ url: URL) -> String {
             let form = MultipartFormData()
             form.append(url, withName: "a", fileName: "f", mimeType: "text/plain")

@@ -97,7 +97,7 @@ import Testing
         #expect(try form(["k": [1, nil, 2]], URLEncodedFormEncoder()) == "k%5B%5D=1&k%5B%5D=2")
     }
 
-    @Test func `nil that is meant is told from what is not there`() throws {
+    @Test func `an explicit nil is distinguished from a missing value`() throws {
         struct Meant: Encodable {
             enum CodingKeys: String, CodingKey { case absent, list, meant }
 

@@ -6,7 +6,7 @@ import OutletTesting
 import OutletTransport
 import Testing
 
-/// A cancel at each state of a request: what is told, and that it ends once.
+/// A cancel at each state of a request: which events are reported, and that it ends once.
 @Suite(.timeLimit(.minutes(patience))) struct CancelEventTests {
     let address = "http://example.test/get"
     let recorder = EventRecorder()
@@ -46,7 +46,7 @@ import Testing
         return session
     }
 
-    /// What is told from the cancel on.
+    /// The events from the cancel on.
     private func end(_ request: DataRequest) async throws -> [String] {
         request.cancel()
         let errors = try await ended.values(1)
@@ -71,7 +71,7 @@ import Testing
         #expect(try await end(request) == ["didCancel", "didFinish", "didParseResponse"])
     }
 
-    @Test func `in flight`() async throws {
+    @Test func `while the transfer runs`() async throws {
         let request = session(.silence).request(address).response { ended.record($0.error) }
         while request.task == nil, !Task.isCancelled { await Task.yield() }
         #expect(
@@ -82,7 +82,7 @@ import Testing
         #expect(request.metrics != nil)
     }
 
-    @Test func `while suspended in flight`() async throws {
+    @Test func `while the transfer is suspended`() async throws {
         let request = session(.silence).request(address).response { ended.record($0.error) }
         while request.task == nil, !Task.isCancelled { await Task.yield() }
         request.suspend()

@@ -77,7 +77,7 @@ private final class InstantTransport: Transport {
             ])
     }
 
-    @Test func `a handler that comes after the end is told of, and no second end`() async throws {
+    @Test func `a handler that comes after the end is reported, and no second end`() async throws {
         let request = session(.text("x")).request(address)
         _ = await request.serializingString().response
         let events = try await recorder.requestEvents()
@@ -101,7 +101,7 @@ private final class InstantTransport: Transport {
         #expect(events == ["didResume"] + attempt + ["isRetrying"] + attempt)
     }
 
-    @Test func `what cannot be made or adapted is told, and no transfer`() async throws {
+    @Test func `what cannot be made or adapted is reported, without a transfer`() async throws {
         _ = await session().request("", requestModifier: { _ in throw Refused() })
             .serializingUnserialized().response
         #expect(
@@ -167,7 +167,7 @@ private final class InstantTransport: Transport {
         #expect(events == Array(repeating: one, count: 50).flatMap { $0 })
     }
 
-    @Test func `suspending and resuming are told once for each change`() async throws {
+    @Test func `suspending and resuming are reported once for each change`() async throws {
         let transport = StubTransport { _ in .silence }
         let session = Session(transport: transport, eventMonitors: [recorder])
         let ended = Recorder<Int>()
@@ -207,7 +207,8 @@ private final class InstantTransport: Transport {
     }
 
     @Test(arguments: [true, false])
-    func `a redirect's head is told where it is the response, once`(isAsked: Bool) async throws {
+    func `a redirect's head is reported where it is the response, once`(isAsked: Bool) async throws
+    {
         let session = session(.redirect(to: "/next"), .text("x"))
         let handler: Redirector = isAsked ? .modify { _, _, _ in nil } : .doNotFollow
         _ = await session.request(address).redirect(using: handler)
@@ -217,7 +218,7 @@ private final class InstantTransport: Transport {
             recorder.ofTransfers.values.count(where: { $0 == "taskDidReceiveResponse" }) == 1)
     }
 
-    @Test func `a download's end is told once its file is in its place`() async throws {
+    @Test func `a download's end is reported once its file is in its place`() async throws {
         let order = Recorder<String>()
         let monitor = ClosureEventMonitor(queue: DispatchQueue(label: "order"))
         monitor.downloadTaskDidFinishDownloadingToURL = { _, _, _ in order.record("finished to") }
@@ -264,7 +265,7 @@ private final class InstantTransport: Transport {
         #expect(request.requests.isEmpty && request.error?.isExplicitlyCancelledError == true)
     }
 
-    @Test func `a request's own monitor is told after the session's, of this request alone`()
+    @Test func `a request's own monitor is called after the session's, for this request alone`()
         async throws
     {
         let own = EventRecorder()
@@ -293,7 +294,7 @@ private final class InstantTransport: Transport {
     enum EarlyFailure: CaseIterable { case making, adapting, uploading }
 
     @Test(arguments: EarlyFailure.allCases)
-    func `an early failure is the request's error before it is told`(
+    func `an early failure is the request's error before it is reported`(
         failure: EarlyFailure
     ) async throws {
         let untold = Recorder<Bool>()

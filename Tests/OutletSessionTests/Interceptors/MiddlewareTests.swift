@@ -25,7 +25,7 @@ import Testing
         #expect(response.request?.context.id != nil)
     }
 
-    @Test func `a signer is told the time by a refusal, and signs once more`() async throws {
+    @Test func `a signer learns the time from a refusal, and signs once more`() async throws {
         let transport = StubTransport { job in
             job.request.headers["X-Signed-At"] == "server's"
                 ? .text("welcome") : .status(401, headers: ["X-Time": "server's"])

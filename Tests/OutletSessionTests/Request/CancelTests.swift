@@ -24,7 +24,7 @@ import Testing
         #expect(seen.values.count == 1)
     }
 
-    @Test func `a cancel in flight calls each handler once and is not retried`() async throws {
+    @Test func `a cancel of a transfer calls each handler once, without a retry`() async throws {
         let asked = Recorder<Int>()
         let transport = StubTransport { _ in .silence }
         let session = Session(

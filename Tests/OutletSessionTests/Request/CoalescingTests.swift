@@ -185,7 +185,7 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `a request cancelled between its attempts takes nothing from the others`()
+    @Test func `a request cancelled between its attempts takes nothing from other requests`()
         async throws
     {
         let transport = StubTransport(answers: [held.failing(with: lost, atByte: 4), .text("2")])

@@ -78,7 +78,7 @@ import Testing
         #expect(await response.error?.isExplicitlyCancelledError == true)
     }
 
-    @Test func `only the last hop's head is told of`() async throws {
+    @Test func `only the last hop's head is reported`() async throws {
         let session = Session(
             transport: StubTransport(answers: [.redirect(to: "/to"), .text("x")]))
         let seen = Recorder<Int>()
@@ -88,7 +88,7 @@ import Testing
         #expect(seen.values == [200])
     }
 
-    @Test func `a redirect that nobody follows is told of as the response`() async throws {
+    @Test func `a redirect that is not followed is reported as the response`() async throws {
         let transport = StubTransport(answers: [.redirect(to: "/to")])
         let session = Session(transport: transport)
         for handler in [Redirector.doNotFollow, .modify { _, _, _ in nil }] {
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func `the head of every attempt is told of`() async throws {
+    @Test func `the head of every attempt is reported`() async throws {
         var broken = StubAnswer.text("body")
         broken.error = TransferError(code: .networkConnectionLost, reason: "lost")
         let session = Session(
@@ -120,7 +120,7 @@ import Testing
         #expect(await request.serializingString().response.value == "body")
     }
 
-    @Test func `requests and transfers are told of as they are made, at every attempt`()
+    @Test func `requests and transfers are reported as they are made, at every attempt`()
         async throws
     {
         let session = Session(

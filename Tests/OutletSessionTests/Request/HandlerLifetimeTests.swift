@@ -12,7 +12,7 @@ import Testing
     /// Where a closure puts what it was given, and keeps it.
     private typealias Kept = Recorder<@Sendable (Request.ResponseDisposition) -> Void>
 
-    @Test func `is let go of when they have run, also if it is the request`() async throws {
+    @Test func `is released when they have run, also if it is the request`() async throws {
         weak var former: DataRequest?
         let session = Session(transport: StubTransport { _ in .text("x") })
         let seen = Recorder<Int>()
@@ -25,7 +25,7 @@ import Testing
         await expectGone { former == nil }
     }
 
-    @Test func `is let go of after the last piece of a stream`() async throws {
+    @Test func `is released after the last piece of a stream`() async throws {
         weak var former: DataStreamRequest?
         let session = Session(transport: StubTransport { _ in .text("x") })
         let ends = Recorder<Int>()
@@ -40,7 +40,7 @@ import Testing
         await expectGone { former == nil }
     }
 
-    @Test func `is let go of after the end of a WebSocket`() async throws {
+    @Test func `is released after the end of a WebSocket`() async throws {
         weak var former: WebSocketRequest?
         let session = Session(
             transport: StubTransport { _ in .webSocket([.close(.normalClosure)]) })
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `is let go of at the end also by those who only watch`(isCancelled: Bool) async throws {
+    func `is released at the end also by observers`(isCancelled: Bool) async throws {
         weak var former: DataRequest?
         let session = Session(
             transport: StubTransport { _ in isCancelled ? .silence : .text("x") })
@@ -97,7 +97,7 @@ import Testing
         await expectGone { former == nil }
     }
 
-    /// The threads that finish a request are on their way out.
+    /// The threads that finish a request are about to end.
     private func expectGone(_ isGone: () -> Bool) async {
         let deadline = ContinuousClock.now + .seconds(60) * patience
         while !isGone(), ContinuousClock.now < deadline, !Task.isCancelled { await Task.yield() }

@@ -141,7 +141,7 @@ import Testing
         ).serializingString().response
         #expect(response.value == "in")
         #expect(transport.requests.last?.url?.absoluteString == "https://a.test/2")
-        // It is the same origin, once the host's wish is heeded.
+        // It is the same origin, once the host's policy is applied.
         #expect(transport.requests.last?.headers["Authorization"] == "Bearer t")
     }
 }

@@ -16,7 +16,7 @@ enum ProgressKind: CaseIterable {
     /// Begins a request.
     ///
     /// - Parameters:
-    ///   - progress: Where progress is told.
+    ///   - progress: Where progress is reported.
     ///   - completions: Where the completion is called; `nil` for wherever a task is resumed.
     func begin(
         _ session: Session, _ address: String, progress: DispatchQueue,
@@ -71,7 +71,7 @@ enum ProgressKind: CaseIterable {
             url: URL(string: address), method: .post, body: .data(Data(count: count)))
     }
 
-    @Test func `a download's progress is told once per chunk and ends at the whole`()
+    @Test func `a download's progress is reported once per chunk and ends at the whole`()
         async throws
     {
         let session = Session(transport: StubTransport(answers: [answer(35)]))
@@ -121,7 +121,7 @@ enum ProgressKind: CaseIterable {
         #expect(first.values.isEmpty)
     }
 
-    @Test func `progress asked for while the transfer is under way is told from then on`()
+    @Test func `progress observed while the transfer runs is reported from then on`()
         async throws
     {
         let session = Session(transport: StubTransport(answers: [answer(35)]))

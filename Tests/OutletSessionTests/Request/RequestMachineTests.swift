@@ -135,7 +135,7 @@ import Testing
         _ = machine.didSetUp(attempt: 1)
         _ = machine.beginEvaluating(attempt: 1)
         _ = machine.beginFinishing()
-        // Nobody is asked: values are on their way, and a cancel comes too late.
+        // No retrier is called: values are being delivered, and a cancel comes too late.
         #expect(machine.cancel() == nil)
         machine.beginConsulting()
         #expect(machine.isConsulting)
@@ -273,7 +273,7 @@ import Testing
         return machine
     }
 
-    @Test func `middleware asks for one attempt after the other, and is told of each`() {
+    @Test func `middleware asks for one attempt after the other, and receives each result`() {
         var machine = intercepted()
         #expect(machine.proceed() == 2)
         #expect(machine.proceed() == nil)

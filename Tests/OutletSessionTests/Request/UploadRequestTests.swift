@@ -7,7 +7,7 @@ import OutletTransport
 import Synchronization
 import Testing
 
-/// Writes down what is told of an upload's body.
+/// Records the events of an upload's body.
 private struct UploadMonitor: EventMonitor {
     let seen = Recorder<String>()
 

@@ -177,7 +177,7 @@ import Testing
         let request = session.request(
             address, requestModifier: { _ in throw Counting.Refusal(call: 1) })
         _ = try await recorder.requestEvents()
-        // Its end is told before it is reached.
+        // Its end is reported before it is reached.
         while !request.isFinished, !Task.isCancelled { await Task.yield() }
         #expect(transport.requests.isEmpty)
         let response = await request.serializingString().response

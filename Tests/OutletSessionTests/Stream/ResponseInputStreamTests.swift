@@ -145,7 +145,7 @@ import Testing
         #expect(try await read(stream).bytes.count == 400)
     }
 
-    @Test func `a stream that is let go of does not hold the request up`() async throws {
+    @Test func `a stream that is released does not delay the request`() async throws {
         var configuration = SessionConfiguration()
         configuration.streamBufferSize = 16
         let session = Session(

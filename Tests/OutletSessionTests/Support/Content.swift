@@ -4,7 +4,7 @@ import OutletSession
 import OutletTesting
 import OutletTransport
 
-/// A piece of content as a server has it: answers ranges, and breaks off where it is told to.
+/// A piece of content as a server has it: answers ranges, and breaks off at a given byte.
 final class Content: Sendable {
     struct State {
         var bytes: Data

@@ -168,7 +168,8 @@ import Testing
     }
 
     @Test(arguments: ["", "sha256/", "sha256//"], [UInt8(0), 0xFF])
-    func `a pin's own slash is told from its prefix's`(prefix: String, byte: UInt8) throws {
+    func `a pin's own slash is distinguished from its prefix's`(prefix: String, byte: UInt8) throws
+    {
         let hash = Data(repeating: byte, count: 32)
         let key = try PublicKey(pin: prefix + hash.base64EncodedString())
         #expect(key.sha256 == hash)

@@ -98,7 +98,7 @@ extension Session {
     }
 
     @Test(arguments: [true, false])
-    func `that a response may be cached is told after its data and before its metrics`(
+    func `that a response may be cached is reported after its data and before its metrics`(
         asksHandler: Bool
     ) async throws {
         let names = Recorder<String>()

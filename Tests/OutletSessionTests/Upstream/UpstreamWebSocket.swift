@@ -122,7 +122,8 @@ private struct Shouting: WebSocketMessageSerializer {
         #expect(try await messages.values(1).count == 1)
     }
 
-    @Test func `a message that cannot be decoded is told, and the next one comes`() async throws {
+    @Test func `a message that cannot be decoded is reported, and the next one comes`() async throws
+    {
         let session = session(
             .send(.string("no JSON")), .send(.data(Data(#"{"string":"b"}"#.utf8))),
             .close(.normalClosure))
@@ -167,7 +168,7 @@ private struct Shouting: WebSocketMessageSerializer {
         #expect(request.isCancelled && request.error == nil)
     }
 
-    @Test func `a cancel is told in the completion only`() async throws {
+    @Test func `a cancel is reported in the completion only`() async throws {
         let request = session(.echo).webSocketRequest(to: url)
         let events = Recorder<String>()
         request.streamMessageEvents { event in

@@ -44,7 +44,7 @@ import Testing
         #expect(WebSocketRequest.Configuration.protocol("p").protocol == "p")
     }
 
-    @Test func `all factories heed shouldAutomaticallyResume`() throws {
+    @Test func `all factories follow shouldAutomaticallyResume`() throws {
         let session = session(.close(.normalClosure))
         let address = "ws://example.org"
         let url = try #require(URL(string: address))
@@ -123,7 +123,7 @@ import Testing
         #expect(late == ["completed"])
     }
 
-    @Test func `a handler added to an open socket is told that it is open`() async throws {
+    @Test func `a handler added to an open socket learns that it is open`() async throws {
         let request = session(.receive, .send(.string("a")), .close(.normalClosure))
             .webSocketRequest(to: "ws://example.org", configuration: .protocol("p"))
         let names = Recorder<String>()
@@ -136,7 +136,7 @@ import Testing
             try await late.values(4) == ["connected", "a", "disconnected 1000", "completed"])
     }
 
-    @Test func `the protocol chosen is told`() async {
+    @Test func `the chosen protocol is reported`() async {
         let transport = StubTransport { _ in .webSocket(protocol: "b", [.close(.normalClosure)]) }
         let request = sessions.make(transport).webSocketRequest(
             to: "ws://example.org", configuration: .protocol("a, b"))

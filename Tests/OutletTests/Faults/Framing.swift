@@ -1,7 +1,7 @@
 import OutletTestSupport
 import Testing
 
-/// A whole response in one of the ways in which a body's end is told (RFC 9112 §6.3).
+/// A whole response in one of the ways in which a body's end is marked (RFC 9112 §6.3).
 struct Framing: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let head: String

@@ -139,7 +139,7 @@ import Testing
         #expect(tokens.requests.count == 1)
     }
 
-    @Test func `a request that is cancelled leaves the fetch to the others`() async throws {
+    @Test func `a request that is cancelled leaves the fetch to the other requests`() async throws {
         let gate = try Gate()
         let (tokens, server) = (try tokenServer(after: gate), try server())
         let session = try plugin.session(settings(tokens, server))
