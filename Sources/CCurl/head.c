@@ -109,9 +109,9 @@ static bool collect_line(ccurl_head *head, const char *line, size_t length) {
             head->lines = 0;
         }
     }
-    // The status line and the empty line are no fields.
+    bool is_status_line = head->count == 0 && !head->is_behind;
     if (RARELY(length > head->limit - head->count) ||
-        RARELY(!is_end && head->lines++ > head->line_limit))
+        RARELY(!is_end && !is_status_line && head->lines++ >= head->line_limit))
         return head->completed(head->client, false);
     if (RARELY(head->count + length > head->capacity) && !reserve(head, length)) return false;
     bool is_first = head->count == 0;

@@ -180,6 +180,22 @@ private final class ByteCounter: TransferHandler {
         }
     }
 
+    @Test func `the number of trailers may be just what is allowed`() async throws {
+        let server = try ScriptedServer.start(
+            .request,
+            .send(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\nC: d\r\nE: f\r\n\r\n"
+            ),
+            .again)
+        for (limit, isFine) in [(3, true), (2, false)] {
+            let transport = CurlTransport.test { $0.maximumHeaderFields = limit }
+            for _ in 0..<2 {
+                let result = try await transport.get(server.baseURL)
+                #expect((result.error == nil) == isFine)
+            }
+        }
+    }
+
     @Test func `a head may be no larger than allowed`() async throws {
         let large = String(repeating: "Name: \(String(repeating: "x", count: 990))\r\n", count: 270)
         let server = try ScriptedServer.start(.request, answer(large))

@@ -24,7 +24,7 @@ typedef struct ccurl_head {
     size_t capacity;
     /// More bytes than this are refused.
     size_t limit;
-    /// How many lines of it have come; more than `line_limit` are refused.
+    /// The number of field lines so far; more than `line_limit` are refused.
     size_t lines;
     size_t line_limit;
     /// The final head is complete: what comes now is a trailer, or the status line of another head.

@@ -24,7 +24,7 @@ struct HeadCollector: ~Copyable {
     }
 
     /// Whether a head is refused for the number of its fields; its status line counts as one.
-    var hasTooManyFields: Bool { lines.pointee.lines > lines.pointee.line_limit + 1 }
+    var hasTooManyFields: Bool { lines.pointee.lines > lines.pointee.line_limit }
 
     /// What is wrong with the last head; `nil` when nothing is.
     private(set) var fault: HeadFault?
